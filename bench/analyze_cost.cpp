@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The cost of draining, analysing, saving and loading N kernels launched in N scopes on 4 threads, up to 6 scopes deep: processor time on
-// one core, the peak resident memory per kernel (including the profile), and the growth of analyze() with N: 2 from line to line is linear.
-// Then the cost of draining the logs of as many scopes and launches, with and without keeping their records, and a last line with the
-// figures of the largest N as JSON.
+// The cost of draining, analysing, saving and loading N kernels launched in N scopes on 4 threads, up to 6 scopes deep. Prints processor
+// time on one core, peak resident memory per kernel (including the profile), and the growth of analyze() with N: a factor of 2 from line to
+// line is linear. Then prints the cost of draining the logs of as many scopes and launches, with and without keeping their records. The
+// last line has the figures of the largest N as JSON.
 //
-// usage: profkit_analyze_cost [N] [FOLDER]        10 million without it, at least 20 thousand; FOLDER is for the saved profile, which
-//                                                 goes where temporary files go without it
+// usage: profkit_analyze_cost [N] [FOLDER]        N: 10 million by default, at least 20 thousand; FOLDER: for the saved profile, by default
+//                                                 the folder of temporary files
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -36,7 +36,7 @@ double peak_bytes() {
   return 1024.0 * static_cast<double>(usage.ru_maxrss);
 }
 
-/// Processor time of the process, in user and kernel mode, which other programs influence little.
+/// Processor time of the process in user and kernel mode, which other programs hardly influence.
 template <class Function>
 double seconds_of(Function const& function) {
   std::clock_t const begin = std::clock();
@@ -100,8 +100,8 @@ double thread_seconds() {
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
-/// The cost of converting logs of scopes, each with a launch, to records, as the session's thread does.
-/// @param max_records number of kept records. Memory for them comes from the system; 0 shows the cost of draining itself.
+/// The cost of converting logs of scopes, each with a launch, to records, like the session's thread.
+/// @param max_records number of records to keep. Their memory comes from the system; 0 shows the cost of draining itself.
 drain_costs measure_drain(std::size_t size, std::uint64_t max_records) {
   constexpr std::size_t scopes_per_round = 100'000;
   profkit::profile_builder builder;

@@ -11,8 +11,8 @@
 
 namespace bench {
 
-/// The cost of CUPTI itself, used as in its samples: a new buffer on request; its records are read and its memory is freed when it is full.
-/// Active from construction to destruction.
+/// The cost of CUPTI alone, used as in its samples: provides a new buffer on request, and reads and frees full buffers. Active from
+/// construction to destruction.
 class bare_cupti {
  public:
   /// @throws profkit::error
@@ -24,7 +24,7 @@ class bare_cupti {
     for (CUpti_ActivityKind const kind : kinds_) cupti_.check(cupti_.enable(kind), "cuptiActivityEnable");
   }
 
-  /// Stops recording. CUPTI still does work at each call until `cuptiFinalize`.
+  /// Stops recording. CUPTI still does some work at each call until `cuptiFinalize`.
   void switch_off() {
     for (CUpti_ActivityKind const kind : kinds_) cupti_.disable(kind);
   }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compares results with bench/recorded.json. It has a value and an allowance of each quantity and, where the value is a median of rounds, the
+"""Compares results with bench/recorded.json, which has the value and the allowance of each quantity. For medians of rounds it also has the
 quartiles."""
 import bench_instructions
 import bench_quantities
@@ -12,7 +12,7 @@ DEFAULT_ALLOWANCES = {"four_new_sites": 5, "new_thread": 2000}
 
 
 def failures_of(results, recorded):
-    """The quantities that are worse than recorded plus allowance. Quantities of unmeasured sections are skipped."""
+    """@return the quantities that are worse than recorded plus allowance. Quantities of unmeasured sections are skipped."""
     failures = []
     for name, (value, allowance, *_) in recorded["quantities"].items():
         measured = bench_quantities.value_of(name, results)
@@ -31,7 +31,7 @@ def words(interval):
 
 
 def report(results, recorded):
-    """Prints what was found. @return the exit code: 1 if something is worse, or if nothing was compared."""
+    """Prints the comparison. @return the exit code: 1 if a figure is worse, or if nothing was compared."""
     compared = 0
     for name, (value, allowance, *interval) in recorded["quantities"].items():
         measured = bench_quantities.value_of(name, results)
@@ -51,7 +51,7 @@ def report(results, recorded):
 
 
 def renewed(results, recorded):
-    """The recorded values, updated with the new measurements. Allowances stay."""
+    """@return the recorded values, updated with the new measurements. Allowances do not change."""
     quantities = {}
     for name, (value, allowance, *interval) in recorded["quantities"].items():
         measured = bench_quantities.value_of(name, results)

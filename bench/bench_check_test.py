@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The comparison with recorded figures fails where something is worse, and only there."""
+"""The comparison with recorded figures fails if and only if a figure is worse."""
 import copy
 import json
 import pathlib

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The cost of including a header: processor time of the compiler at -O2 -c, alternating, and the size of the object."""
+"""The cost of including a header: processor time of the compiler with -O2 -c, in alternating runs, and the object size."""
 import os
 import pathlib
 import subprocess
 import tempfile
 
-# A name, and the text of the file.
+# Name and content of each file.
 FILES = {
     "empty": "",
     "scope.hpp": "#include <profkit/scope.hpp>\n",
@@ -34,7 +34,7 @@ def measure(compiler, include, nvtx_include, rounds, say):
 
 
 def measure_files(files, options, compiler, include, nvtx_include, rounds, say):
-    """The same of these files."""
+    """The same for these files."""
     found = {name: {"ms": []} for name in files}
     flags = ["-std=c++17", "-O2", *options, "-I", str(include)]
     if nvtx_include:
@@ -43,7 +43,7 @@ def measure_files(files, options, compiler, include, nvtx_include, rounds, say):
         folder = pathlib.Path(name)
         for number, text in enumerate(files.values()):
             (folder / f"{number}.cpp").write_text(text)
-        for turn in range(-1, rounds):  # the first brings the headers into the cache of files
+        for turn in range(-1, rounds):  # the first run loads the headers into the page cache
             say(f"compile time: round {turn + 1} of {rounds}")
             order = list(enumerate(files))
             for number, file in order if turn % 2 == 0 else reversed(order):

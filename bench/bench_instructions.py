@@ -20,7 +20,7 @@ COUNTED_ONCE = {"four_new_sites": 4, "new_thread": 1}
 
 
 class CannotCount(Exception):
-    """There is no callgrind, or it cannot run the program."""
+    """Callgrind is missing or cannot run the program."""
 
 
 def dumps_of(program):
@@ -62,13 +62,13 @@ def count(program):
 
 
 def failures_of(counts, recorded):
-    """The variants that take more than recorded plus allowance, or are missing. `recorded`: name to [instructions, allowance]."""
+    """@return the variants that are missing or take more than recorded plus allowance. `recorded`: name to [instructions, allowance]."""
     failures = []
     for name, (instructions, allowance) in recorded.items():
         if name not in counts:
             failures.append(f"{name}: not counted")
         elif round(counts[name], 1) > round(instructions + allowance, 1):
-            failures.append(f"{name}: {counts[name]:.2f} instructions, recorded are {instructions} (+ {allowance})")
+            failures.append(f"{name}: {counts[name]:.2f} instructions, recorded: {instructions} (+ {allowance})")
     return failures
 
 
@@ -78,7 +78,7 @@ def main_version(compiler):
 
 
 def recorded_for(compiler, file):
-    """None if there are none."""
+    """@return the recorded counts for the compiler, or None."""
     return json.loads(pathlib.Path(file).read_text())["instructions"].get(main_version(compiler))
 
 
@@ -95,17 +95,17 @@ def main():
         print(f"skipped: {reason}")
         return 4
     for name, instructions in counts.items():
-        print(f"{name:16} {instructions:8.2f} instructions a scope")
+        print(f"{name:16} {instructions:8.2f} instructions per scope")
     recorded = recorded_for(arguments.compiler, arguments.recorded)
     if recorded is None:
         print(f"skipped: nothing is recorded for {arguments.compiler}")
         return 4
     failures = failures_of(counts, recorded)
-    print("\n".join(failures) if failures else "none takes more than recorded")
+    print("\n".join(failures) if failures else "no variant takes more than recorded")
     if arguments.must_fail:
         dearer = {failure.split(":")[0] for failure in failures}
         if not {"off", "on", "on_nested"} <= dearer:
-            print("FAIL four instructions more were not noticed")
+            print("FAIL four additional instructions were not detected")
             return 1
         return 0
     return 1 if failures else 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The same loop of scopes with other recorders, each in a process of its own, in turns. A recorder that cannot be had is named with the reason."""
+"""The same scope loop with other recorders, each in a separate process, alternating. Unavailable recorders are reported with the reason."""
 import contextlib
 import json
 import os
@@ -13,18 +13,18 @@ import time
 
 import bench_compile
 
-# Name of a row: the program, the state that its argument names, and the tool that it runs under.
+# Name of a row: its program, the argument of the program, and the tool that runs it.
 ROWS = {"floor": ("floor", "on", None), "profkit": ("profkit", "on", None), "profkit, off": ("profkit", "off", None),
         "lttng": ("lttng", "on", "lttng"), "lttng, off": ("lttng", "off", None), "nvtx, off": ("nvtx", "off", None),
         "nsys": ("nvtx", "on", "nsys"), "tracy": ("tracy", "on", None), "tracy, off": ("tracy_on_demand", "off", None),
         "perfetto": ("perfetto", "on", None), "perfetto, off": ("perfetto", "off", None), "caliper": ("caliper", "on", None),
         "caliper, off": ("caliper", "off", None), "spall": ("spall", "on", None)}
 
-# Recorders whose source bench/peers/fetched/CMakeLists.txt fetches, and the limits of configuring and building one, in seconds.
+# Recorders whose source bench/peers/fetched/CMakeLists.txt fetches, and the time limits in seconds for configuring and building one.
 FETCHED = ("tracy", "perfetto", "caliper", "spall")
 CONFIGURE_LIMIT = 300
 BUILD_LIMIT = 900
-SESSION = f"profkit-peers-{os.getpid()}"  # one for each of several runs at a time
+SESSION = f"profkit-peers-{os.getpid()}"  # unique, so that several runs can be active at a time
 FIGURES = ("one", "two", "first", "grown")
 
 
@@ -39,7 +39,7 @@ def bytes_in(folder):
 
 @contextlib.contextmanager
 def lttng_daemon():
-    """LTTng's session daemon, unless it runs already."""
+    """Runs LTTng's session daemon, unless one is already running."""
     running = subprocess.run(["lttng", "list"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
     if running.returncode == 0 and "No session daemon" not in running.stdout:
         yield
@@ -56,13 +56,13 @@ def lttng_daemon():
 
 
 def lost_events(text):
-    """The sum of what `lttng list SESSION` says of its channels; None if it says nothing."""
+    """@return the discarded events of all channels in the output of `lttng list SESSION`; None if it has no counts."""
     counts = [int(line.split(":")[1]) for line in text.splitlines() if line.strip().startswith("Discarded events:")]
     return sum(counts) if counts else None
 
 
 def under_lttng(command, folder):
-    """Eight buffers of 1 MiB for each processor, which drop events when they are full. @return bytes on disk, and lost events."""
+    """Runs the command with eight 1 MiB buffers per processor, which drop events when full. @return bytes on disk, and lost events."""
     call("lttng", "create", SESSION, f"--output={folder}/trace")
     try:
         call("lttng", "enable-channel", "--userspace", "--subbuf-size=1M", "--num-subbuf=8", "--discard", "peer")
@@ -108,13 +108,13 @@ def fetched_folder(place, name):
 
 
 def program_of(place, program):
-    """The path of a program; it need not be there."""
+    """@return the path of a program, which may not exist."""
     name = program.split("_")[0]
     return (fetched_folder(place, name) if name in FETCHED else place.build / "bench/peers") / f"profkit_peer_{program}"
 
 
 def reason_of(output):
-    """The line of CMake's or the compiler's output that says what is wrong."""
+    """@return the line with the error in the output of CMake or the compiler."""
     lines = output.splitlines()
     for pattern in (r"profkit_peer: (.*)", r".*?((?:fatal|error): .*)", r".*?(CMake Error.*)"):
         for line in lines:
@@ -125,14 +125,14 @@ def reason_of(output):
 
 
 def fetch(place, root, name, *options):
-    """Configures and builds a recorder from its fetched source. $PEER_SOURCES names a folder with sources that are there already, in
-    subfolders tracy, perfetto, caliper and spall. @return None, or the reason why there is no program."""
+    """Configures and builds a recorder from its fetched source. $PEER_SOURCES names a folder with existing sources, in the subfolders
+    tracy, perfetto, caliper and spall. @return None, or the reason why there is no program."""
     folder = fetched_folder(place, name)
     source = pathlib.Path(os.environ.get("PEER_SOURCES", "/"), name).resolve()
     is_there = "PEER_SOURCES" in os.environ and source.is_dir()
     options = (f"-DFETCHCONTENT_SOURCE_DIR_{name.upper()}={source if is_there else ''}", *options)
     for program in {program for program, _, _ in ROWS.values() if program.split("_")[0] == name}:
-        program_of(place, program).unlink(missing_ok=True)  # not one of an earlier run
+        program_of(place, program).unlink(missing_ok=True)  # removes the program of an earlier run
     commands = (("not configured", CONFIGURE_LIMIT, ["cmake", "-S", root / "bench/peers/fetched", "-B", folder, "-G", "Ninja",
                                                      "-DCMAKE_BUILD_TYPE=Release", f"-DCMAKE_CXX_COMPILER={place.compiler}",
                                                      f"-DPROFKIT_PEER={name}", *options]),
@@ -151,7 +151,7 @@ def fetch(place, root, name, *options):
 
 
 def reasons(place, not_fetched):
-    """Rows that cannot be measured on this machine, and why."""
+    """@return the rows that cannot be measured on this machine, with the reason."""
     missing = {}
     for name, (program, _, tool) in ROWS.items():
         peer = program.split("_")[0]
@@ -167,7 +167,7 @@ def reasons(place, not_fetched):
 
 
 def failure_of(reason):
-    """Of a run: what the program printed last, or the error itself."""
+    """@return the last output line of a failed program, or the error itself."""
     lines = (getattr(reason, "output", None) or "").strip().splitlines() if isinstance(reason, subprocess.CalledProcessError) else []
     return f"failed: {lines[-1] if lines else reason}"[:160]
 
@@ -184,7 +184,7 @@ def versions(place, missing):
 
 
 def include_cost(place, root, missing, rounds, say):
-    """Of a file with one scope, for the recorders whose headers are there."""
+    """Compile time and size of a file with one scope, for the recorders whose headers are installed."""
     here = root / "bench/peers"
     files = {"empty": ""}
     options = ["-I", str(here)]
@@ -197,7 +197,7 @@ def include_cost(place, root, missing, rounds, say):
 
 
 def measure(place, root, rounds, say, fetched=FETCHED):
-    """{"rounds": {row: {figure: one of each round}}, ...}"""
+    """@return {"rounds": {row: {figure: [value of each round]}}, ...}"""
     not_fetched = {}
     for name in FETCHED:
         say(f"peers: source of {name}")

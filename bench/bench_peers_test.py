@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The comparison with other recorders runs, and says of each that it did not run why. Fetches nothing from a network.
+"""The comparison with other recorders runs, and reports why each missing recorder did not run. Fetches nothing from the network.
 usage: bench_peers_test.py BUILD COMPILER NVTX_FOLDER"""
 import argparse
 import pathlib

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The quantities of the results: one number per section and quantity, with its target if there is one."""
+"""The quantities of the results: one number per quantity of a section, with its target if it has one."""
 import statistics
 
 
 def ratios(found, name, of):
-    """The ratio in each round."""
+    """@return the ratio in each round."""
     return [a / b for a, b in zip(found["ns"][name], found["ns"][of])]
 
 
@@ -13,7 +13,7 @@ def differences(found, name, less):
 
 
 class Median:
-    """The median of what `values` reads from the results of a section."""
+    """@return the median of the values that `values` reads from the results of a section."""
 
     def __init__(self, values):
         self.values = values
@@ -27,7 +27,7 @@ def median_ratio(name, of):
 
 
 def peer_ratios(found, name, of, figure):
-    """The ratio of two recorders in each round of bench_peers."""
+    """@return the ratio of two recorders in each round of bench_peers."""
     return [a / b for a, b in zip(found["rounds"][name][figure], found["rounds"][of][figure])]
 
 
@@ -44,11 +44,11 @@ def compile_ratios(found, name, of):
 
 
 def less_clock(found, name):
-    """Median, minus the clock reading."""
+    """@return the median minus the time of a clock reading."""
     return statistics.median(found["ns"][name]) - statistics.median(found["ns"]["clock"])
 
 
-# Name of the quantity: its section, and a function that reads it.
+# Quantity: its section, and a function that reads it from the results.
 QUANTITIES = {
     "scope / floor": ("scopes", median_ratio("on", "floor")),
     "indexed scope / floor": ("scopes", median_ratio("on_indexed", "floor")),
@@ -81,7 +81,7 @@ QUANTITIES = {
 
 
 def value_of(name, results):
-    """None if it was not measured."""
+    """@return the value, or None if it was not measured."""
     section, read = QUANTITIES[name]
     if section not in results:
         return None
@@ -92,7 +92,7 @@ def value_of(name, results):
 
 
 def interval_of(name, results):
-    """Quartiles of the rounds. None if it was not measured, in one round only, or is not a median of rounds."""
+    """@return the quartiles of the rounds. None if not measured, measured in one round only, or not a median of rounds."""
     section, read = QUANTITIES[name]
     if section not in results or not isinstance(read, Median):
         return None

@@ -113,7 +113,7 @@ def memory(place):
 
 
 def order_statistics(values, count=101):
-    """Evenly spaced values of the sorted list, its ends included: what the tables need of a list whose order means nothing."""
+    """@return evenly spaced values of the sorted list, including its ends: enough for the tables if the order has no meaning."""
     ordered = sorted(values)
     if len(ordered) <= count:
         return ordered
@@ -131,7 +131,7 @@ def first_use(place):
 
 
 def system_calls(program):
-    """What a new thread asks of the system in its first scope and in its second; None where there is no strace."""
+    """@return the system calls of a new thread in its first and second scope; None without strace."""
     if shutil.which("strace") is None:
         return None
     done = subprocess.run(["strace", "-f", str(program), "--calls"], stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, check=False)
@@ -174,7 +174,7 @@ SECTIONS = {"scopes": scopes, "instructions": instructions, "nsys": nsys, "memor
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("sections", nargs="*", help=f"all without it: {' '.join(SECTIONS)}")
+    parser.add_argument("sections", nargs="*", help=f"default: all of {' '.join(SECTIONS)}")
     parser.add_argument("--build", required=True)
     parser.add_argument("--compiler", default="g++")
     parser.add_argument("--results", default=ROOT / "docs/results/bench/host.json", type=pathlib.Path)
@@ -182,12 +182,12 @@ def main():
     parser.add_argument("--nvtx", help="folder of nvtx3/nvtx3.hpp")
     parser.add_argument("--quick", action="store_true", help="fewer rounds")
     parser.add_argument("--check", action="store_true", help="compare with bench/recorded.json and write nothing")
-    parser.add_argument("--record", action="store_true", help="put what was measured into bench/recorded.json as well")
+    parser.add_argument("--record", action="store_true", help="also write the measurements to bench/recorded.json")
     arguments = parser.parse_args()
     wanted = arguments.sections or ([*bench_check.SECTIONS] if arguments.check else [*SECTIONS])
     for name in wanted:
         if name not in SECTIONS:
-            parser.error(f"no section '{name}'; there are: {' '.join(SECTIONS)}")
+            parser.error(f"no section '{name}'. Valid: {' '.join(SECTIONS)}")
     place = Place(arguments)
     results = json.loads(arguments.results.read_text()) if arguments.results.exists() and not arguments.check else {}
     missing = []
@@ -196,7 +196,7 @@ def main():
             measured = SECTIONS[name](place)
         except (OSError, RuntimeError, ValueError, subprocess.CalledProcessError, bench_instructions.CannotCount) as reason:
             missing.append(name)
-            say(f"{name} is left out: {reason}")
+            say(f"{name} is skipped: {reason}")
             continue
         load = round(statistics.mean(os.getloadavg()[:2]), 1)
         results[name] = {"date": datetime.date.today().isoformat(), "load": load, "machine": machine(place.compiler), "found": measured}
@@ -211,7 +211,7 @@ def main():
         bench_tables.renew(document, results)
     print(bench_tables.all_tables(results))
     if missing:
-        say(f"left out: {', '.join(missing)}")
+        say(f"skipped: {', '.join(missing)}")
     return 0
 
 

@@ -37,8 +37,8 @@ undrained::~undrained() {
 }
 
 recording::recording(std::uint64_t log_bytes, std::uint64_t records) : state_{new state{profkit::session{options_of(log_bytes, records)}}} {
-  // If the processor does not report an invariant counter (valgrind does not), times are wrong from here on. They are not used; the
-  // measured path is the one with a counter.
+  // Without an invariant counter of the processor, as under valgrind, times are wrong from here on. They are not used; the measured path
+  // must be the one with a counter.
   __atomic_fetch_and(&profkit::detail::recorder.flags, ~profkit::detail::use_monotonic_clock, __ATOMIC_RELAXED);
 }
 

@@ -6,7 +6,7 @@
 
 namespace bench {
 
-/// A session from construction to `end()`, compiled once for all programs that measure scopes. These include `scope.hpp` alone, like the
+/// A session from construction to `end()`, compiled once for all programs that measure scopes. Those include `scope.hpp` alone, like the
 /// files of a real program.
 class recording {
  public:
@@ -21,11 +21,11 @@ class recording {
   void step();
 
   struct result {
-    std::uint64_t scopes;   ///< scopes in the profile, without steps
-    std::uint64_t dropped;  ///< dropped events
+    std::uint64_t scopes;     ///< scopes in the profile, without steps
+    std::uint64_t dropped;    ///< dropped events
     std::uint64_t discarded;  ///< records beyond the record budget
   };
-  /// Stops and drains. To be called once.
+  /// Stops and drains. Call it once.
   [[nodiscard]] result end();
 
  private:
@@ -33,7 +33,7 @@ class recording {
   std::unique_ptr<state> state_;
 };
 
-/// Records scopes as in a session, drained only by `forget_recorded`, so that each run does the same.
+/// Records scopes as in a session, drained only by `forget_recorded`, so that each run does the same work.
 class undrained {
  public:
   /// @param log_bytes as for `recording`.
@@ -43,11 +43,10 @@ class undrained {
   undrained& operator=(undrained const&) = delete;
 };
 
-/// Bytes in this thread's log since its beginning. The difference of two values was written in between, unless the log was continued at its
-/// beginning.
+/// Bytes in this thread's log since its beginning. The difference of two values was written between them, unless the log wrapped around.
 [[nodiscard]] std::uint64_t log_position();
 
-/// Marks the records of all threads as read, like a session that drains the logs. Only without a session.
+/// Marks the records of all threads as read, like a session that drains the logs. Call it only without a session.
 void forget_recorded();
 
 }  // namespace bench

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Results as Markdown tables, and these in the pages of docs, between `<!-- table: NAME -->` and `<!-- end -->`."""
+"""Formats results as Markdown tables, and inserts them into pages of docs between `<!-- table: NAME -->` and `<!-- end -->`."""
 import json
 import re
 import statistics
@@ -17,7 +17,7 @@ FLOOR_OF = {"on_beside": "floor_beside", "floor_two_threads": "floor", "on_two_t
             "on_first_written": "floor_first_written"}
 COUNTS = [("floor", "floor"), ("off", "off"), ("off_indexed", "off, indexed"), ("on", "recording"), ("on_nested", "recording, 4 nested"),
           ("on_indexed", "recording, indexed"), ("four_new_sites", "first scope of a site"), ("new_thread", "first scope of a thread")]
-# Variant, description, and the variant of the ratio.
+# Variant, description, and the variant that is the denominator of the ratio.
 NSYS = [("nvtx", "`NVTX3_FUNC_RANGE_IN`", None), ("nvtx_payload", "C interface, registered name, payload", "nvtx"),
         ("scope", "`PROF_SCOPE`, no session", "nvtx"), ("nvtx_in_session", "`NVTX3_FUNC_RANGE_IN`, in a session", None),
         ("nvtx_payload_in_session", "C interface, in a session", "nvtx_in_session"),
@@ -26,14 +26,14 @@ FIRST = [("new_thread", "first scope of a thread, new log"), ("new_thread_second
          ("reused_log_second", "second scope"), ("new_site", "first scope of a site"), ("new_site_second", "second scope"), ("clock", "clock reading (included in all rows)")]
 
 
-# Rows of the comparison with other recorders: recording, off, and words.
+# Rows of the comparison with other recorders: recording, off, and description.
 PEERS = [("floor", None, "floor"), ("profkit", "profkit, off", "**profkit**, `PROF_SCOPE`"), ("spall", None, "spall, into a file"),
          ("tracy", "tracy, off", "Tracy, no server"), ("perfetto", "perfetto, off", "Perfetto SDK, in process"),
          ("caliper", "caliper, off", "Caliper, event trace"), ("lttng", "lttng, off", "LTTng-UST, two tracepoints"),
          ("nsys", "nvtx, off", "NVTX under nsys; off: no tool")]
 HEADER_OF = {"nsys": "nvtx"}
 
-# From docs/results/h200/gpu_bench_quieter_host.md and gpu_bench.md: what, target, and the medians of these two runs.
+# From docs/results/h200/gpu_bench_quieter_host.md and gpu_bench.md: quantity, target, and the medians of these two runs.
 GPU = [("`PROF_GPU_SCOPE`: host time / two bare `cudaEventRecord`", "at most 1.1", "1.11 and 1.09", "met in one run"),
        ("a launch: added by kernel collection / added by CUPTI's kernel records", "at most 1.1", "0.87 and 2.01", "met in one run"),
        ("a step: added by kernel collection / added by `torch.profiler` to PyTorch's step", "at most 0.5", "0.33 and 0.36", "met"),
@@ -113,7 +113,7 @@ def compile_time(found):
 
 
 def plain(found):
-    """The numbers of a program that names them."""
+    """Table of the figures of a program that names them."""
     rows = [[name.replace("_", " "), f"{value:,.4g}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)]
             for name, value in found.items() if not isinstance(value, (dict, list))]
     return table(["", ""], rows)
@@ -139,7 +139,7 @@ def targets(results):
 
 
 def over(found, name, figure, of):
-    """Median and quartiles of the ratio in each round; empty for the row itself and for what was not measured."""
+    """@return median and quartiles of the ratio in each round; empty for the row itself and for rows that were not measured."""
     rounds = found["rounds"]
     if name == of or name not in rounds or of not in rounds:
         return ["", ""]
@@ -147,7 +147,7 @@ def over(found, name, figure, of):
 
 
 def peers(found):
-    """Rows of the recorders that ran; the page says in a sentence which ones did not."""
+    """Rows of the recorders that ran; the text of the page names the others."""
     rows = []
     rounds = found["rounds"]
     for name, off, words in PEERS:

@@ -2,7 +2,7 @@
 //
 // The error rates of `profkit compare` on simulated runs: the tables of docs/compare.md, as Markdown. Seeds are fixed.
 //
-// usage: profkit_compare_power [trials of each cell, 1000 unless given]
+// usage: profkit_compare_power [TRIALS]      trials per cell, 1000 by default
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -191,7 +191,7 @@ void print_stepless(int trials) {
 int main(int argc, char** argv) {
   int const trials = argc > 1 ? std::atoi(argv[1]) : 1000;
   if (trials <= 0) {
-    static_cast<void>(std::fprintf(stderr, "usage: profkit_compare_power [trials of each cell, 1000 unless given]\n"));
+    static_cast<void>(std::fprintf(stderr, "usage: profkit_compare_power [TRIALS]      trials per cell, 1000 by default\n"));
     return 2;
   }
   print_gpu(trials);

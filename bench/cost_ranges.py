@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The rows of README.md, "Overhead", and of docs/kernels.md, "Overhead", from all committed runs, with minimum and maximum.
+"""Prints the rows of README.md, "Overhead", and of docs/kernels.md, "Overhead", from all committed runs, with minimum and maximum.
 
 usage: cost_ranges.py [--check PAGE...]     --check: exit with 1 unless each row appears verbatim in one of the pages
 """
@@ -15,7 +15,7 @@ GPU_BENCH = ("h200/gpu_bench.json", "h200/gpu_bench_quieter_host.json")
 
 
 def to_range(values, form):
-    """"1 to 2", or "1" if both are printed alike."""
+    """@return "1 to 2", or "1" if both numbers are formatted alike."""
     ends = [form.format(each) for each in (min(values), max(values))]
     return ends[0] if ends[0] == ends[1] else " to ".join(ends)
 
@@ -26,7 +26,7 @@ def quartiles(values, form):
 
 
 def table_rows(name):
-    """The tables of a page of results: (heading above or "", the cells of a row by the words of its first)."""
+    """@return the tables of a result page: (heading above or "", the cells of each row by its first cell)."""
     heading, rows = "", {}
     for line in (RESULTS / "h200" / name).read_text(encoding="utf-8").splitlines():
         if line.startswith("## "):
@@ -50,7 +50,7 @@ def host_rows(found):
 
 
 def launch_rows(runs, launches):
-    """@param launches of launch_cost.md: what watches -> [words, ns, added ns, times CUPTI's]"""
+    """@param launches rows of launch_cost.md: tool -> [tool, ns, added ns, ratio to CUPTI's]"""
     records, ours, with_api, with_all = [], [], [], []
     for run in runs:
         part = run["parts"]["launch"]

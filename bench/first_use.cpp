@@ -3,8 +3,8 @@
 // The time of the first scope of a thread and of the first scope of a site, compared with the second. Prints a line of JSON with
 // nanoseconds.
 //
-// usage: profkit_first_use [--calls]      --calls: only one new thread, with calls of getppid() around its first scope, to find it in
-// what strace prints
+// usage: profkit_first_use [--calls]      --calls: only one new thread, with getppid() calls around its first scope as marks in the output
+//                                         of strace
 #include <unistd.h>
 
 #include <chrono>
@@ -122,7 +122,7 @@ int main(int argc, char** argv) {
   print("reused_log_second", old.second, ", ");
   print("new_site", site.first, ", ");
   print("new_site_second", site.second, ", ");
-  // The time of a clock reading, which each of them includes.
+  // The time of a clock reading, which each of these times includes.
   std::vector<double> clock;
   for (int i = 0; i < sites; ++i) {
     double const begin = bench::now_ns(CLOCK_MONOTONIC);

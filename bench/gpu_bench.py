@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs the benchmarks that need a GPU, in rounds, and writes the results after each round: gpu_bench.json and gpu_bench.md.
 
-What is compared takes turns, so that what else the machine does meets all of it. Figures are medians of the rounds, with the least and the
-most; a ratio is the median of the ratios within each round. What takes more or fewer rounds is how long a part may take."""
+The compared variants alternate, so that other load on the machine affects all of them. Figures are medians of the rounds, with minimum and
+maximum; a ratio is the median of the ratios within each round. The number of rounds depends on the time of a part."""
 import argparse
 import collections
 import concurrent.futures
@@ -18,7 +18,7 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "tests/gpu"))
 from checks.programs import ROOT, environment, line_of_a_turn, program_in
 
-# A figure of a part over a reference, in each round; of each what it adds to its base, where it has one. At most the bar is wanted.
+# A figure divided by a reference, in each round. With a base, each is the difference to its base. The ratio should be at most the bar.
 Comparison = collections.namedtuple("Comparison", "name of base reference reference_base bar")
 
 LAUNCH = ("nothing", "CUPTI kernel records", "profkit kernels", "profkit kernels, in a step without them", "profkit scopes",
@@ -75,12 +75,12 @@ UNITS = {"launch": "ns a launch", "gpu_scope": "ns a scope", "step": "ms a step"
 SHARES = {"launch": (0.22, 15), "gpu_scope": (0.06, 60), "step": (0.50, 25), "graph": (0.14, 15), "switch": (0.08, 7)}
 
 
-CYCLE = 10  # of kernels=every:10
+CYCLE = 10  # period of kernels=every:10
 
 
 def typical(steps_ms):
-    """ms a step, without what happens to a step now and then, such as other programs: the mean over the places in a cycle of ten steps, of which
-    one may be collected, of the median of the steps at this place."""
+    """@return ms per step without occasional disturbances, such as other programs. One step in a cycle of ten may be collected, so this
+    is the mean over the positions in the cycle of the median of the steps at each position."""
     return statistics.fmean(statistics.median(steps_ms[place::CYCLE]) for place in range(CYCLE))
 
 
@@ -100,7 +100,7 @@ def program(build, name):
 
 
 def order(names, round_number):
-    """Another one begins each round, and every second round runs backwards."""
+    """Rotates the order in each round, and reverses every second round."""
     names = list(names)
     first = round_number % len(names)
     turned = names[first:] + names[:first]
@@ -108,7 +108,7 @@ def order(names, round_number):
 
 
 def rounds_of_processes(executable, names, scale):
-    """One process per figure."""
+    """Runs one process per figure."""
     def rounds(deadline):
         number = 0
         while True:
@@ -124,7 +124,7 @@ def rounds_of_processes(executable, names, scale):
 
 
 def rounds_of_gpu_scope(executable, most, facts):
-    """One process that prints its rounds."""
+    """Runs one process that prints its rounds."""
     def rounds(_deadline):
         with subprocess.Popen([executable, str(most)], stdout=subprocess.PIPE, text=True) as process:
             try:
@@ -142,7 +142,7 @@ def rounds_of_gpu_scope(executable, most, facts):
 
 
 class Turns:
-    """A persistent program that measures once per input line."""
+    """A long-running program that measures once per input line."""
 
     def __init__(self, command):
         self.shown = " ".join(command[-2:])
@@ -172,7 +172,7 @@ def rounds_of_step(build, facts):
                      for name, which in PYTORCH.items()}
         with contextlib.ExitStack() as stack:
             programs = {name: stack.enter_context(Turns(command)) for name, command in commands.items()}
-            with concurrent.futures.ThreadPoolExecutor() as pool:  # the first turn of each loads kernels and the profiler
+            with concurrent.futures.ThreadPoolExecutor() as pool:  # the first measurement of each loads kernels and the profiler
                 first = {name: pool.submit(each.measure, max(10, deadline.left())) for name, each in programs.items()}
             for name, result in list(first.items()):
                 if result.exception() is not None:  # the others are measured
@@ -198,7 +198,7 @@ def spread(values):
 
 
 def compare(comparison, rounds):
-    """None where a round lacks what is compared. The median of the ratios of single rounds, and the ratio of the medians."""
+    """@return the median of the ratios of single rounds, and the ratio of the medians. None if a round lacks one of the figures."""
     ratios = []
     columns = [comparison.of, comparison.reference, *(name for name in (comparison.base, comparison.reference_base) if name)]
     if any(name not in values for values in rounds for name in columns):
@@ -274,7 +274,7 @@ def markdown(content):
 
 
 def measure(name, rounds_of, seconds, results, facts):
-    """Measures until its time is over, at least one round."""
+    """Measures at least one round, until the time is over."""
     _, most = SHARES[name]
     deadline = Deadline(seconds)
     begin = time.monotonic()
@@ -303,9 +303,9 @@ def measure(name, rounds_of, seconds, results, facts):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--build", type=pathlib.Path, required=True, help="where the programs were built")
+    parser.add_argument("--build", type=pathlib.Path, required=True, help="build folder of the programs")
     parser.add_argument("--out", type=pathlib.Path, required=True)
-    parser.add_argument("--seconds", type=float, default=170.0, help="for all parts together")
+    parser.add_argument("--seconds", type=float, default=170.0, help="time for all parts together")
     parser.add_argument("--only", nargs="+", choices=COMPARISONS, default=list(COMPARISONS), metavar="PART", help=f"of {', '.join(COMPARISONS)}")
     given = parser.parse_args()
     given.out.mkdir(parents=True, exist_ok=True)

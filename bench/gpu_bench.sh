@@ -21,7 +21,7 @@ out=$(cd "$out" && pwd)
 targets="profkit_launch_cost profkit_gpu_scope_cost"
 ! "$python" -c 'import torch' 2>/dev/null || targets="$targets step_cost"
 # shellcheck disable=SC2086
-gpu_build "$out" $targets ${ALSO_BUILD:-} -- -k 0 || echo "not all was built; what there is, is measured"
+gpu_build "$out" $targets ${ALSO_BUILD:-} -- -k 0 || echo "some targets were not built; the others are measured"
 
 # shellcheck disable=SC2086
 exec "$python" -B "$root/bench/gpu_bench.py" --build "$build" --out "$out" --seconds "${2:-170}" ${PARTS:+--only $PARTS}

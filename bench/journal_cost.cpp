@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The cost of a journal with and without one: for the recording thread, for the session between steps, and for the process. One burst of
-// scopes per step, with pauses that let the journal thread keep up.
+// The cost of a journal for the recording thread, for the session between steps, and for the process, compared with a session without one.
+// Each step has one burst of scopes, with a pause in which the journal thread can catch up.
 //
 // usage: profkit_journal_cost [FILE]
 #include <profkit/profkit.hpp>

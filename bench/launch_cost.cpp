@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The time that kernel collection adds to a launch and to a node of a CUDA graph, compared with CUPTI alone; the time to start it, and to
-// switch between steps with and without kernels (`kernels=every:N`). Each figure comes from a separate process, in turns, because CUPTI
+// The time that kernel collection adds to a launch and to a node of a CUDA graph, compared with CUPTI alone. Also the time to start it, and
+// to switch between steps with and without kernels (`kernels=every:N`). Separate processes measure the figures, alternating, because CUPTI
 // cannot be removed from a process.
 //
 // usage: launch_cost [ROUNDS]       a table of medians, in ns per launch
-//        launch_cost --list         what can be measured
-//        launch_cost run WHAT       one figure, in ns
+//        launch_cost --list         the names of the figures
+//        launch_cost run NAME       one figure, in ns
 #include <profkit/cupti.hpp>
 #include <profkit/scope.hpp>
 #include <profkit/session.hpp>
@@ -142,7 +142,7 @@ double launches_in_a_step_without_kernels() {
   return ns_per_launch(plain);
 }
 
-/// The time to begin steps if every third is collected: to the collected step, or back.
+/// The time to begin steps if every third is collected: switching to the collected step, or back.
 double switching(bool is_on) {
   constexpr int launches_a_step = 200;
   constexpr std::uint64_t cycles = 30;
@@ -253,7 +253,7 @@ int main(int argc, char** argv) {
   if (first == "run" && argc > 2) {
     std::optional<double> const value = measure(argv[2]);
     if (!value) {
-      std::fprintf(stderr, "there is no \"%s\" to measure; see --list\n", argv[2]);
+      std::fprintf(stderr, "there is no figure \"%s\"; see --list\n", argv[2]);
       return 2;
     }
     std::printf("%.2f\n", *value);

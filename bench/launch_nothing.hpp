@@ -3,5 +3,5 @@
 
 #include <cuda_runtime_api.h>
 
-/// Launches an empty kernel of one block. In a file of its own: nvcc parses what it compiles three times.
+/// Launches an empty kernel of one block. In a separate file, because nvcc parses each file three times.
 void launch_nothing(cudaStream_t stream);

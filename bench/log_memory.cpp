@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The memory of a recorded scope, the fate of scopes of a thread whose log is drained while it writes, and the memory of a process with a
-// thread that opens millions of scopes without a step. Prints a line of JSON; exits with 1 if a scope is neither in the profile nor
-// counted.
+// Memory of a recorded scope, the scopes kept and dropped while a thread's log is drained, and peak memory with millions of scopes on one
+// thread outside steps. Prints a line of JSON. Exits with 1 if a scope is neither in the profile nor counted.
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -54,7 +53,7 @@ struct whole_run {
   bool is_complete;       ///< each scope is in the profile or counted
 };
 
-/// For a thread that opens scopes as fast as possible. To be measured first, because the peak is that of the whole process.
+/// For a thread that opens scopes as fast as possible. Must be measured first, because the peak is that of the whole process.
 whole_run of_many_scopes() {
   bench::recording session{0, max_records};
   std::thread{[] { scopes(many_scopes); }}.join();
@@ -67,7 +66,7 @@ whole_run of_many_scopes() {
 struct memory {
   double log_bytes;       ///< of each scope, in the log
   double indexed_bytes;   ///< the same of an indexed one
-  double resident_bytes;  ///< by which the process grew for each
+  double resident_bytes;  ///< growth of the process per scope
 };
 
 /// For scopes that are not drained.
@@ -116,7 +115,7 @@ drained of_drained_scopes(std::chrono::microseconds pause) {
     all_ns = bench::now_ns(CLOCK_THREAD_CPUTIME_ID);
   }};
   writer.join();
-  std::this_thread::sleep_for(std::chrono::milliseconds{100});  // drains what is left
+  std::this_thread::sleep_for(std::chrono::milliseconds{100});  // drains the rest
   double const reader_ns = bench::now_ns(CLOCK_PROCESS_CPUTIME_ID) - process_begin - all_ns;
   bench::recording::result const found = session.end();
   result.scopes = found.scopes;

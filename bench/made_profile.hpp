@@ -17,9 +17,9 @@
 
 namespace bench {
 
-/// A profile with as many kernels as scopes: several threads open, close and launch at random, step by step. Records have the order of a
-/// session: scopes and launches by thread, in the order of their ends; kernels in the order of their ends on any stream, which is not the
-/// order of their beginnings.
+/// A profile with as many kernels as scopes: several threads open and close scopes and launch kernels at random, step by step. Records have
+/// the order of a session: scopes and launches by thread, in the order of their ends. Kernels are in the order of their ends on any stream,
+/// which differs from the order of their beginnings.
 class made_profile {
  public:
   explicit made_profile(std::size_t size) {
@@ -41,7 +41,7 @@ class made_profile {
  private:
   static constexpr std::uint32_t thread_count = 4;
   static constexpr std::size_t deepest = 6;
-  static constexpr std::size_t events_per_step = 2000;  ///< scopes of one thread, and as many kernels
+  static constexpr std::size_t events_per_step = 2000;  ///< scopes of one thread, with as many kernels
   static constexpr std::uint32_t name_count = 200;
 
   struct open_scope {

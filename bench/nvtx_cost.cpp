@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The time of a scope while a tool listens to NVTX, compared with an NVTX range with a registered name; the variants alternate. To be run
-// under Nsight Systems (scripts/bench.sh). Writes a line of JSON with nanoseconds per range for each round.
+// The time of a scope while a tool listens to NVTX, compared with an NVTX range with a registered name, alternating. Run it under Nsight
+// Systems (scripts/bench.sh). Writes a line of JSON with nanoseconds per range for each round.
 //
-// usage: profkit_nvtx_cost FILE [ROUNDS]      200 rounds without it, short ones: the tool's own work changes from one moment to the next
+// usage: profkit_nvtx_cost FILE [ROUNDS]      200 short rounds by default, because the overhead of the tool changes over time
 #include <array>
 #include <cstddef>
 #include <cstdio>
@@ -32,7 +32,7 @@ __attribute__((noinline)) void nvtx_function_ranges() {
   }
 }
 
-/// The same range through the C interface: name and domain prepared, and a payload, as a scope has the number of its step.
+/// The same range through the C interface, with prepared name and domain, and a payload like a scope's step number.
 __attribute__((noinline)) void nvtx_ranges_with_payload() {
   static nvtxDomainHandle_t const domain = nvtxDomainCreateA("bench_c");
   static nvtxStringHandle_t const name = nvtxDomainRegisterStringA(domain, "range");

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How long `profkit report` takes to merge the summaries of many ranks, and how much memory. The summaries are made: each has a timeline
-// that is as full as it gets, with 128 steps of 16 collectives, and rank 1 computes longer. Exits with 1 if that rank is not named, or if a
-// bar is missed.
+// The time and memory that `profkit report` takes to merge the summaries of many ranks. The summaries are synthetic: each has a timeline of
+// maximum size, with 128 steps of 16 collectives, and rank 1 computes longer. Exits with 1 if the report does not name that rank, or if a
+// limit is exceeded.
 //
 // usage: profkit_ranks_merge PROFKIT [--seconds S] [--mebibytes M] [--parts N] [RANKS...]     default: 256 512 1024 ranks
-//   --seconds, --mebibytes: the bars for the last number of ranks; seconds of the processor, which others do not change
+//   --seconds, --mebibytes: limits for the last number of ranks; in processor time, which other programs hardly influence
 //   --parts: scopes and intervals of a collective; 24 is the maximum (default 8)
 #include <profkit/analyze/summary.hpp>
 #include <profkit/report/summary_file.hpp>

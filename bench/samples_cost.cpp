@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The cost of host samples: the same work, bound by the processor and with scopes, without and with samples, alternating. Prints the median
-// of the ratios of neighbouring pieces, with its 95 % interval by order statistics.
+// The cost of host samples: the same processor-bound work with scopes, alternately without and with samples. Prints the median of the
+// ratios of adjacent pieces, with its 95 % interval by order statistics.
 //
 // usage: profkit_samples_cost [HZ [PAIRS [THREADS]]]     default: 1000 Hz, 60 pairs, 1 thread
 #include <profkit/profkit.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The time of a scope on this machine, compared with the minimum. One iteration is `batch` scopes; the counter `ns` is processor time per
-// scope. scripts/bench.sh runs it many times, each a round of all variants, and compares within rounds.
+// scope. scripts/bench.sh runs it many times, each run a round of all variants, and compares within rounds.
 #include <benchmark/benchmark.h>
 #include <sys/mman.h>
 #include <profkit/profkit.hpp>
@@ -74,7 +74,7 @@ __attribute__((noinline)) void indexed_scopes() {
   }
 }
 
-/// Four deep.
+/// Four nested scopes.
 __attribute__((noinline)) void nested_scopes() {
   for (int i = 0; i < batch / 4; ++i) {
     PROF_SCOPE("a");
@@ -140,7 +140,7 @@ void measure_drained(benchmark::State& state) {
   set_ns(state, taken);
 }
 
-/// In a thread of its own, as that decides what a page costs. @return processor time of `run` for each of the iterations.
+/// Runs in a new thread, so that its memory pages are new. @return processor time of `run` for each of the iterations.
 template <class Run>
 double in_new_thread(benchmark::State& state, Run const& run) {
   double ns = 0.0;

@@ -18,7 +18,7 @@
 #define BENCH_HAS_CALLGRIND 0
 #endif
 
-// The check must fail if a scope becomes more expensive: one program is built with a few more instructions.
+// The check must fail if a scope becomes more expensive, so one program is built with a few additional instructions.
 #ifdef BENCH_DEARER_SCOPE
 #define BENCH_SCOPE(...)   \
   PROF_SCOPE(__VA_ARGS__); \
@@ -126,7 +126,7 @@ int main() {
   count("on_indexed", on_indexed);
   count("on_nested", on_nested);
   count_once("four_new_sites", new_sites);
-  std::thread{[] {}}.join();  // joined, because instructions of all threads are counted and this thread may start first
+  std::thread{[] {}}.join();  // warms up thread creation; joined, because callgrind counts all threads
   std::thread{[] { count_once("new_thread", first_scope); }}.join();
   return 0;
 }

@@ -1,7 +1,7 @@
 # The cost of scopes. The programs include scope.hpp alone, like measured code; the session is compiled once. Always with -O2, because the
 # recorded instruction counts are for -O2.
 
-find_path(PROFKIT_NVTX_INCLUDE nvtx3/nvtx3.hpp HINTS ${CUDAToolkit_INCLUDE_DIRS} DOC "NVTX, to compare scopes with")
+find_path(PROFKIT_NVTX_INCLUDE nvtx3/nvtx3.hpp HINTS ${CUDAToolkit_INCLUDE_DIRS} DOC "Include folder of NVTX, for the comparison of scopes")
 find_package(benchmark QUIET)
 
 set(profkit_bench_options "$<$<COMPILE_LANG_AND_ID:CXX,GNU,Clang>:-O2>")
@@ -29,11 +29,11 @@ if(benchmark_FOUND)
   profkit_add_scope_bench(profkit_scope_cost scope_cost.cpp)
   target_link_libraries(profkit_scope_cost PRIVATE benchmark::benchmark)
 else()
-  message(STATUS "profkit: no Google Benchmark (Debian: libbenchmark-dev), bench/scope_cost.cpp is left out")
+  message(STATUS "profkit: no Google Benchmark (Debian: libbenchmark-dev), bench/scope_cost.cpp is not built")
 endif()
 
 if(PROFKIT_BUILD_TESTS)
-  # Exact counts of instructions are compared with the recorded ones; and a scope with four more instructions must fail the check.
+  # Exact instruction counts are compared with the recorded ones. The check must fail for a scope with four additional instructions.
   profkit_add_scope_bench(profkit_dearer_scope_instructions scope_instructions.cpp)
   target_compile_definitions(profkit_dearer_scope_instructions PRIVATE BENCH_DEARER_SCOPE)
   find_package(Python3 REQUIRED COMPONENTS Interpreter)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The effect of a snapshot on the step thread: the time of the end of a step while another thread copies and analyses the recording,
-// compared with the time without. A collector that can be drained only between steps makes each end of a step request the profile that is
-// being copied.
+// compared with the time without. With a collector that can be drained only between steps, each end of a step also requests the profile
+// that is being copied.
 //
 // usage: profkit_snapshot_cost [SCOPES]     default: 10 million
 #include <profkit/profkit.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A long session under load: threads open scopes in bursts. At the end no scope may be missing in the figures, and memory must never have
+// A long session under load: threads open scopes in bursts. At the end, the figures must have all scopes, and memory must never have
 // exceeded the limit.
 //
 // usage: profkit_soak [SECONDS [THREADS [RECORDS [MIB]]]]     default: 600 s, 8 threads, records=1000000, 128 MiB

@@ -3,7 +3,7 @@
 // The error rates of the verdicts on step times: simulated series with a known mean. Prints the Markdown tables of docs/statistics.md. The
 // seeds are fixed, so the same number of series gives the same tables.
 //
-// usage: profkit_step_scenarios [SERIES]   series per row, 1000 if nothing is given
+// usage: profkit_step_scenarios [SERIES]   series per row, 1000 by default
 #include <profkit/analyze/verdict/step_verdict.hpp>
 #include <profkit/analyze/verdict/stop_rule.hpp>
 

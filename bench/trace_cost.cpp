@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The cost of writing traces: processor time per event and bytes per scope, of trace.json and trace.pftrace, for N scopes on one thread,
-// and for N scopes with N kernels. An event is a slice: a scope, a call or a kernel. Files are written and removed. The last line is the
-// same as JSON.
+// and for N scopes with N kernels. An event is a slice: a scope, a call or a kernel. Files are written and removed. The last line has the
+// figures as JSON.
 //
-// usage: profkit_trace_cost [N] [DIR]        1 million without it; files go to DIR, or where temporary files go
+// usage: profkit_trace_cost [N] [DIR]        N: 1 million by default; DIR: folder of the files, by default that of temporary files
 #include <fmt/format.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -41,7 +41,7 @@ constexpr std::uint32_t name_count = 200;
 constexpr int rounds = 7;
 constexpr std::uint64_t all_steps = ~std::uint64_t{0};
 
-/// Scopes that open and close at random, 200 ns to 1.2 us apart, in steps; with kernels, one is launched in each of them.
+/// Scopes that begin and end at random, 200 ns to 1.2 us apart, in steps. With kernels, each scope launches one.
 class maker {
  public:
   maker(std::size_t scopes, bool with_kernels) : with_kernels_{with_kernels} {
@@ -179,7 +179,7 @@ void measure(std::string const& name, profkit::profile const& profile, std::file
   add("trace.json", json, [&] { profkit::write_trace_json(profile, launched, all_steps, json); });
 #ifdef PROFKIT_WITH_ZLIB
   std::filesystem::path const zipped = directory / "trace.json.gz";
-  add("trace.json.gz", zipped, [&] { gzip(json, zipped); });  // compresses the previous file; the time is that of gzip alone
+  add("trace.json.gz", zipped, [&] { gzip(json, zipped); });  // compresses the previous file, so that the time is that of gzip alone
 #endif
 #ifdef PROFKIT_WITH_PERFETTO
   std::filesystem::path const compact = directory / "trace.pftrace";

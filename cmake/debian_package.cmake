@@ -1,8 +1,8 @@
-# Two Debian packages: `cpack -G DEB` in the build folder. libprofkit-dev has the library, profkit the program where that is built.
+# Two Debian packages: run `cpack -G DEB` in the build folder. libprofkit-dev has the library; profkit has the program, if it is built.
 
 set(CPACK_PACKAGE_NAME profkit)
 set(CPACK_PACKAGE_VENDOR "profkit")
-set(CPACK_PACKAGE_CONTACT "The profkit developers <profkit@localhost>") # Debian wants an address
+set(CPACK_PACKAGE_CONTACT "The profkit developers <profkit@localhost>") # required by Debian
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_GENERATOR DEB)
 set(CPACK_DEB_COMPONENT_INSTALL ON)

@@ -1,5 +1,5 @@
-# The trainer is a project of its own on find_package(profkit) and find_package(Torch). It is built here too, where LibTorch is found.
-# LibTorch's configuration stops CMake when it does not like what it finds, so look before including it.
+# The trainer is a separate project that uses find_package(profkit) and find_package(Torch). If LibTorch is found, it is also built here.
+# LibTorch's configuration stops CMake if it cannot be used, so check before including it.
 
 find_path(
   PROFKIT_TORCH_CONFIG_DIR
@@ -17,7 +17,7 @@ if(NOT PROFKIT_TORCH_CONFIG_DIR)
 elseif(EXISTS "${PROFKIT_TORCH_CONFIG_DIR}/../../../lib/libtorch_cuda.so" AND NOT CUDAToolkit_NVCC_EXECUTABLE)
   message(STATUS "profkit: ${trainer} is left out: this LibTorch is built for CUDA and its CMake files need nvcc (put it on PATH)")
 else()
-  # No device code is compiled here. Naming one architecture saves LibTorch the search for a GPU.
+  # No device code is compiled here. Naming one architecture stops LibTorch from searching for a GPU.
   if(NOT DEFINED TORCH_CUDA_ARCH_LIST AND NOT DEFINED ENV{TORCH_CUDA_ARCH_LIST})
     set(TORCH_CUDA_ARCH_LIST 9.0)
   endif()

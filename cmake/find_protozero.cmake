@@ -1,5 +1,5 @@
-# protozero::protozero, if there is protozero: header-only, and most packages of it have no CMake files. The target is seen everywhere: who
-# adds this project as a folder links it, too.
+# Defines protozero::protozero if the headers are found; most packages of protozero have no CMake files. The target is global, so that
+# projects which add profkit as a subdirectory can link it.
 if(NOT TARGET protozero::protozero)
   find_path(PROFKIT_PROTOZERO_INCLUDE_DIR protozero/pbf_writer.hpp DOC "Folder of protozero's headers")
   mark_as_advanced(PROFKIT_PROTOZERO_INCLUDE_DIR)

@@ -1,5 +1,4 @@
-# Every header of include/, in the file set of the one target that it belongs to. The test architecture.includes compares these lists
-# with the folder.
+# Every header of include/, in the file set of its target. The test architecture.includes compares these lists with the folder.
 
 set(PROFKIT_HEADERS
     profkit/code.hpp

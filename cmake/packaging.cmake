@@ -1,6 +1,7 @@
-# For users of the library: the target profkit::profkit, the CMake packages of the build folder and of the installed library, profkit.pc, and packages.
+# For users of the library: the target profkit::profkit, the CMake packages of the build folder and of the installed library, profkit.pc,
+# and distribution packages.
 
-# A package's files lie beside each other, in the build folder as where they are installed.
+# The files of the package are in one folder, both in the build folder and when installed.
 set(
   profkit_package_files
   find_cuda_toolkit.cmake
@@ -34,11 +35,11 @@ list(APPEND profkit_package_files profkit-config.cmake profkit-config-version.cm
 list(TRANSFORM profkit_package_files PREPEND "${PROJECT_BINARY_DIR}/")
 install(FILES ${profkit_package_files} DESTINATION ${PROFKIT_INSTALL_CMAKEDIR} ${profkit_component})
 
-# Paths in profkit.pc are relative to it: an installed tree can be moved.
+# Paths in profkit.pc are relative to it, so that an installed tree can be moved.
 set(profkit_pkgconfig_dir ${CMAKE_INSTALL_DATADIR}/pkgconfig)
 file(RELATIVE_PATH profkit_prefix_from_pc "/${profkit_pkgconfig_dir}" "/")
 string(REGEX REPLACE "/$" "" profkit_prefix_from_pc "${profkit_prefix_from_pc}")
-# Symbols by name, which every linker knows, and which means nothing for shared libraries.
+# Names the exported symbols one by one, which every linker supports, and which has no effect on shared libraries.
 file(READ "${PROJECT_SOURCE_DIR}/include/profkit/record/recorder.hpp" profkit_recorder_header)
 if(NOT profkit_recorder_header MATCHES "inline namespace (layout_[0-9]+)")
   message(FATAL_ERROR "include/profkit/record/recorder.hpp has no inline namespace layout_N.")

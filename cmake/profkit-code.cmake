@@ -1,10 +1,10 @@
-# profkit::profkit: profkit::headers and the code of sessions and reports, which this build compiles once, into a static library, when a target
-# first links it. PROFKIT_CODE_ELSEWHERE tells the files of that target not to compile the code themselves.
+# profkit::profkit: profkit::headers and the code of sessions and reports, compiled once into a static library when a target first links it.
+# PROFKIT_CODE_ELSEWHERE tells the files of that target not to compile the code themselves.
 if(TARGET profkit::profkit)
   return()
 endif()
 
-# Imported, so that a project can install and export a library that links it. It is global, as the library is.
+# Imported, so that a project can install and export a library that links it. Global, because the static library is global.
 add_library(profkit::profkit INTERFACE IMPORTED GLOBAL)
 set_target_properties(profkit::profkit PROPERTIES IMPORTED_NO_SYSTEM ON)
 
@@ -13,14 +13,14 @@ if("CXX" IN_LIST profkit_languages)
   add_library(profkit_code STATIC EXCLUDE_FROM_ALL "${CMAKE_CURRENT_LIST_DIR}/profkit-code.cpp")
   target_link_libraries(profkit_code PUBLIC profkit::headers)
   target_compile_definitions(profkit_code INTERFACE PROFKIT_CODE_ELSEWHERE)
-  set_target_properties(profkit_code PROPERTIES POSITION_INDEPENDENT_CODE ON) # for shared libraries, too
+  set_target_properties(profkit_code PROPERTIES POSITION_INDEPENDENT_CODE ON) # can be linked into shared libraries
   target_link_libraries(profkit::profkit INTERFACE profkit_code)
 else()
   message(STATUS "profkit: the language CXX is not enabled, so each file with a session compiles the code of sessions itself")
   target_link_libraries(profkit::profkit INTERFACE profkit::headers)
 endif()
 
-# The name of earlier versions, in which profkit::profkit was headers alone.
+# The name in earlier versions, where profkit::profkit had only the headers.
 add_library(profkit::code INTERFACE IMPORTED GLOBAL)
 set_target_properties(profkit::code PROPERTIES IMPORTED_NO_SYSTEM ON)
 target_link_libraries(profkit::code INTERFACE profkit::profkit)

@@ -4,10 +4,10 @@
 #   usage: scripts/bench.sh [--check] [--quick] [SECTION]...
 #   sections: scopes instructions nsys memory first_use compile analysis trace peers (default: all)
 #   peers: the same loop with LTTng-UST, NVTX, and with Tracy, Perfetto, Caliper and spall if their sources can be fetched
-#   --check                compare with bench/recorded.json instead, and exit with 1 if something is worse
+#   --check                compare with bench/recorded.json instead, and exit with 1 if a figure is worse
 #   --quick                fewer rounds
 #   CXX=g++                the compiler
-#   PEER_SOURCES=FOLDER    sources of peers that are not fetched, in FOLDER/tracy and so on
+#   PEER_SOURCES=FOLDER    use sources of peers in FOLDER/tracy and so on instead of fetching them
 #   NSYS=FILE              Nsight Systems; without it and without nsys on PATH, its section is skipped
 set -euo pipefail
 # shellcheck source=scripts/lib/common.sh
@@ -18,8 +18,8 @@ source "$root/scripts/lib/install.sh"
 compiler=${CXX:-g++}
 build=$root/build/bench
 need_packages "$compiler=g++" cmake=cmake ninja=ninja-build python3=python3 valgrind=valgrind strace=strace libfmt-dev libbenchmark-dev zlib1g-dev
-if [[ " $* " == *" peers "* || (" $* " != *" "[a-z]* && " $* " != *" --check "*) ]]; then # peers is named, or all are measured
-  (need_packages lttng=lttng-tools liblttng-ust-dev) || say "no LTTng: it is left out of the peers"
+if [[ " $* " == *" peers "* || (" $* " != *" "[a-z]* && " $* " != *" --check "*) ]]; then # with the section peers
+  (need_packages lttng=lttng-tools liblttng-ust-dev) || say "no LTTng: the peers are measured without it"
 fi
 need_cmake
 need_nvtx

@@ -22,7 +22,7 @@ default() {
   arguments+=("$1" "$2")
 }
 
-# The text files of this repository, one after the other
+# prints the text files of this repository
 write_text() {
   (
     cd "$root"

@@ -19,7 +19,7 @@ selected=(-L '^gpu_check$' --no-tests=error)
 if [ -n "${CHECKS:-}" ]; then
   known=$("$python" -B "$root/tests/gpu/gpu_check.py" --list | cut -d ' ' -f 1)
   for each in $CHECKS; do
-    grep -qx -- "$each" <<<"$known" || { echo "error: no check '$each'; there are: ${known//$'\n'/ }" >&2; exit 2; }
+    grep -qx -- "$each" <<<"$known" || { echo "error: no check '$each'. Valid: ${known//$'\n'/ }" >&2; exit 2; }
   done
   # shellcheck disable=SC2086
   selected+=(-C request -R "^gpu_check\\.($(echo $CHECKS | tr ' ' '|'))\$")
@@ -31,6 +31,6 @@ rm -f "$out/gpu_check.json"
 status=0
 # Print results immediately; the log has all output.
 ctest --test-dir "$build" --verbose "${selected[@]}" 2>&1 | tee "$out/ctest.log" | sed -un 's/^[0-9]*: \(\[ *[0-9]* s\] .*\)/\1/p' || status=$?
-sed -n '/^The following tests FAILED/,/^Errors/p' "$out/ctest.log" # also those that ended without a result
+sed -n '/^The following tests FAILED/,/^Errors/p' "$out/ctest.log" # also shows tests that ended without a result
 [ ! -e "$out/gpu_check.md" ] || sed -n '/^| check |/,/^$/p' "$out/gpu_check.md"
 exit "$status"

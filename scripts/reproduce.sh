@@ -20,7 +20,7 @@ trainer=$build/examples/transformer_train/transformer_train
 say() { printf '[%5d s] %s\n' "$SECONDS" "$*"; }
 wanted() { [ -z "${ONLY:-}" ] || [[ " $ONLY " == *" $1 "* ]]; }
 
-# logged NAME COMMAND...: its output goes to NAME.log
+# logged NAME COMMAND...: writes the output to NAME.log.
 logged() {
   local log=$out/$1.log status=0
   shift
@@ -30,7 +30,7 @@ logged() {
 }
 die() { say "$*"; exit 1; }
 
-# run NAME OPTION...: one run of the trainer into OUT/NAME, unless it is there
+# run NAME OPTION...: one run of the trainer into OUT/NAME, unless it exists.
 run() {
   local name=$1
   shift
@@ -39,7 +39,7 @@ run() {
   logged "$name" "$trainer" "$@" --out "$out/$name"
 }
 
-# many NAME COMMAND OPTION...: a command of the trainer that resumes by itself
+# many NAME COMMAND OPTION...: a trainer command, which resumes an interrupted run itself.
 many() {
   local name=$1
   shift
@@ -50,7 +50,7 @@ many() {
 steps=(--warmup 5 --steps 30)
 few=(--warmup 3 --steps 10)
 
-if wanted t1; then # each precision; then the same with nothing warmed up, each in a process of its own
+if wanted t1; then # each precision; then the same without warm-up, each in a separate process
   many t1 sweep --sizes medium --ctx 512 --modes fwd_bwd,train --precisions fp32,tf32,bf16,fp16,fp16_scaled "${steps[@]}"
   for cell in "small 256 fwd fp32" "medium 512 fwd_bwd fp32" "medium 512 fwd_bwd bf16"; do
     read -r size ctx mode precision <<<"$cell"
@@ -58,7 +58,7 @@ if wanted t1; then # each precision; then the same with nothing warmed up, each 
     many t1 sweep --sizes "$size" --ctx "$ctx" --modes "$mode" --precisions "$precision" "${steps[@]}"
   done
 fi
-if wanted t2; then # and T6
+if wanted t2; then # also T6
   run t2-medium-512-train-fp32 --size medium --ctx 512 --mode train --precision fp32 --questions "${steps[@]}"
   run t2-medium-512-train-bf16 --size medium --ctx 512 --mode train --precision bf16 --questions "${steps[@]}"
   run t2-small-512-fwd-fp32 --size small --ctx 512 --mode fwd --precision fp32 --questions "${steps[@]}"
@@ -87,14 +87,14 @@ if wanted t10; then
   run t10-small-512-train-fp32 --size small --ctx 512 --mode train --precision fp32 --memory-snapshot "${few[@]}"
 fi
 if wanted t11; then many t11 silu; fi
-# 4 ms of processor time for each of 16 samples: more than a step takes
+# 4 ms of processor time for each of 16 samples take longer than a step
 if wanted t12; then many t12 loader --workers 0,2,4,8 --data "$text" --precision bf16 --work 4000 --steps-per-epoch 200; fi
-if wanted t3; then # and T4
+if wanted t3; then # also T4
   many t3 sweep --sizes small,medium,large,xl,2.7B --ctx 128 --modes train --precisions fp32,bf16 "${few[@]}"
   many t3 sweep "${few[@]}"
 fi
 if wanted t5; then many t5 attention; fi
-# check NAME CHECK: a check of gpu_check.sh, which writes the table
+# check NAME CHECK: runs a check of gpu_check.sh, which writes the table.
 check() {
   [ ! -e "$out/$1/done" ] || return 0
   say "$1: gpu_check.sh, $2"

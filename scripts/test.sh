@@ -12,7 +12,7 @@ stages=(release asan-ubsan tsan aarch64)
 wanted=("$@")
 ((${#wanted[@]} > 0)) || wanted=("${stages[@]}")
 for stage in "${wanted[@]}"; do
-  [[ " ${stages[*]} " == *" $stage "* ]] || die "no stage '$stage'; there are: ${stages[*]}"
+  [[ " ${stages[*]} " == *" $stage "* ]] || die "no stage '$stage'. Valid: ${stages[*]}"
 done
 
 passed=0
@@ -28,7 +28,7 @@ count() {
   summary+=("$(printf '  %-12s %4d passed %4d failed %4d skipped  %s' "$1" "$2" "$3" "$4" "${5:-}")")
 }
 
-# The passed, failed and skipped tests of a JUnit file of ctest. A test that could not run counts as failed.
+# Counts the passed, failed and skipped tests in a JUnit file of ctest. A test that could not run counts as failed.
 read_results() {
   python3 - "$1" <<'PYTHON'
 import sys
@@ -79,7 +79,7 @@ stage() {
   count "$name" $counts "$((SECONDS - begin)) s"
 }
 
-# coverage PRESET: the lines of include/profkit that the tests of that stage ran
+# coverage PRESET: prints the coverage of include/profkit by the tests of that stage.
 coverage() {
   local log=$logs/coverage.log
   if logged "coverage" "$log" python3 "$root/scripts/lib/coverage.py" "$root/build/$1"; then
@@ -114,8 +114,8 @@ have nsys || say "no nsys on PATH: its tests are skipped"
 cd "$root"
 common=("-DCMAKE_PREFIX_PATH=$prefixes")
 ! have ccache || common+=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
-# Programs with sanitizers are ten times as large; GNU ld takes five times as long to link them. Line numbers in what a sanitizer says take a
-# fifth of the time to compile: the presets alone have them.
+# Programs with sanitizers are ten times as large, and GNU ld takes five times as long to link them. Line numbers in sanitizer output take a
+# fifth of the compile time, so only the presets have them.
 quickly=(-DCMAKE_CXX_FLAGS_DEBUG=)
 ! have ld.lld || quickly+=(-DCMAKE_EXE_LINKER_FLAGS=-fuse-ld=lld)
 wrapper=()
@@ -124,12 +124,12 @@ for stage in "${wanted[@]}"; do
   case $stage in
     release) stage release ci "-DPython3_EXECUTABLE=$python" "-DPROFKIT_PYTHON=$python" "-DPROFKIT_CONAN=$conan" ;;
     asan-ubsan)
-      rm -rf build/asan-ubsan/coverage # what an earlier run left
+      rm -rf build/asan-ubsan/coverage # files of an earlier run
       stage asan-ubsan asan-ubsan "${quickly[@]}"
       coverage asan-ubsan
       ;;
     tsan)
-      # Its runtime cannot cope with the address space layout of some kernels.
+      # The runtime of the sanitizer does not support the address space layout of some kernels.
       ! setarch "$(uname -m)" -R true 2>/dev/null || wrapper=(setarch "$(uname -m)" -R)
       stage tsan tsan "${quickly[@]}" -DCMAKE_CXX_FLAGS_DEBUG=-Og
       wrapper=()

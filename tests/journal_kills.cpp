@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Kills a program that records in bursts at full speed, 200 times at random moments, and reads its journal: it must contain nothing that
-// the program did not do, and everything that was done 100 ms before. In every third run the journal continues in new files all the time;
-// then its figures must contain everything.
+// Kills a program that records in bursts at full speed, 200 times at random times, and reads its journal. The journal must contain only
+// what the program did, and everything done until 100 ms before the kill. In every third run the journal continues in new files all the
+// time; then its figures must be complete.
 //
 // usage: profkit_journal_kills [KILLS]
 #include <profkit/profile/save_load.hpp>
@@ -38,7 +38,7 @@ namespace {
 namespace fs = std::filesystem;
 using std::chrono::milliseconds;
 
-constexpr std::uint64_t outer_scopes = 50;  ///< of a block
+constexpr std::uint64_t outer_scopes = 50;  ///< per block
 constexpr std::uint64_t inner_scopes = 10;  ///< of each of them
 constexpr std::size_t threads = 2;
 constexpr int skipped = 4;
@@ -50,7 +50,7 @@ constexpr int skipped = 4;
 #define RUNS_SLOWLY
 #endif
 #endif
-#ifdef RUNS_SLOWLY  // several times as long: what is in the journal has to be right, when and how much comes there is not asked
+#ifdef RUNS_SLOWLY  // several times as long: the content of the journal is checked, but not the delay
 constexpr int usual_kills = 40;
 constexpr milliseconds bound{10'000};
 constexpr bool fills_files = false;
@@ -82,7 +82,7 @@ class diary {
     return result;
   }
 
-  /// The longest time without an entry between two moments, from the first entry on.
+  /// The longest time without an entry between two times, from the first entry on.
   [[nodiscard]] std::int64_t max_pause(std::int64_t from, std::int64_t to) const {
     std::optional<std::int64_t> last;
     std::int64_t longest = 0;
@@ -109,11 +109,11 @@ class diary {
   std::array<entry, 16384> entries_{};
 };
 
-/// In shared memory of both programs.
+/// In memory shared by both programs.
 struct progress {
   std::atomic<bool> is_recording{false};
   std::array<diary, threads> blocks;
-  diary wakes;  ///< wake-ups of a thread that sleeps as long as that of the journal
+  diary wakes;  ///< wake-ups of a thread that sleeps as long as the journal thread
 };
 
 void record_block() {
@@ -330,7 +330,7 @@ killed kill_once(progress& shown, fs::path const& journal, milliseconds after, h
   return result;
 }
 
-/// In a folder in memory if there is one, because the speed of the disk is not tested.
+/// Uses a folder in memory if there is one, because the speed of the disk is not tested.
 fs::path folder() {
   fs::path const memory = "/dev/shm";
   return ::access(memory.c_str(), W_OK) == 0 ? memory : fs::temp_directory_path();

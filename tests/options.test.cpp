@@ -57,14 +57,14 @@ TEST_CASE("a journal has a file", "[options]") {
   CHECK_THROWS_MATCHES(profkit::options::parse("journal"), profkit::error, MessageMatches(ContainsSubstring("it takes a file")));
 }
 
-TEST_CASE("a trace can be asked for with a number of steps or without", "[options]") {
+TEST_CASE("a trace can be requested with or without a number of steps", "[options]") {
   CHECK(profkit::options::parse("trace").trace);
   CHECK(profkit::options::parse("trace").trace_steps == 3);
   CHECK(profkit::options::parse("trace=7").trace);
   CHECK(profkit::options::parse("trace=7").trace_steps == 7);
 }
 
-TEST_CASE("keep=last:N and keep=slowest:K say of which steps records are kept, and steps=forever has no end", "[options]") {
+TEST_CASE("keep=last:N and keep=slowest:K choose the steps whose records are kept, and steps=forever has no end", "[options]") {
   CHECK(profkit::options{}.keep.choice == profkit::kept_steps::all);
   CHECK(profkit::options::parse("keep=last:100").keep.choice == profkit::kept_steps::last);
   CHECK(profkit::options::parse("keep=last:100").keep.count == 100);
@@ -108,7 +108,7 @@ TEST_CASE("kernels=every:N collects kernels in every N-th measured step and in t
                                       ContainsSubstring("kernels=on|off|every:N")));
 }
 
-TEST_CASE("a precision is one of those that have a peak", "[options]") {
+TEST_CASE("a precision must be one that has a peak", "[options]") {
   CHECK(profkit::options{}.precision == profkit::precision::unknown);
   CHECK(profkit::options::parse("precision=bf16").precision == profkit::precision::bf16);
   CHECK(profkit::options::parse("precision=fp8").precision == profkit::precision::fp8);
@@ -135,7 +135,7 @@ TEST_CASE("report prints the first screen, report=full all tables", "[options]")
   CHECK(profkit::options::parse("report=every:60s,report=full").full_report);
 }
 
-TEST_CASE("report=every:T says how often, in milliseconds, seconds, minutes or hours, and prints nothing at the end", "[options]") {
+TEST_CASE("report=every:T sets the interval in milliseconds, seconds, minutes or hours, and prints nothing at the end", "[options]") {
   using std::chrono::milliseconds;
   CHECK(profkit::options::parse("report").report_every == milliseconds{0});
   CHECK(profkit::options::parse("report=every:250ms").report_every == milliseconds{250});
@@ -166,7 +166,7 @@ TEST_CASE("a bad value is named, with the valid ones", "[options]") {
                        MessageMatches(ContainsSubstring("\"" + bad + "\"") && ContainsSubstring("it takes")));
 }
 
-TEST_CASE("the environment is read at the call", "[options]") {
+TEST_CASE("the environment is read when the function is called", "[options]") {
   ::setenv("PROFKIT", "warmup=7", 1);
   CHECK(profkit::options::from_env().warmup_steps == 7);
   ::unsetenv("PROFKIT");
@@ -195,7 +195,7 @@ TEST_CASE("a bad PROFKIT does not throw, and nothing is recorded", "[options]") 
   CHECK_FALSE(options.print_report);
 }
 
-TEST_CASE("more steps than can be counted are as many as can be counted", "[options]") {
+TEST_CASE("a number of steps that overflows is limited to the maximum", "[options]") {
   profkit::options const options = profkit::options::parse("steps=18446744073709551615,warmup=5");
   CHECK(options.max_wanted_steps() == 18446744073709551615U);
   CHECK(profkit::options::parse("steps=18446744073709551610,warmup=5").max_wanted_steps() == 18446744073709551615U);

@@ -26,7 +26,7 @@ using Catch::Matchers::MessageMatches;
 
 namespace {
 
-/// Writes down what it is asked to do.
+/// Records the calls that it gets.
 class diary final : public profkit::collector {
  public:
   explicit diary(std::vector<std::string>& entries) : entries_{&entries} {}
@@ -56,7 +56,7 @@ class preparing final : public profkit::collector {
   std::vector<std::string>* entries_;
 };
 
-/// Throws where it is told to.
+/// Throws at the chosen call.
 class broken final : public profkit::collector {
  public:
   explicit broken(std::string where, int& calls) : where_{std::move(where)}, calls_{&calls} {}
@@ -88,7 +88,7 @@ class kernels final : public profkit::collector {
   [[nodiscard]] profkit::collector_kind kind() const noexcept override { return profkit::collector_kind::kernels; }
 };
 
-/// Counts something of the program's own, such as kernels of an operating system.
+/// A program-defined count, such as kernels of an operating system.
 class named_kernels final : public profkit::collector {
  public:
   [[nodiscard]] std::string_view name() const noexcept override { return "kernels"; }
@@ -96,7 +96,7 @@ class named_kernels final : public profkit::collector {
 
 }  // namespace
 
-TEST_CASE("a profile converts its times to the clock that all processes of a machine share", "[session]") {
+TEST_CASE("a profile converts its times to the clock shared by all processes of a machine", "[session]") {
   profkit::options options;
   options.warmup_steps = 0;
   options.measured_steps = 1;
@@ -125,7 +125,7 @@ TEST_CASE("a collector is called around every step, drained once more at the end
   CHECK(report.summary().collectors.at(0).status == "collected");
 }
 
-TEST_CASE("a collector that breaks says why, is left alone, and the session goes on", "[session]") {
+TEST_CASE("a collector that throws is reported and not called again, and the session continues", "[session]") {
   for (char const* const where : {"start", "before", "after", "drain"}) {
     int calls = 0;
     profkit::session session{plain_options(0, 3)};
@@ -139,7 +139,7 @@ TEST_CASE("a collector that breaks says why, is left alone, and the session goes
   }
 }
 
-TEST_CASE("a collector that throws a number is left alone, too", "[session]") {
+TEST_CASE("a collector that throws a number is not called again either", "[session]") {
   class strange final : public profkit::collector {
    public:
     [[nodiscard]] std::string_view name() const noexcept override { return "strange"; }
@@ -164,7 +164,7 @@ TEST_CASE("kernels=off switches the collector of kernels off, whatever its name,
   CHECK(summary.collectors.at(1).status == "collected");
 }
 
-TEST_CASE("a collector that is named kernels is not the one that collects them", "[session]") {
+TEST_CASE("a program's collector named kernels is not the collector of kernels", "[session]") {
   profkit::session session{plain_options()};
   session.collect(named_kernels{});
   profkit::report const report = session.report();
@@ -180,7 +180,7 @@ TEST_CASE("there is one session at a time", "[session]") {
   CHECK_NOTHROW(profkit::session{plain_options()});
 }
 
-TEST_CASE("report() ends the session and can be asked again", "[session]") {
+TEST_CASE("report() ends the session and can be called again", "[session]") {
   profkit::session session{plain_options(0, 2)};
   for (profkit::step step : session) PROF_SCOPE("work");
   profkit::report const report = session.report();
@@ -211,7 +211,7 @@ TEST_CASE("switched off, steps run and nothing is recorded", "[session]") {
   CHECK(summary.collectors.at(0).reason == "profkit is off");
 }
 
-TEST_CASE("two sessions can be there when one is off", "[session]") {
+TEST_CASE("two sessions can exist if one is off", "[session]") {
   profkit::options off = plain_options();
   off.enabled = false;
   profkit::session const running{plain_options()};
@@ -236,7 +236,7 @@ TEST_CASE("steps=auto stops when the mean is known, and the report says so", "[s
   CHECK_THAT(report.full_text(), ContainsSubstring(stopped));
 }
 
-TEST_CASE("steps=auto goes on while the mean is not known, up to its bound", "[session]") {
+TEST_CASE("steps=auto continues while the mean is not known, up to its bound", "[session]") {
   profkit::options options = plain_options(2, 5);
   options.wanted_interval = 1e-9;
   options.max_steps = 25;
@@ -247,7 +247,7 @@ TEST_CASE("steps=auto goes on while the mean is not known, up to its bound", "[s
   CHECK_THAT(session.report().full_text(), ContainsSubstring("stopped at the bound of 25 measured steps"));
 }
 
-TEST_CASE("steps=auto does not take in steps that the program excludes", "[session]") {
+TEST_CASE("steps=auto ignores steps that the program excludes", "[session]") {
   profkit::options options = plain_options(2, 5);
   options.wanted_interval = 0.9;
   profkit::session session{options};
@@ -263,7 +263,7 @@ TEST_CASE("steps=auto does not take in steps that the program excludes", "[sessi
   CHECK(steps == 2 + summary.excluded + summary.host.count);
 }
 
-TEST_CASE("a loop that makes its steps itself asks whether one more is wanted", "[session]") {
+TEST_CASE("a custom loop asks whether another step is needed", "[session]") {
   {
     profkit::session session{plain_options(1, 3)};
     std::uint64_t steps = 0;
@@ -321,7 +321,7 @@ TEST_CASE("%p in the name of the output directory is the number of the process",
   std::filesystem::remove_all(directory);
 }
 
-TEST_CASE("a trace is written with the reports, or alone where the program runs", "[session]") {
+TEST_CASE("a trace is written with the reports, or alone in the current folder", "[session]") {
   std::filesystem::path const before = std::filesystem::current_path();
   std::filesystem::path const directory = std::filesystem::temp_directory_path() / ("profkit-trace-" + std::to_string(::getpid()));
   std::filesystem::create_directories(directory);
@@ -368,7 +368,7 @@ TEST_CASE("all collectors prepare for a step before any is called before it", "[
                                             "before b1"});
 }
 
-TEST_CASE("a step says whether kernels are to be collected in it", "[session]") {
+TEST_CASE("a step says whether kernels are collected in it", "[session]") {
   profkit::options options = plain_options(1, 4);
   options.kernels_every = 2;
   profkit::session session{options};
@@ -381,7 +381,7 @@ TEST_CASE("a step says whether kernels are to be collected in it", "[session]") 
 
 namespace {
 
-/// Counts the rounds of the session's thread: it drains collectors after the logs.
+/// Counts the rounds of the session's thread, which drains collectors after the logs.
 class round_counter final : public profkit::collector {
  public:
   explicit round_counter(std::atomic<int>& rounds) : rounds_{&rounds} {}
@@ -392,7 +392,7 @@ class round_counter final : public profkit::collector {
   std::atomic<int>* rounds_;
 };
 
-/// Until what was recorded before is drained, however busy the machine is; or for 10 seconds.
+/// Waits until earlier records are drained, even on a busy machine, or for 10 seconds.
 void wait_for_rounds(std::atomic<int> const& rounds) {
   auto const deadline = std::chrono::steady_clock::now() + std::chrono::seconds{10};
   int const before = rounds;
@@ -418,7 +418,7 @@ TEST_CASE("scopes are drained without a step: eight million on one thread, none 
   CHECK(report.profile().quality.dropped_events == 0);
 }
 
-TEST_CASE("threads one after the other are recorded without a step, more than there can be logs", "[session][thread]") {
+TEST_CASE("consecutive threads are recorded without a step, even if there are more of them than logs", "[session][thread]") {
   constexpr std::uint64_t threads = repetitions(20'000);  // there are 16,384 logs
   std::atomic<int> rounds{0};
   profkit::session session{plain_options()};
@@ -451,7 +451,7 @@ TEST_CASE("a thread that records at full speed does not stall the steps", "[sess
   hot.join();
   profkit::report const report = session.report();
   profkit::profile const& profile = report.profile();
-  // 50 to 60 ms alone; it was 24 s. What is here besides is the share of the processors that other programs leave.
+  // 50 to 60 ms alone; it was 24 s before. The rest allows for other load on the processors.
   CHECK(taken < 10 * steps * std::chrono::milliseconds{1});
   CHECK(profile.quality.bookkeeping < steps * std::chrono::milliseconds{5});
   CHECK(profile.steps.size() == steps);
@@ -459,7 +459,7 @@ TEST_CASE("a thread that records at full speed does not stall the steps", "[sess
 }
 
 TEST_CASE("what a session records does not depend on which thread drains it", "[session][thread]") {
-  // The same program, once with time for the session's thread to drain in each step, and once without.
+  // The same program twice: with time for the session's thread to drain in each step, and without.
   auto const record = [](std::chrono::milliseconds pause) {
     profkit::session session{plain_options(1, 4)};
     for (profkit::step step : session) {
@@ -485,7 +485,7 @@ TEST_CASE("what a session records does not depend on which thread drains it", "[
 
 namespace {
 
-/// Drains until the thread of the steps has gone on by ten steps, and knows whether it did.
+/// Drains until the step thread has run ten more steps, and remembers whether it did.
 class drains_during_steps final : public profkit::collector {
  public:
   struct progress {
@@ -537,7 +537,7 @@ TEST_CASE("a collector that takes long to drain does not hold up the thread of t
   CHECK(profile.steps.size() == seen.steps);
 }
 
-TEST_CASE("a collector that breaks on the session's thread says why, and the logs are drained on", "[session][thread]") {
+TEST_CASE("a collector that throws on the session's thread is reported, and logs are still drained", "[session][thread]") {
   class breaks_when_drained final : public profkit::collector {
    public:
     [[nodiscard]] std::string_view name() const noexcept override { return "breaks"; }
@@ -557,7 +557,7 @@ TEST_CASE("a collector that breaks on the session's thread says why, and the log
   CHECK(profile.collectors.at(1).status == "collected");
 }
 
-TEST_CASE("a session samples the host if its options say so, and once", "[session]") {
+TEST_CASE("a session samples the host if its options request it, with one collector", "[session]") {
   profkit::options options = plain_options();
   options.samples_per_second = 2e6;
   CHECK_THROWS_AS(profkit::session{options}, profkit::error);
@@ -585,7 +585,7 @@ TEST_CASE("a session samples the host if its options say so, and once", "[sessio
   CHECK(report.full_text().find("Host samples") != std::string::npos);
 }
 
-TEST_CASE("without host samples a report has no word about them", "[session]") {
+TEST_CASE("a report without host samples does not mention them", "[session]") {
   profkit::session session{plain_options()};
   { profkit::step const step{session}; }
   profkit::report const report = session.report();

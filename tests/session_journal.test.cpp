@@ -48,7 +48,7 @@ struct journal_folder : temporary_folder {
   [[nodiscard]] fs::path journal() const { return path / "journal"; }
 };
 
-/// What the journal holds by the time `is_there` says so, or after 10 seconds.
+/// The content of the journal once `is_there` is true, or after 10 seconds.
 template <class Condition>
 profkit::journal_content wait_for(fs::path const& journal, Condition&& is_there) {
   auto const deadline = std::chrono::steady_clock::now() + std::chrono::seconds{10};
@@ -75,13 +75,13 @@ class restless final : public profkit::collector {
   std::atomic<int>* flushed_;
 };
 
-/// LeakSanitizer does not see the parent's threads in a child: that ends before it looks, after what others do at the exit.
+/// LeakSanitizer does not see the parent's threads in a child. The child ends before the leak check, after the other exit handlers.
 int code_of_child = 0;
 int const skips_leaks = std::atexit([] {
   if (code_of_child != 0) ::_exit(code_of_child);
 });
 
-/// The exit code of a child that does this. -1: it was killed.
+/// The exit code of a child that runs this function. -1: it was killed.
 template <class Function>
 int exit_code_of_child(Function&& function) {
   ::pid_t const child = ::fork();
@@ -98,7 +98,7 @@ int exit_code_of_child(Function&& function) {
 
 }  // namespace
 
-TEST_CASE("what has ended is in the journal while the step that it was in goes on", "[journal]") {
+TEST_CASE("ended scopes are in the journal while their step continues", "[journal]") {
   journal_folder const folder;
   profkit::session session{folder.options("journal", 2)};
   for (profkit::step step : session) {
@@ -139,7 +139,7 @@ TEST_CASE("the journal of a session that ended holds its whole profile", "[journ
   CHECK(found.content.quality.bookkeeping == of_session.quality.bookkeeping);
 }
 
-TEST_CASE("a journal holds more records and steps than a profile that is not written", "[journal]") {
+TEST_CASE("a journal has more records and steps than a profile in memory", "[journal]") {
   constexpr std::uint64_t steps = repetitions(70'000);
   constexpr std::uint64_t scopes_of_a_step = 16;
   journal_folder const folder;
@@ -160,7 +160,7 @@ TEST_CASE("a journal holds more records and steps than a profile that is not wri
   CHECK(report.summary().quality.untraced_records > 0);
 }
 
-TEST_CASE("a step that takes many rounds of the journal begins where its scope does", "[journal]") {
+TEST_CASE("a step that lasts for many rounds of the journal begins with its scope", "[journal]") {
   journal_folder const folder;
   profkit::session session{folder.options("journal", 3)};
   for (profkit::step step : session) std::this_thread::sleep_for(std::chrono::milliseconds{120});
@@ -173,7 +173,7 @@ TEST_CASE("a step that takes many rounds of the journal begins where its scope d
   }
 }
 
-TEST_CASE("a journal that cannot be made is named, and another session can be", "[journal]") {
+TEST_CASE("if a journal cannot be created, the error names it, and another session can be created", "[journal]") {
   journal_folder const folder;
   CHECK_THROWS_MATCHES(profkit::session{folder.options("missing/journal")}, profkit::error,
                        MessageMatches(ContainsSubstring("missing/journal: No such file or directory")));
@@ -182,7 +182,7 @@ TEST_CASE("a journal that cannot be made is named, and another session can be", 
   CHECK_NOTHROW(profkit::session{folder.options()});
 }
 
-TEST_CASE("a journal that is no regular file is refused: a device, or a pipe, which would stop the program", "[journal]") {
+TEST_CASE("a journal that is a device or a pipe is refused", "[journal]") {
   journal_folder const folder;
   profkit::options options = folder.options("pipe");
   REQUIRE(::mkfifo(options.journal.c_str(), 0600) == 0);
@@ -205,7 +205,7 @@ TEST_CASE("if the journal of PROFKIT cannot be created, the session continues wi
   CHECK_THAT(report.full_text(), ContainsSubstring("missing/journal: No such file or directory\n"));
 }
 
-TEST_CASE("a journal that reaches the largest size of files is cut there, and nobody gets a signal", "[journal]") {
+TEST_CASE("a journal that reaches the file size limit ends there, without a signal", "[journal]") {
   journal_folder const folder;
   int const code = exit_code_of_child([&] {
     ::rlimit const limit{20'000, RLIM_INFINITY};
@@ -238,7 +238,7 @@ TEST_CASE("%p in the name of a journal is the number of the process, and an earl
   CHECK(count_scopes(profkit::load(file), "step/work") == 2);
 }
 
-TEST_CASE("a program that exits without ending its session leaves all of it in the journal", "[journal]") {
+TEST_CASE("a program that exits without ending its session has all of it in the journal", "[journal]") {
   journal_folder const folder;
   int const code = exit_code_of_child([&] {
     static auto* const never_ended = new profkit::session{folder.options("journal", 7)};  // no leak: it stays reachable
@@ -253,7 +253,7 @@ TEST_CASE("a program that exits without ending its session leaves all of it in t
   CHECK(count_scopes(found.content, "step/work") == 7);
 }
 
-TEST_CASE("the child of a fork leaves the journal and the session of its parent alone", "[journal]") {
+TEST_CASE("the child of a fork does not affect the journal and the session of its parent", "[journal]") {
   if (under_thread_sanitizer) SKIP("ThreadSanitizer ends a child that starts a thread");
   journal_folder const folder;
   std::optional<profkit::session> session{folder.options("journal", 10)};
@@ -284,7 +284,7 @@ TEST_CASE("the child of a fork leaves the journal and the session of its parent 
   CHECK(count_scopes(found.content, "in the child") == 0);
 }
 
-TEST_CASE("collectors are drained in steps, and are flushed only where there is a journal", "[journal]") {
+TEST_CASE("collectors are drained in steps, and are flushed only with a journal", "[journal]") {
   journal_folder const folder;
   for (bool const has_journal : {true, false}) {
     std::atomic<int> drained{0};
@@ -312,7 +312,7 @@ void run_step() {
   wait_for_drain();
 }
 
-/// The report of a journal once it has so many scopes, or after 10 seconds.
+/// The report of a journal once it has this many scopes, or after 10 seconds.
 profkit::report wait_for_figures(fs::path const& journal, std::uint64_t scopes) {
   auto const deadline = std::chrono::steady_clock::now() + std::chrono::seconds{10};
   for (;;) {
@@ -326,7 +326,7 @@ profkit::report wait_for_figures(fs::path const& journal, std::uint64_t scopes) 
 
 }  // namespace
 
-TEST_CASE("a journal that is full goes on in another file, and its report has the figures of the whole session", "[journal]") {
+TEST_CASE("a full journal continues in another file, and its report has the figures of the whole session", "[journal]") {
   constexpr std::uint64_t steps = 32;
   journal_folder const folder;
   profkit::options options = folder.options("journal", steps);
@@ -374,7 +374,7 @@ TEST_CASE("a journal that is full goes on in another file, and its report has th
   CHECK(find_row(before.summary(), "step/many")->host.count == steps * scopes_of_a_step);
 }
 
-TEST_CASE("a journal whose next file cannot be made ends, and says why", "[journal]") {
+TEST_CASE("a journal whose next file cannot be created ends, and says why", "[journal]") {
   journal_folder const folder;
   fs::create_directory(folder.path / "journal.next");
   profkit::options options = folder.options("journal", 16);
@@ -391,7 +391,7 @@ TEST_CASE("a journal whose next file cannot be made ends, and says why", "[journ
   CHECK(find_row(profkit::load_report(folder.journal()).summary(), "step/many")->host.count > 0);
 }
 
-TEST_CASE("a journal must be allowed at least 1 MiB", "[journal]") {
+TEST_CASE("the size limit of a journal must be at least 1 MiB", "[journal]") {
   journal_folder const folder;
   profkit::options options = folder.options();
   options.journal_bytes = (std::uint64_t{1} << 20U) - 1;

@@ -27,7 +27,7 @@ std::string text_of(std::filesystem::path const& path) {
   return {std::istreambuf_iterator<char>{file}, {}};
 }
 
-/// Until it is true, or for 20 seconds.
+/// Waits until it is true, or for 20 seconds.
 template <class Condition>
 bool comes_true(Condition&& condition) {
   auto const deadline = std::chrono::steady_clock::now() + std::chrono::seconds{20};
@@ -47,7 +47,7 @@ profkit::options every(std::chrono::milliseconds period, std::filesystem::path c
 
 }  // namespace
 
-TEST_CASE("report=every writes whole files while the session goes on, and the last report at its end", "[session][live]") {
+TEST_CASE("report=every writes complete files while the session continues, and the last report at its end", "[session][live]") {
   temporary_folder const folder{"live-reports"};
   std::filesystem::path const json = folder.path / "out" / "report.json";
   std::uint64_t steps = 0;
@@ -60,11 +60,11 @@ TEST_CASE("report=every writes whole files while the session goes on, and the la
       PROF_SCOPE("work");
       std::this_thread::sleep_for(std::chrono::milliseconds{5});
       ++steps;
-      std::string const now = text_of(json);  // inside a step: nobody waits for anybody
+      std::string const now = text_of(json);  // inside a step, to show that nothing waits for its end
       if (now == before) return false;
       before = now;
       CHECK_THAT(now, ContainsSubstring("\"step_open\""));
-      CHECK(now.find_last_not_of(" \n") == now.rfind('}'));  // not half of it
+      CHECK(now.find_last_not_of(" \n") == now.rfind('}'));  // the file is complete
       return ++reports >= 3;
     });
     CHECK(came);
@@ -76,7 +76,7 @@ TEST_CASE("report=every writes whole files while the session goes on, and the la
   }
 }
 
-TEST_CASE("a disk that does not take the files keeps nobody from recording and draining", "[session][live]") {
+TEST_CASE("a blocked disk does not stop recording and draining", "[session][live]") {
   temporary_folder const folder{"live-reports-slow"};
   std::filesystem::path const stuck = folder.path / "out" / "report.json";
   std::filesystem::create_directories(stuck.parent_path());
@@ -93,15 +93,14 @@ TEST_CASE("a disk that does not take the files keeps nobody from recording and d
     }
     profkit::step const step{session};
     std::filesystem::rename(stuck, folder.path / "pipe");
-    std::string const first = text_of(folder.path / "pipe");  // lets it go on
+    std::string const first = text_of(folder.path / "pipe");  // unblocks it
     CHECK_THAT(first, ContainsSubstring("\"schema\""));
   }
   CHECK_THAT(text_of(stuck), ContainsSubstring("\"snapshot\": null"));
   CHECK_THAT(text_of(stuck), ContainsSubstring("\"dropped_events\": 0"));
 }
 
-TEST_CASE("a session ends with report() or its destructor while a report is due all the time, and none is written after that",
-          "[session][live]") {
+TEST_CASE("report() and the destructor end a session while a report is always due, and none is written afterwards", "[session][live]") {
   temporary_folder const folder{"live-reports-end"};
   for (int i = 0; i < 20; ++i) {
     profkit::session session{every(std::chrono::milliseconds{1}, folder.path / "out")};
@@ -119,7 +118,7 @@ TEST_CASE("a session ends with report() or its destructor while a report is due 
   CHECK_THAT(text_of(folder.path / "out" / "report.json"), ContainsSubstring("\"snapshot\": null"));
 }
 
-TEST_CASE("the line of a running session has its time, its steps and what they take", "[report][live]") {
+TEST_CASE("the status line of a running session has its duration, its steps and their time", "[report][live]") {
   profkit::summary summary;
   summary.covers_steps = false;
   summary.scopes_recorded = 12;

@@ -27,7 +27,7 @@ profkit::detail::found_rank rank_in(variables const& set) {
   });
 }
 
-/// Variables of the environment that are removed at the end of the test.
+/// Environment variables that are removed at the end of the test.
 class set_variables {
  public:
   explicit set_variables(variables set) : set_{std::move(set)} {
@@ -52,7 +52,7 @@ profkit::rank_record rank_of(std::uint32_t rank, std::uint32_t size) {
 
 }  // namespace
 
-TEST_CASE("the variables of each launcher say which rank this is", "[rank]") {
+TEST_CASE("the rank is read from the variables of each launcher", "[rank]") {
   CHECK_FALSE(rank_in({}).rank);
   auto const torchrun =
       rank_in({{"RANK", "5"}, {"WORLD_SIZE", "8"}, {"LOCAL_RANK", "1"}, {"TORCHELASTIC_RESTART_COUNT", "2"}, {"MASTER_ADDR", "node1"}})
@@ -80,7 +80,7 @@ TEST_CASE("the variables of each launcher say which rank this is", "[rank]") {
   CHECK(slurm->restart == 1);
 }
 
-TEST_CASE("a launcher inside a job of Slurm goes first, and half of the variables of a launcher are none", "[rank]") {
+TEST_CASE("a launcher inside a Slurm job takes precedence, and incomplete variables of a launcher are ignored", "[rank]") {
   variables const job{{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "2"}};
   variables inside = job;
   inside.insert({{"RANK", "9"}, {"WORLD_SIZE", "16"}});
@@ -90,7 +90,7 @@ TEST_CASE("a launcher inside a job of Slurm goes first, and half of the variable
   CHECK(rank_in(half).rank->launcher == "Slurm");
 }
 
-TEST_CASE("variables that are no rank are named, and the process is a run of its own", "[rank]") {
+TEST_CASE("variables without a valid rank are named, and the process is a separate run", "[rank]") {
   for (auto const& [rank, size] :
        variables{{"4", "5x"}, {"x", "8"}, {"-1", "8 "}, {"8", "8"}, {"", "3"}, {"0", "0"}, {"1", "4294967296"}}) {
     auto const found = rank_in({{"RANK", rank}, {"WORLD_SIZE", size}});
@@ -104,7 +104,7 @@ TEST_CASE("variables that are no rank are named, and the process is a run of its
   CHECK(found.rank->restart == 0);
 }
 
-TEST_CASE("placeholders of a path are the process, the rank and the host", "[rank]") {
+TEST_CASE("paths have placeholders for the process, the rank and the host", "[rank]") {
   char host[256] = {};
   REQUIRE(::gethostname(host, sizeof host - 1) == 0);
   using profkit::detail::process_path;
@@ -114,7 +114,7 @@ TEST_CASE("placeholders of a path are the process, the rank and the host", "[ran
   CHECK(process_path("", 7).empty());
 }
 
-TEST_CASE("each of several ranks writes files of its own, and rank 0 prints", "[rank]") {
+TEST_CASE("each of several ranks writes its own files, and rank 0 prints", "[rank]") {
   auto const options_of = [](char const* text, std::optional<profkit::rank_record> const& rank) {
     return profkit::detail::options_of_rank(profkit::options::parse(text), rank);
   };

@@ -38,13 +38,13 @@ void some_work(std::uint64_t scopes) {
   other.join();
 }
 
-/// All scopes of a name, wherever they are in the tree.
+/// All scopes with a name, anywhere in the tree.
 std::size_t count_named(profkit::profile const& profile, std::string_view name) {
   return static_cast<std::size_t>(std::count_if(profile.scopes.begin(), profile.scopes.end(),
                                                 [&](profkit::scope_record const& each) { return profile.paths[each.path].name == name; }));
 }
 
-/// The figures of the first steps of a profile, as JSON; without what is of the session as a whole.
+/// The figures of the first steps of a profile as JSON, without figures of the whole session.
 std::string figures_of(profkit::profile profile, std::size_t steps) {
   REQUIRE(profile.steps.size() >= steps);
   profile.steps.resize(steps);
@@ -55,7 +55,7 @@ std::string figures_of(profkit::profile profile, std::size_t steps) {
 
 }  // namespace
 
-TEST_CASE("a snapshot inside a step has the steps before it, and the session continues", "[session][snapshot]") {
+TEST_CASE("a snapshot inside a step has the earlier steps, and the session continues", "[session][snapshot]") {
   profkit::session session{plain_options(1, 5)};
   for (profkit::step step : session) {
     some_work(10);
@@ -72,7 +72,7 @@ TEST_CASE("a snapshot inside a step has the steps before it, and the session con
   CHECK(count_scopes(all.profile(), "beside") == 6 * 10);
 }
 
-TEST_CASE("a snapshot between steps has all that ended before", "[session][snapshot]") {
+TEST_CASE("a snapshot between steps has everything that ended before", "[session][snapshot]") {
   profkit::session session{plain_options(0, 3)};
   for (std::size_t steps = 1; steps <= 3; ++steps) {
     {
@@ -117,7 +117,7 @@ TEST_CASE("a snapshot of a session without steps has all scopes that ended befor
              ContainsSubstring("Snapshot of a running session") && ContainsSubstring("1 scopes were open and are not in the report"));
 }
 
-TEST_CASE("a snapshot in the first step has no figures yet", "[session][snapshot]") {
+TEST_CASE("a snapshot in the first step has no step figures yet", "[session][snapshot]") {
   profkit::session session{plain_options(0, 1)};
   for (profkit::step step : session) {
     some_work(3);
@@ -147,7 +147,7 @@ TEST_CASE("snapshots on other threads do not disturb the steps, and end with the
     some_work(20);
     std::this_thread::sleep_for(std::chrono::microseconds{500});
   }
-  profkit::report const all = session.report();  // while they ask
+  profkit::report const all = session.report();  // while snapshots are requested
   for (std::thread& each : askers) each.join();
   CHECK(all.profile().steps.size() == steps);
   CHECK(count_named(all.profile(), "inner") == 20 * steps);
@@ -220,7 +220,7 @@ TEST_CASE("a collector cannot ask for a snapshot on the session's own thread", "
   CHECK_THAT(answer, ContainsSubstring("called by a collector"));
 }
 
-TEST_CASE("switched off, and in the child of a fork, a snapshot has nothing", "[session][snapshot]") {
+TEST_CASE("a snapshot is empty if profkit is off, and in the child of a fork", "[session][snapshot]") {
   profkit::options off = plain_options(0, 1);
   off.enabled = false;
   {

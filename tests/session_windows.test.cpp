@@ -63,7 +63,7 @@ class arriving_profile {
     for (profkit::device_utilization_record const& each : profile.device_utilization) uses_.push_back(each.time.end);
   }
 
-  /// All but the records.
+  /// The profile without its records.
   [[nodiscard]] profkit::profile head() const {
     profkit::profile result = profile_;
     result.scopes.clear(), result.steps.clear(), result.gpu_scopes.clear(), result.gpu_steps.clear(), result.gpu_operations.clear();
@@ -72,7 +72,7 @@ class arriving_profile {
     return result;
   }
 
-  /// Adds what has arrived since the last time.
+  /// Adds the records that have arrived since the last call.
   profkit::detail::arrival go_on(profkit::timestamp to, profkit::profile& into) {
     auto const arrive = [&](auto const& from, auto& list, auto const& time_of) {
       for (std::size_t i = 0; i < from.size(); ++i) {
@@ -100,7 +100,7 @@ class arriving_profile {
 
   [[nodiscard]] profkit::interval time() const { return {first_, last_}; }
 
-  /// Between the beginning of an operation and its arrival.
+  /// The longest time from the beginning of an operation to its arrival.
   [[nodiscard]] std::chrono::nanoseconds max_operation() const {
     std::chrono::nanoseconds result{1};
     for (std::size_t i = 0; i < operations_.size(); ++i)
@@ -111,7 +111,7 @@ class arriving_profile {
  private:
   std::uint64_t up_to(std::uint64_t most) { return random_() % (most + 1); }
 
-  /// Often none.
+  /// A random delay, often 0.
   std::chrono::nanoseconds delay() {
     return std::chrono::nanoseconds{random_() % 2 == 0 ? 0 : up_to(static_cast<std::uint64_t>(max_delay_))};
   }
@@ -151,7 +151,7 @@ class arriving_profile {
   profkit::timestamp last_ = profkit::timestamp::min();
   profkit::timestamp now_ = profkit::timestamp::min();
   std::int64_t max_delay_ = 0;
-  std::vector<profkit::timestamp> operations_, steps_, gpu_scopes_, gpu_steps_, memory_, clocks_, uses_;  ///< when each arrives
+  std::vector<profkit::timestamp> operations_, steps_, gpu_scopes_, gpu_steps_, memory_, clocks_, uses_;  ///< arrival time of each
 };
 
 void append(profkit::profile const& from, profkit::profile& to) {
@@ -163,7 +163,7 @@ void append(profkit::profile const& from, profkit::profile& to) {
   add(from.allocations, to.allocations), add(from.collectives, to.collectives), add(from.samples, to.samples);
 }
 
-/// @return how many windows were added.
+/// @return the number of added windows.
 std::uint64_t check_stream(profkit::profile const& profile, std::uint64_t seed) {
   std::mt19937_64 random{seed};
   arriving_profile from{profile, seed};
@@ -184,7 +184,7 @@ std::uint64_t check_stream(profkit::profile const& profile, std::uint64_t seed) 
   for (profkit::timestamp const each : rounds) {
     stream.add_complete(go_on(each));
     if (random() % 4 != 0) continue;
-    profkit::detail::journal_head head = stream.head();  // as if a journal went on in another file here
+    profkit::detail::journal_head head = stream.head();  // as if a journal continued in another file here
     stream = profkit::detail::window_stream{{}, waits};
     stream.resume(head.figures, std::move(head.waiting));
   }
@@ -196,7 +196,7 @@ std::uint64_t check_stream(profkit::profile const& profile, std::uint64_t seed) 
 
 }  // namespace
 
-TEST_CASE("figures that are added up while records arrive, or go on from a journal, are those of the whole session") {
+TEST_CASE("figures summed while records arrive, or continued from a journal, are those of the whole session") {
   std::uint64_t windows = 0;
   std::uint64_t const seeds = repetitions(100);
   for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
@@ -218,7 +218,7 @@ TEST_CASE("figures that are added up while records arrive, or go on from a journ
 
 namespace {
 
-/// 300 scopes of 100 us, one after the other.
+/// 300 consecutive scopes of 100 us.
 profkit::profile made_row_of_scopes(profkit::timestamp begin) {
   profkit::profile result;
   result.paths = {{profkit::path_record::no_parent, "row", {}, "a.cpp", 1}};
@@ -236,7 +236,7 @@ std::uint64_t count_added(profkit::detail::window_stream const& stream) {
 
 }  // namespace
 
-TEST_CASE("where no figure depends on the order of events of several threads, a window ends a millisecond before the newest one") {
+TEST_CASE("if no figure depends on the order of events of several threads, a window ends a millisecond before the newest event") {
   constexpr profkit::timestamp begin{1000s};
   profkit::detail::window_stream stream;
   stream.waiting() = made_row_of_scopes(begin);
@@ -245,7 +245,7 @@ TEST_CASE("where no figure depends on the order of events of several threads, a 
   SECTION("scopes and counters alone") {
     stream.add_complete(until);
     CHECK(count_added(stream) == 289);  // one ends with the window, and is in the next one
-    // What arrives late counts in the next window.
+    // Late records count in the next window.
     stream.waiting().scopes.push_back({{begin + 1ms, begin + 2ms}, 0, 1});
     stream.waiting().counters.push_back({begin + 1ms, 7.0, 0, 1});
     until.logs_until = begin + 60ms;
@@ -296,7 +296,7 @@ void check_figures(profkit::report const& report, std::string const& path, std::
 
 }  // namespace
 
-TEST_CASE("figures cover the whole of a session of which not all records are kept") {
+TEST_CASE("figures cover the whole session if not all records are kept") {
   profkit::session session{few_records()};
   SECTION("with steps") {
     for (profkit::step each : session) {
@@ -369,7 +369,7 @@ TEST_CASE("a scope of another thread that is open for long counts once, and does
 
 namespace {
 
-/// Steps of which some take longer; each has as many scopes as its number.
+/// Steps with different durations; each has as many scopes as its number.
 profkit::report report_of_uneven_steps(profkit::kept_steps keep, std::uint64_t steps) {
   profkit::options options = plain_options(2, steps - 2);
   options.keep = keep;
@@ -399,7 +399,7 @@ void check_kept(profkit::report const& report, std::vector<std::uint64_t> const&
 
 }  // namespace
 
-TEST_CASE("keep=last:N and keep=slowest:K keep the records of these steps, and the figures of all") {
+TEST_CASE("keep=last:N and keep=slowest:K keep the records of these steps and the figures of all") {
   constexpr std::uint64_t steps = 60;
   auto const [keep, kept] = GENERATE(table<profkit::kept_steps, std::vector<std::uint64_t>>({
       {{profkit::kept_steps::last, 3}, {57, 58, 59}},
@@ -415,7 +415,7 @@ TEST_CASE("keep=last:N and keep=slowest:K keep the records of these steps, and t
   CHECK(report.profile().quality.untraced_records > 0);
 }
 
-TEST_CASE("what is recorded before the first step is kept with keep=last:N, and all of a session without steps") {
+TEST_CASE("keep=last:N keeps records from before the first step, and all records of a session without steps") {
   profkit::options options = plain_options(0, 3);
   options.keep = {profkit::kept_steps::last, 1};
   profkit::session session{options};

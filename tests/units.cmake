@@ -1,14 +1,14 @@
-# The unit tests of the library, a program for each room; and programs that have to stand alone.
+# The unit tests of the library, one program per room, and separate test programs.
 
 profkit_add_unit_tests(top SOURCES options.test.cpp session.test.cpp session_journal.test.cpp session_live_memory.test.cpp session_live_reports.test.cpp session_rank.test.cpp session_snapshot.test.cpp session_windows.test.cpp)
 profkit_add_unit_tests(record SOURCES record/calendar_clock.test.cpp record/clock.test.cpp record/collective.test.cpp record/exceptions.test.cpp record/fork.test.cpp record/memory_events.test.cpp record/scope.test.cpp record/scope_listener.test.cpp
                                       record/scope_token.test.cpp record/step.test.cpp record/thread_log.test.cpp record/work.test.cpp)
 profkit_add_unit_tests(drain SOURCES drain/drain_pace.test.cpp drain/event_records.test.cpp drain/log_drain.test.cpp drain/samples.test.cpp drain/scope_paths.test.cpp LIBRARIES ${CMAKE_DL_LIBS})
 profkit_add_unit_tests(collect SOURCES collect/run_ahead_limiter.test.cpp collect/function_names.test.cpp collect/host_probe.test.cpp collect/host_samples.test.cpp collect/host_samples_safe.test.cpp collect/signal_stack.test.cpp collect/memory_source.test.cpp collect/nccl_collectives.test.cpp LIBRARIES profkit::nccl ${CMAKE_DL_LIBS})
-# Two libraries that tests open and close. Their functions have the same addresses and other names.
+# Two libraries that tests load and unload. Their functions have the same addresses and different names.
 foreach(library IN ITEMS profkit_sampled profkit_sampled_other)
   add_library(${library} MODULE collect/sampled_library.cpp)
-  # It is unloaded: what counts its lines would leak.
+  # No coverage: unloading the library would leak the coverage runtime's memory.
   if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
     target_compile_options(${library} PRIVATE -fno-profile-instr-generate -fno-coverage-mapping)
     target_link_options(${library} PRIVATE -noprofilelib)
@@ -42,7 +42,7 @@ if(nlohmann_json_FOUND)
   profkit_add_unit_tests(report ONE_THREAD SOURCES report/adopted_table.test.cpp report/budget_table.test.cpp report/column_numbers.test.cpp report/findings.test.cpp report/first_screen.test.cpp report/gpu_report.test.cpp report/html_page.test.cpp
                                         report/memory_table.test.cpp report/names.test.cpp report/nsys_csv.test.cpp report/recorded.test.cpp report/report.test.cpp report/run_ahead.test.cpp report/sampled_picture.test.cpp report/samples_section.test.cpp report/summary_file.test.cpp report/printers.test.cpp
                                         report/trace_json.test.cpp report/verdict_text.test.cpp report/utilization.test.cpp report/work_table.test.cpp LIBRARIES nlohmann_json::nlohmann_json)
-  # They share names of parts of documents, such as section, and of random profiles, such as made, with other tests.
+  # These use the same names as other tests, such as section and made, so they cannot be in a unity build with them.
   set_source_files_properties(report/html_page.test.cpp report/sampled_picture.test.cpp PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   target_compile_definitions(profkit_report_tests PRIVATE TEST_DATA="${CMAKE_CURRENT_SOURCE_DIR}/data" PROJECT_DOCS="${PROJECT_SOURCE_DIR}/docs")
 else()
@@ -50,7 +50,7 @@ else()
 endif()
 
 if(TARGET protozero::protozero AND NOT profkit_races_only)
-  # The compact trace. It stands alone: reports write it wherever its header is in the program.
+  # The compact trace. A separate program, because reports write it in any program that includes its header.
   profkit_add_test_program(NAME pftrace SOURCES report/pftrace.test.cpp LIBRARIES profkit::perfetto)
   profkit_add_test_program(NAME write_traces SOURCES report/write_traces.cpp LIBRARIES profkit::perfetto NO_CATCH NO_TEST)
   file(GLOB recorded_profiles "${CMAKE_CURRENT_SOURCE_DIR}/data/*.profile")
@@ -66,7 +66,7 @@ if(TARGET protozero::protozero AND NOT profkit_races_only)
 endif()
 
 if(NOT CMAKE_CXX_FLAGS MATCHES "-fsanitize" AND NOT CMAKE_CROSSCOMPILING)
-  # What a browser makes of report.html; the pages are the same in all stages.
+  # report.html in a browser; the pages are the same in all stages.
   profkit_add_test_program(NAME write_pages SOURCES browser/write_pages.cpp NO_CATCH NO_TEST)
   target_include_directories(profkit_write_pages PRIVATE "${PROJECT_SOURCE_DIR}/tools/profkit")
   target_compile_definitions(profkit_write_pages PRIVATE TEST_DATA="${CMAKE_CURRENT_SOURCE_DIR}/data" TEST_RANKS="${profkit_recorded_ranks}")
@@ -75,10 +75,10 @@ if(NOT CMAKE_CXX_FLAGS MATCHES "-fsanitize" AND NOT CMAKE_CROSSCOMPILING)
 endif()
 
 if(TARGET profkit_program)
-  # The program profkit: what it computes, and the program itself on reports that the test makes.
+  # The program profkit: its computations, and the program itself on reports that the tests create.
   set(tools_tests tools/compare.test.cpp tools/compare_command.test.cpp tools/compare_functions.test.cpp tools/comparison_document.test.cpp tools/ranks_report.test.cpp tools/report_command.test.cpp tools/summary_json.test.cpp tools/watch_screen.test.cpp tools/watched_journal.test.cpp)
   if(NOT CMAKE_CXX_FLAGS MATCHES "-fsanitize")
-    # Error rates, from some thousands of simulated comparisons: the other tests run the same code with a sanitizer.
+    # Error rates from thousands of simulated comparisons; the other tests run the same code with a sanitizer.
     list(APPEND tools_tests tools/compare_rates.test.cpp)
     set_source_files_properties(tools/compare_rates.test.cpp PROPERTIES COMPILE_OPTIONS -O2 SKIP_UNITY_BUILD_INCLUSION ON)
   endif()
@@ -88,43 +88,43 @@ if(TARGET profkit_program)
   add_dependencies(profkit_tools_tests profkit_program)
 endif()
 
-# It replaces operator new, for the whole program.
+# Replaces operator new for the whole program.
 profkit_add_test_program(NAME allocation SOURCES record/allocation.test.cpp)
 
-# It fills the table of places that tokens are of.
+# Fills the table of scope nodes.
 profkit_add_test_program(NAME scope_node SOURCES record/scope_node.test.cpp)
 
-# It forbids system calls.
+# Forbids system calls.
 profkit_add_test_program(NAME system_calls SOURCES record/system_calls.test.cpp NO_CATCH)
 
-# Its clock ticks once a millisecond.
+# Its clock ticks once per millisecond.
 profkit_add_test_program(NAME coarse_clock SOURCES record/coarse_clock.test.cpp)
 
-# It sets its clock.
+# Sets its clock.
 profkit_add_test_program(NAME clock_changes SOURCES record/clock_changes.test.cpp LIBRARIES ${CMAKE_DL_LIBS})
 
 # Scopes before and after main.
 profkit_add_test_program(NAME static_lifetime SOURCES record/static_lifetime.test.cpp NO_CATCH)
 
-# It kills programs that record, and reads their journals.
+# Kills recording programs, and reads their journals.
 profkit_add_test_program(NAME journal_kills SOURCES journal_kills.cpp NO_CATCH TIMEOUT 240)
 if(CMAKE_CROSSCOMPILING)
   target_compile_definitions(profkit_journal_kills PRIVATE RUNS_SLOWLY) # in the emulator
 endif()
 
-# One executable, two libraries that it links, two that it opens and one that it opens and closes.
+# One executable, two libraries that it links, two that it opens, and one that it opens and closes.
 foreach(plugin IN ITEMS linked_a linked_b opened_a opened_b closed)
   add_library(profkit_${plugin} SHARED shared_library/plugin.cpp)
   target_compile_definitions(profkit_${plugin} PRIVATE PLUGIN_FUNCTION=${plugin})
   target_link_libraries(profkit_${plugin} PRIVATE profkit::headers profkit_warnings)
   set_target_properties(profkit_${plugin} PROPERTIES CXX_VISIBILITY_PRESET hidden)
 endforeach()
-# One more hides all symbols but its own.
+# One more library, which hides all symbols except its own.
 add_library(profkit_hidden SHARED shared_library/plugin.cpp)
 target_compile_definitions(profkit_hidden PRIVATE PLUGIN_FUNCTION=hidden)
 target_link_libraries(profkit_hidden PRIVATE profkit::headers profkit_warnings)
 target_link_options(profkit_hidden PRIVATE "LINKER:--version-script=${CMAKE_CURRENT_SOURCE_DIR}/shared_library/hidden.map")
-# Nothing else is to keep it in the process.
+# Nothing else may keep it in the process.
 target_compile_options(profkit_closed PRIVATE $<$<CXX_COMPILER_ID:GNU>:-fno-gnu-unique>)
 profkit_add_test_program(NAME shared_library SOURCES shared_library/shared_library.test.cpp LIBRARIES profkit_linked_a profkit_linked_b)
 foreach(plugin IN ITEMS opened_a opened_b closed hidden)
@@ -142,10 +142,10 @@ if(TARGET CUDA::nvtx3)
   profkit_add_test_program(NAME nvtx SOURCES collect/nvtx.test.cpp collect/nvtx_light_unit.cpp ENVIRONMENT ${injection})
   profkit_add_test_program(NAME nvtx_off SOURCES collect/nvtx_off.test.cpp ENVIRONMENT ${injection} PROFKIT=nvtx=off)
   add_dependencies(profkit_nvtx profkit_nvtx_injection)
-  set_target_properties(profkit_nvtx PROPERTIES UNITY_BUILD OFF) # one of its units has nothing of NVTX
+  set_target_properties(profkit_nvtx PROPERTIES UNITY_BUILD OFF) # one of its units does not include NVTX
 endif()
 
-# Nsight Systems counts the same ranges. On PATH, or -DPROFKIT_NSYS=.
+# Nsight Systems must count the same ranges. Uses nsys on PATH or -DPROFKIT_NSYS=.
 profkit_add_test_program(
   NAME nsys
   SOURCES nsys/scopes_program.cpp
@@ -153,27 +153,27 @@ profkit_add_test_program(
   COMMAND "${Python3_EXECUTABLE}" "${CMAKE_CURRENT_SOURCE_DIR}/nsys/compare_ranges.py" "${PROFKIT_NSYS}" "$<TARGET_FILE:profkit_nsys>"
   LABELS nsys)
 
-# Told to record the range measure_loop, it records the measured steps and nothing else.
+# With capture of the range measure_loop, it must record the measured steps and nothing else.
 add_test(NAME nsys_capture COMMAND "${Python3_EXECUTABLE}" "${CMAKE_CURRENT_SOURCE_DIR}/nsys/compare_ranges.py" "${PROFKIT_NSYS}"
                                    "$<TARGET_FILE:profkit_nsys>" --capture)
 set_tests_properties(nsys_capture PROPERTIES LABELS nsys SKIP_RETURN_CODE 4 TIMEOUT ${profkit_test_timeout})
-# What one records must not end up with the other.
+# Tests with nsys must not run concurrently, because one could record the ranges of the other.
 set_tests_properties(nsys nsys_capture PROPERTIES RESOURCE_LOCK nsys)
 
-# The script that compares kernels and ranges with Nsight Systems', on a small database made by hand.
+# The script that compares kernels and ranges with Nsight Systems, on a small hand-made database.
 add_test(NAME nsys_parity COMMAND "${Python3_EXECUTABLE}" "${CMAKE_CURRENT_SOURCE_DIR}/nsys/parity_test.py"
                                   "${CMAKE_CURRENT_SOURCE_DIR}/nsys/nsys_parity.py")
 set_tests_properties(nsys_parity PROPERTIES LABELS cpu TIMEOUT ${profkit_test_timeout})
 
 if(TARGET CUDA::cudart)
-  # The GPU timers, on an imitated CUDA runtime: no GPU is needed, and no real libcudart is linked.
+  # The GPU timers on an imitated CUDA runtime: no GPU is needed, and the real libcudart is not linked.
   profkit_add_unit_tests(cuda SOURCES collect/cuda_timers.test.cpp collect/fake_cudart.cpp)
   profkit_add_unit_tests(cuda_faults SOURCES collect/cuda_faults.test.cpp collect/fake_cudart.cpp)
   foreach(test IN ITEMS cuda cuda_faults)
     target_include_directories(profkit_${test}_tests SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
   endforeach()
 
-  # The collection of kernels, on an imitated driver and CUPTI that lie first on the path of libraries.
+  # Kernel collection on an imitated driver and CUPTI, which come first in the library path.
   set(fake_dir "${CMAKE_CURRENT_BINARY_DIR}/fake")
   set(broken_dir "${CMAKE_CURRENT_BINARY_DIR}/fake_broken")
   file(WRITE "${broken_dir}/libcupti.so.13" "no library\n")
@@ -200,7 +200,7 @@ if(TARGET CUDA::cudart)
 endif()
 
 if(TARGET CUDA::cudart)
-  # Reading clocks and utilization, on an imitated NVML: a new one, an old one and none.
+  # Reading clocks and utilization from an imitated NVML: a new one, an old one and none.
   file(WRITE "${broken_dir}/libnvidia-ml.so.1" "no library\n")
   set(fake_old_dir "${CMAKE_CURRENT_BINARY_DIR}/fake_old_driver")
   foreach(driver IN ITEMS fake fake_old)
@@ -214,7 +214,7 @@ if(TARGET CUDA::cudart)
   profkit_add_test_program(NAME gpu_clocks SOURCES collect/cuda_gpu_clocks.test.cpp collect/gpu_utilization.test.cpp collect/fake_cudart.cpp ENVIRONMENT LD_LIBRARY_PATH=${fake_dir})
   target_include_directories(profkit_gpu_clocks SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
   add_dependencies(profkit_gpu_clocks profkit_fake_libnvidia_ml profkit_fake_old_libnvidia_ml profkit_fake_libcuda)
-  # The callers know functions of NVML and of the driver with types of their own.
+  # The callers declare the types of NVML and driver functions themselves.
   foreach(library IN ITEMS fake_libnvidia_ml fake_old_libnvidia_ml fake_libcuda)
     target_compile_options(profkit_${library} PRIVATE "$<$<CXX_COMPILER_ID:Clang>:-fno-sanitize=function>")
   endforeach()
@@ -226,8 +226,8 @@ if(TARGET CUDA::cudart)
 endif()
 
 if(TARGET CUDA::cudart AND NOT CMAKE_CXX_FLAGS MATCHES "-fsanitize")
-  # What SECURITY.md promises: a program with every collector, among libraries that nobody asked for, and where it must not write. (Sanitizers
-  # open and write files of their own.)
+  # The promises of SECURITY.md: a program with every collector, with planted libraries, and in folders where it must not write. (Sanitizers
+  # open and write files themselves.)
   add_library(profkit_planted_library MODULE security/planted_library.cpp)
   target_compile_features(profkit_planted_library PRIVATE cxx_std_17)
   target_link_libraries(profkit_planted_library PRIVATE profkit_warnings ${CMAKE_DL_LIBS})
@@ -243,7 +243,7 @@ endif()
 include(${PROJECT_SOURCE_DIR}/cmake/enable_cuda.cmake)
 add_subdirectory(gpu)
 
-# What the documentation shows is compiled.
+# The code of the documentation must compile.
 profkit_add_test_program(NAME quick_start SOURCES "${PROJECT_SOURCE_DIR}/examples/quick_start/main.cpp" NO_CATCH)
 if(TARGET CUDA::cudart)
   add_library(profkit_snippets OBJECT EXCLUDE_FROM_ALL docs/snippets.cpp)
@@ -254,7 +254,7 @@ if(TARGET CUDA::cudart)
 endif()
 add_subdirectory("${PROJECT_SOURCE_DIR}/examples/small" examples)
 
-# profkit_add_example_test(<name> <label> <what it prints> [<argument>...])
+# profkit_add_example_test(<name> <label> <expected output> [<argument>...])
 function(profkit_add_example_test name label output)
   if(NOT TARGET example_${name})
     return()
@@ -291,7 +291,7 @@ add_test(NAME docs.checks_can_fail COMMAND "${Python3_EXECUTABLE}" -B "${CMAKE_C
                                            "$<TARGET_FILE:profkit_docs.readme>")
 set_tests_properties(docs.checks_can_fail PROPERTIES LABELS docs TIMEOUT ${profkit_test_timeout})
 
-# The API reference. doxygen on PATH, or -DPROFKIT_DOXYGEN=.
+# The API reference. Uses doxygen on PATH or -DPROFKIT_DOXYGEN=.
 find_program(PROFKIT_DOXYGEN doxygen DOC "doxygen")
 add_test(NAME docs.api_reference COMMAND "${Python3_EXECUTABLE}" "${CMAKE_CURRENT_SOURCE_DIR}/docs/check_api_reference.py" "${PROJECT_SOURCE_DIR}" "${PROFKIT_DOXYGEN}")
 set_tests_properties(docs.api_reference PROPERTIES LABELS docs SKIP_RETURN_CODE 4 TIMEOUT ${profkit_test_timeout})

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// LTTng-UST: the session is made by bench_peers.py, or there is none.
+// LTTng-UST: bench_peers.py creates the session; without it, the tracepoints are disabled.
 //
 // usage: profkit_peer_lttng on|off FILE
 #include "lttng_scope.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// NVTX ranges: no tool listens, or this runs under Nsight Systems.
+// NVTX ranges, without a tool or under Nsight Systems.
 //
 // usage: profkit_peer_nvtx on|off FILE
 #include "nvtx_scope.hpp"

@@ -7,5 +7,5 @@ struct peer_domain {
   static constexpr char const* name = "bench";
 };
 
-/// The cheapest form of NVTX's C++ interface: domain and name are registered. The name is that of the function.
+/// The cheapest form of NVTX's C++ interface: domain and name are registered. The name is the function's.
 #define PEER_SCOPE(name) NVTX3_FUNC_RANGE_IN(peer_domain)

@@ -35,8 +35,8 @@ inline double middle(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-/// Processor time of this thread per scope, in ns. Between batches there is an untimed pause, in which the recorder's own thread or process
-/// can read the records.
+/// Processor time of this thread per scope, in ns. Between batches is an untimed pause, in which the recorder's thread or process can read
+/// the records.
 inline double ns_of_scopes(void (*scopes)(int)) {
   scopes(1000);
   double taken = 0.0;
@@ -61,13 +61,13 @@ inline double ns_on_threads(int count, void (*scopes)(int)) {
   return sum / count;
 }
 
-/// Wall time of the first scope of new threads that live at the same time, without the time of a clock reading.
+/// Wall time of the first scope of new threads that exist at the same time, minus the time of a clock reading.
 inline double ns_of_first(void (*scopes)(int)) {
   std::vector<double> ns;
   std::vector<double> clock;
   std::promise<void> end;
   std::shared_future<void> const has_ended = end.get_future().share();
-  std::vector<std::promise<void>> all_measured(new_threads);  // they live longer than the threads that set them
+  std::vector<std::promise<void>> all_measured(new_threads);  // outlive the threads that set them
   std::vector<std::thread> living;
   for (std::promise<void>& measured : all_measured) {
     living.emplace_back([&] {
@@ -93,9 +93,9 @@ inline double peak_bytes() {
   return 1024.0 * static_cast<double>(usage.ru_maxrss);
 }
 
-/// Measures and writes a line of JSON into the file. @return the exit code of the program.
+/// Measures and writes a line of JSON to the file. @return the exit code of the program.
 /// @param scopes opens and closes that many scopes.
-/// @param finish ends the recording and says what it counted; called once, at the end.
+/// @param finish ends the recording and returns its counts; called once, at the end.
 template <class Finish>
 int run(char const* file, void (*scopes)(int), Finish const& finish) {
   scopes(1);  // the first of the site

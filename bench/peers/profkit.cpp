@@ -38,7 +38,7 @@ int main(int argc, char** argv) {
     if (!session) return counted;
     bench::recording::result const found = session->end();
     session.reset();
-    // What is neither in the profile nor counted as dropped is lost as well.
+    // Scopes that are neither in the profile nor counted as dropped are lost too.
     counted.lost = static_cast<double>(total) - static_cast<double>(found.scopes + found.discarded);
     bench::undrained const recorder;
     counted.log_bytes = log_bytes();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// spall's header. The trace is written to FILE.trace while the scopes are measured. There is nothing to switch off.
+// The header of spall. The trace is written to FILE.trace during the measurement. Recording cannot be disabled.
 //
 // usage: profkit_peer_spall on FILE
 #define SPALL_IMPLEMENTATION

@@ -12,7 +12,7 @@ namespace peer_spall {
 inline SpallProfile profile{};
 inline std::atomic<std::uint32_t> threads{0};
 
-/// spall leaves buffers and clock to its user: 1 MiB for each thread, written to the file when full and at the end of the thread.
+/// spall requires its user to provide buffers and a clock: 1 MiB per thread, written to the file when full and at the end of the thread.
 struct thread_buffer {
   static constexpr std::size_t bytes = std::size_t{1} << 20;
   std::unique_ptr<char[]> memory{new char[bytes]};

@@ -12,7 +12,7 @@ inline void must(cudaError_t status) {
   std::exit(1);
 }
 
-/// Ends the program with the exit code 77, which test runners take for "skipped", where there is no GPU.
+/// Exits with code 77, which test runners report as "skipped", if there is no GPU.
 inline void need_gpu() {
   int devices = 0;
   cudaError_t const status = cudaGetDeviceCount(&devices);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Shows the work that a scope passes to other threads beside its own work.
+// Shows the work that a scope passes to other threads, next to the scope's own work.
 #include <profkit/profkit.hpp>
 
 #include <chrono>

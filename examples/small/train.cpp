@@ -12,7 +12,7 @@ constexpr std::size_t batch = 256, inputs = 2, hidden = 128, classes = 2;
 
 enum class product { plain, left_transposed, right_transposed };
 
-/// c = a b, or c = a^T b, or c = a b^T; c has rows x columns, and `inner` is summed over.
+/// c = a b, c = a^T b or c = a b^T. c has rows x columns; the sum runs over `inner`.
 void multiply(product kind, matrix const& a, matrix const& b, matrix& c, std::size_t rows, std::size_t inner, std::size_t columns) {
   PROF_SCOPE("multiply", (profkit::work{2.0 * static_cast<double>(rows * inner * columns)}));  // FLOPs: the report prints the rate
   for (std::size_t i = 0; i < rows; ++i) {

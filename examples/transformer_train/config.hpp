@@ -11,7 +11,7 @@
 
 namespace trainer {
 
-/// A value of the command line and its word. The tables of these are the only place with the words.
+/// A value of an option and the word for it on the command line.
 template <class Value>
 struct named_value {
   std::string_view name;
@@ -71,8 +71,8 @@ enum class run_mode { forward, forward_backward, train };
 inline constexpr name_table<run_mode, 3> run_modes{
     {{"fwd", run_mode::forward}, {"fwd_bwd", run_mode::forward_backward}, {"train", run_mode::train}}};
 
-/// `tf32` computes in fp32 and lets the tensor cores round the inputs of matrix products; `bf16` and `fp16` are autocast; `fp16_scaled`
-/// scales the loss too, and skips steps whose gradients overflow.
+/// `tf32` computes in fp32 and lets tensor cores round the inputs of matrix products. `bf16` and `fp16` use autocast. `fp16_scaled` also
+/// scales the loss, and skips steps whose gradients overflow.
 enum class precision_kind { fp32, tf32, bf16, fp16, fp16_scaled };
 inline constexpr name_table<precision_kind, 5> precisions{{{"fp32", precision_kind::fp32},
                                                            {"tf32", precision_kind::tf32},
@@ -80,11 +80,11 @@ inline constexpr name_table<precision_kind, 5> precisions{{{"fp32", precision_ki
                                                            {"fp16", precision_kind::fp16},
                                                            {"fp16_scaled", precision_kind::fp16_scaled}}};
 
-/// `naive` is written out operation by operation; `sdpa` is `scaled_dot_product_attention`.
+/// `naive` consists of separate operations; `sdpa` is `scaled_dot_product_attention`.
 enum class attention_kind { naive, sdpa };
 inline constexpr name_table<attention_kind, 2> attentions{{{"naive", attention_kind::naive}, {"sdpa", attention_kind::sdpa}}};
 
-/// The kernels of `scaled_dot_product_attention`; `automatic`: LibTorch chooses.
+/// The permitted kernels of `scaled_dot_product_attention`; with `automatic` LibTorch chooses.
 enum class sdpa_backend { automatic, flash, efficient, cudnn, math };
 inline constexpr name_table<sdpa_backend, 5> sdpa_backends{{{"auto", sdpa_backend::automatic},
                                                             {"flash", sdpa_backend::flash},
@@ -92,7 +92,7 @@ inline constexpr name_table<sdpa_backend, 5> sdpa_backends{{{"auto", sdpa_backen
                                                             {"cudnn", sdpa_backend::cudnn},
                                                             {"math", sdpa_backend::math}}};
 
-/// `adamw` is that of LibTorch, one parameter at a time; `fused_adamw` updates all of them in a few kernels.
+/// `adamw` is LibTorch's optimizer, which updates one parameter at a time; `fused_adamw` updates all of them in a few kernels.
 enum class optimizer_kind { adamw, fused_adamw };
 inline constexpr name_table<optimizer_kind, 2> optimizers{{{"adamw", optimizer_kind::adamw}, {"fused_adamw", optimizer_kind::fused_adamw}}};
 
@@ -107,20 +107,20 @@ enum class step_phase { data, forward, backward };
 inline constexpr name_table<step_phase, 3> step_phases{
     {{"data", step_phase::data}, {"forward", step_phase::forward}, {"backward", step_phase::backward}}};
 
-/// `host`: the thread that trains sleeps; `gpu`: the GPU runs a kernel that spins.
+/// `host`: the training thread sleeps; `gpu`: the GPU runs a kernel that spins.
 enum class delay_kind { host, gpu };
 inline constexpr name_table<delay_kind, 2> delay_kinds{{{"host", delay_kind::host}, {"gpu", delay_kind::gpu}}};
 
-/// This process among those that train together.
+/// The rank of this process and the number of ranks.
 struct rank_layout {
   std::uint32_t rank = 0;
   std::uint32_t size = 1;
-  std::uint32_t local_rank = 0;  ///< among the processes of its host; the number of its GPU
+  std::uint32_t local_rank = 0;  ///< among the processes of its host; also the number of its GPU
 
   [[nodiscard]] bool has_others() const noexcept { return size > 1; }
 };
 
-/// A rank that is made slower, to see what a report says about it.
+/// A rank to slow down, so that you can see what a report says about it.
 struct slow_rank {
   std::uint32_t rank = 0;
   double delay_ms = 0.0;  ///< added to `phase` in every step
@@ -143,23 +143,23 @@ struct run_config {
   device_kind device = device_kind::automatic;
   std::string data_file;  ///< empty: random tokens
   std::uint64_t seed = 0;
-  bool bridge = true;        ///< charge the backward pass to the scopes of the forward pass
-  bool scope_memory = true;  ///< charge what LibTorch allocates to the scopes
+  bool bridge = true;        ///< charge the backward pass to forward scopes
+  bool scope_memory = true;  ///< charge LibTorch's allocations to scopes
   bool measure_roof = false;
-  bool fused = false;  ///< joined products and one kernel where the plain model has several; implies attention_kind::sdpa
+  bool fused = false;  ///< joined products and fused operations; implies attention_kind::sdpa
   bool graph = false;  ///< capture one step as a CUDA graph and replay it
   bool synchronise_phases = false;
-  std::uint32_t head_start_ms = 0;  ///< duration for which the GPU waits before each forward pass
-  bool all_api_calls = false;       ///< of CUDA, not only those that launch GPU work
-  bool times_phases = false;        ///< times phases by the trainer's timer, for runs without profkit
+  std::uint32_t head_start_ms = 0;  ///< the delay of the GPU before each forward pass
+  bool all_api_calls = false;       ///< all CUDA API calls, not only those that launch GPU work
+  bool times_phases = false;        ///< time phases with the trainer's own events, also without profkit
   bool memory_snapshot = false;
   bool cuda_profiler_api = false;  ///< mark the measured steps with cudaProfilerStart and cudaProfilerStop
   bool questions = false;          ///< answer the questions of table T6
   std::string profile_file;        ///< empty: the recorded profile is not saved
-  rank_layout ranks;               ///< not an option: the launcher sets it
+  rank_layout ranks;               ///< not an option: set by the launcher
   std::vector<slow_rank> slow_ranks;
 
-  /// Tokens of this rank.
+  /// Tokens per step on this rank.
   [[nodiscard]] std::int64_t tokens_per_step() const noexcept { return batch * ctx; }
 };
 

@@ -30,7 +30,7 @@ namespace trainer {
 
 namespace {
 
-/// The value of "key:" in bytes, from a file of /proc that lists kibibytes.
+/// The value of "key:" in bytes, from a file of /proc whose values are in kB.
 std::optional<std::uint64_t> bytes_in(char const* path, std::string_view key) {
   std::ifstream file{path};
   std::string line;
@@ -60,7 +60,7 @@ compute_device::compute_device(device_kind wanted, [[maybe_unused]] bool capture
   auto const gpus = static_cast<std::uint32_t>(c10::cuda::device_count());
   bool const has_gpu = gpus > 0;
   if (wanted == device_kind::cuda && !has_gpu) {
-    throw input_error{"--device cuda: there is no usable CUDA device here; use --device cpu, or --device auto to take what there is"};
+    throw input_error{"--device cuda: there is no usable CUDA device here; use --device cpu, or --device auto"};
   }
   if (wanted == device_kind::cpu || !has_gpu) return;
   if (gpus > 1 && local_rank >= gpus) {
@@ -104,12 +104,12 @@ double compute_device::cycles_per_millisecond() const {
     constexpr std::int64_t cycles = 20'000'000;  // about 10 ms
     time_mark begin{*this};
     time_mark end{*this};
-    spin(cycles);  // lets the clock rise
+    spin(cycles);  // lets the GPU clock rise
     begin.record();
     spin(cycles);
     end.record();
     auto const time = between(begin, end);
-    if (!time) throw std::runtime_error{"CUDA returned no time for the kernel that measures the clock rate"};
+    if (!time) throw std::runtime_error{"CUDA did not time the kernel that measures the clock rate"};
     return static_cast<double>(cycles) / time->count();
   }
 #endif
@@ -125,7 +125,7 @@ void compute_device::synchronize() const {
 void compute_device::release_memory() const {
 #if TRAINER_WITH_CUDA
   if (!is_cuda_) return;
-  // Otherwise they stay until the process ends, and the peak depends on earlier runs.
+  // Cached memory would otherwise stay until the process ends, so the peak would depend on earlier runs.
   at::cuda::clearCublasWorkspaces();
   c10::cuda::CUDACachingAllocator::emptyCache();
 #endif

@@ -19,38 +19,38 @@
 
 namespace trainer {
 
-/// The device of the model: the processor, or one GPU, which becomes the current device of the thread that makes this.
+/// The device of the model: the CPU, or one GPU, which becomes the current device of the thread that constructs this object.
 class compute_device {
  public:
-  /// @param captures whether work will be captured in CUDA graphs. LibTorch then needs another stream than the default one, so this thread
-  ///   launches on a new stream from here on.
-  /// @param local_rank the number of the GPU. If this process sees only one GPU, it takes that one.
-  /// @throws input_error if a GPU is requested and there is none for this rank, or if the program was built without CUDA.
+  /// @param captures whether work will be captured in CUDA graphs. LibTorch captures only on a non-default stream, so this thread then
+  ///   launches on a new stream.
+  /// @param local_rank the number of the GPU. If this process sees only one GPU, it uses that one.
+  /// @throws input_error if a GPU is requested but this rank has none, or if the program was built without CUDA.
   explicit compute_device(device_kind wanted, bool captures = false, std::uint32_t local_rank = 0);
 
   [[nodiscard]] bool is_cuda() const noexcept { return is_cuda_; }
-  /// Number of the GPU; 0 for the processor.
+  /// Number of the GPU; 0 for the CPU.
   [[nodiscard]] std::int8_t index() const noexcept { return index_; }
   /// A description, such as "NVIDIA H200 (139.8 GiB)".
   [[nodiscard]] std::string const& description() const noexcept { return description_; }
 
-  /// Waits for the GPU; no effect on the processor.
+  /// Waits for the GPU; no effect on the CPU.
   void synchronize() const;
 
-  /// Blocks the GPU for a duration while this thread continues; no effect on the processor.
+  /// Blocks the GPU for a duration while this thread continues; no effect on the CPU.
   void delay(std::chrono::milliseconds by) const;
 
-  /// Launches a kernel that spins for so many clock cycles of the GPU; no effect on the processor. Does not wait for it.
+  /// Launches a kernel that spins for the given number of GPU clock cycles; no effect on the CPU. Does not wait for it.
   void spin(std::int64_t cycles) const;
 
-  /// Clock cycles of a millisecond, measured with a kernel that spins for some milliseconds; 0 on the processor. Waits for the GPU.
+  /// GPU clock cycles per millisecond, measured with a kernel that spins for some milliseconds; 0 on the CPU. Waits for the GPU.
   [[nodiscard]] double cycles_per_millisecond() const;
 
-  /// Returns the memory cached by LibTorch to the device, so that the next run starts without it. Waits for the GPU.
+  /// Returns LibTorch's cached memory to the device, so that the next run starts without it. Waits for the GPU.
   void release_memory() const;
 
 #if TRAINER_WITH_CUDA
-  /// The current stream of LibTorch; none on the processor.
+  /// The current stream of LibTorch; null on the CPU.
   [[nodiscard]] std::optional<cudaStream_t> stream() const noexcept { return stream_; }
 #endif
 
@@ -63,8 +63,8 @@ class compute_device {
 #endif
 };
 
-/// From here on, an allocation that exceeds the available memory of this machine fails, as on a GPU. Otherwise Linux grants the memory and
-/// kills the process when it is used.
+/// Makes later allocations that exceed the available memory of this machine fail, as on a GPU. Otherwise Linux grants the memory and kills
+/// the process when it is used.
 void limit_host_memory();
 
 /// Bytes that this process may still allocate; nothing if unknown.

@@ -19,7 +19,7 @@ void check_output_directory(char const* option, fs::path const& directory) {
   fs::create_directories(directory, failure);
   if (!failure && ::access(directory.c_str(), W_OK | X_OK) != 0) failure = {errno, std::generic_category()};
   if (failure) {
-    throw input_error{option + (" " + directory.string()) + ": " + failure.message() + "; a directory that can be written is needed"};
+    throw input_error{option + (" " + directory.string()) + ": " + failure.message() + "; use a writable directory"};
   }
 }
 

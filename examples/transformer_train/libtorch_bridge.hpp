@@ -21,26 +21,26 @@
 
 namespace profkit_torch {
 
-/// During its lifetime, each node that autograd runs is in a scope such as `forward/layer_3/attention (backward)`: it adopts the innermost
-/// scope that was open on the forward thread when the node was created.
+/// During its lifetime, each node that autograd runs is in a scope such as `forward/layer_3/attention (backward)`. That scope adopts the
+/// innermost scope that was open on the forward thread when the node was created.
 ///
 ///     profkit_torch::libtorch_bridge const bridge;      // once, before the first forward pass
 ///     ...
 ///     profkit_torch::libtorch_bridge::backward_call const call;
 ///     loss.backward();
 ///
-/// LibTorch numbers the nodes that a thread creates. When a scope begins or ends, all new numbers belong to the scope that was open until
-/// then, so operations of the forward pass cost nothing. When a node runs, its scope is found by the creating thread and the number. Work
-/// without a forward scope has its own name and is never charged to a forward scope:
+/// LibTorch numbers the nodes that a thread creates. When a scope begins or ends, the bridge assigns all new numbers to the scope that was
+/// open until then. So operations of the forward pass cost nothing. When a node runs, the bridge finds its scope by the creating thread and
+/// the number. Work without a forward scope has its own name and is never charged to a forward scope:
 ///
-/// * `gradient accumulation`: adding to the gradients of the parameters. On autograd's threads also the work of the engine between two
+/// * `gradient accumulation`: adding to the gradients of the parameters. On autograd threads, also the work of the engine between two
 ///   nodes: it sums gradients, converts their shapes and types, and calls hooks.
-/// * `backward of unknown forward`: the node was created outside any scope, before the bridge or the session, or so long ago that its
-///   thread has created nodes in 16,383 scopes since.
-/// * `... (double backward or recomputed)`: the node was created during a backward pass, by a gradient of a gradient or by a checkpoint
+/// * `backward of unknown forward`: the node was created outside any scope, or before the bridge or the session. Or its thread has created
+///   nodes in 16,383 scopes since.
+/// * `... (double backward or recomputed)`: the node was created during a backward pass: for a gradient of a gradient, or by a checkpoint
 ///   that repeats its forward pass.
 ///
-/// Neither locks nor allocates for a scope or a node, except the first ones of a thread. Does not synchronise the device.
+/// Apart from the first ones of a thread, no scope or node locks or allocates. Does not synchronise the device.
 class libtorch_bridge {
  public:
   /// Counts over all threads.
@@ -51,9 +51,9 @@ class libtorch_bridge {
     std::uint64_t unknown = 0;
   };
 
-  /// From construction to destruction, nodes that other threads run are inside the scope that is open here. To be created around each call
-  /// that starts a backward pass. With two at the same time on different threads, nodes are in neither, because their backward pass is
-  /// unknown.
+  /// From construction to destruction, nodes that run on other threads are inside the scope that is open here. Create one around each call
+  /// that starts a backward pass. If two exist on different threads at the same time, nodes are in neither scope, because their backward
+  /// pass is unknown.
   class backward_call {
    public:
     backward_call() : around_{profkit::scope_token::current()}, is_listed_{state().depth == 0} {
@@ -97,7 +97,7 @@ class libtorch_bridge {
 
   /// @throws std::logic_error if a bridge or another scope listener exists.
   libtorch_bridge() : listener_{note_nodes} {
-    if (!listener_.is_attached()) throw std::logic_error{"there is a libtorch_bridge, or another profkit::scope_listener, already"};
+    if (!listener_.is_attached()) throw std::logic_error{"only one libtorch_bridge or other profkit::scope_listener can exist at a time"};
     bridges_.fetch_add(1, std::memory_order_relaxed);
     note_nodes();
     for (auto* const count : {&matched_, &higher_order_, &accumulation_, &unknown_}) count->store(0, std::memory_order_relaxed);
@@ -110,14 +110,14 @@ class libtorch_bridge {
   libtorch_bridge(libtorch_bridge const&) = delete;
   libtorch_bridge& operator=(libtorch_bridge const&) = delete;
 
-  /// The nodes that ran since the construction of the bridge. To be called when no backward pass runs.
+  /// The number of nodes that ran since the construction of the bridge. Call it only while no backward pass runs.
   [[nodiscard]] node_counts counts() const noexcept {
     auto const load = [](std::atomic<std::uint64_t> const& count) { return count.load(std::memory_order_relaxed); };
     return {load(matched_), load(higher_order_), load(accumulation_), load(unknown_)};
   }
 
  private:
-  /// The scopes in which a thread created its last nodes: a ring, written by that thread and read by the threads that run the nodes.
+  /// The scopes in which a thread created its most recent nodes: a ring, written by that thread and read by the threads that run the nodes.
   class node_scopes {
    public:
     struct found {
@@ -125,7 +125,7 @@ class libtorch_bridge {
       bool is_higher_order = false;
     };
 
-    /// The nodes from `first` to before `end`. Numbers only rise.
+    /// Adds the nodes from `first` up to but not including `end`. Numbers only increase.
     void add(std::uint64_t first, std::uint64_t end, profkit::scope_token scope, bool is_higher_order) noexcept {
       std::uint64_t const position = written_.load(std::memory_order_relaxed);
       entry& at = entries_[position % size];
@@ -137,10 +137,10 @@ class libtorch_bridge {
 
     [[nodiscard]] std::optional<found> find(std::uint64_t number) const noexcept {
       std::uint64_t const written = written_.load(std::memory_order_acquire);
-      std::uint64_t low = written > size - 1 ? written - (size - 1) : 0;  // the previous one may be overwritten at this moment
+      std::uint64_t low = written > size - 1 ? written - (size - 1) : 0;  // the writer may be overwriting the oldest entry
       std::uint64_t const oldest = low;
       std::uint64_t high = written;
-      while (low < high) {  // finds the end of the entries that begin at or before the number
+      while (low < high) {  // binary search for the last entry that begins at or before the number
         std::uint64_t const middle = low + (high - low) / 2;
         if (entries_[middle % size].first.load(std::memory_order_relaxed) >> 1U <= number) {
           low = middle + 1;
@@ -162,7 +162,7 @@ class libtorch_bridge {
 
    private:
     struct entry {
-      std::atomic<std::uint64_t> first{0};  ///< times two, and a bit for higher order
+      std::atomic<std::uint64_t> first{0};  ///< the number times two; the lowest bit marks higher order
       std::atomic<std::uint64_t> end{0};
       std::atomic<profkit::scope_token> scope{profkit::scope_token{}};
     };
@@ -179,7 +179,7 @@ class libtorch_bridge {
     profkit::scope_token adopts;
   };
 
-  /// A node that runs.
+  /// A node that is running.
   struct level {
     charge charged;
     std::optional<profkit::adopting_scope> scope;
@@ -191,9 +191,9 @@ class libtorch_bridge {
   /// The state of a thread. Zero-initialised, so that access needs no call.
   struct thread_state {
     std::uint64_t bridge;     ///< the bridge to which `next` belongs
-    std::uint64_t next;       ///< the first node that may not have been noted
+    std::uint64_t next;       ///< the first node that has not been assigned to a scope
     node_scopes* made;        ///< never freed, because nodes outlive their thread
-    level_stack* levels;      ///< null: no node ran here yet, or the thread is ending
+    level_stack* levels;      ///< null: no node has run here yet, or the thread is ending
     std::size_t depth;        ///< number of nested running nodes
     std::size_t calls;        ///< number of nested `backward_call` objects
     std::uint64_t rest_call;  ///< the last call for which work between nodes was charged
@@ -204,7 +204,7 @@ class libtorch_bridge {
     return value;
   }
 
-  /// Called before a scope of this thread begins or ends: nodes created since the last call belong to the scope that is open now.
+  /// Called before a scope of this thread begins or ends: assigns the nodes created since the last call to the scope that is open now.
   static void note_nodes() noexcept {
     thread_state& thread = state();
     std::uint64_t const end = at::sequence_number::peek();
@@ -249,7 +249,7 @@ class libtorch_bridge {
       if (depth == 0) charge_rest(thread, under);
       level& in = (*levels)[depth];
       in.charged = own;
-      // The function of a copy into a view calls the function of the previous writer: one scope for both.
+      // The node of a copy into a view runs the node of the previous writer inside it; both share one scope.
       bool const is_part = depth > 0 && is_same((*levels)[depth - 1].charged, own);
       if (own.role != nullptr && !is_part) in.scope.emplace(*own.role, own.adopts, under);
     }
@@ -266,7 +266,7 @@ class libtorch_bridge {
     --thread.depth;
   }
 
-  /// A thread without open scopes belongs to autograd.
+  /// Only threads without open scopes belong to autograd.
   static void charge_rest(thread_state& thread, profkit::scope_token under) noexcept {
     std::uint64_t const call = calls_begun_.load(std::memory_order_relaxed);
     if (!under || thread.rest_call == call || profkit::scope_token::current()) return;
@@ -281,7 +281,7 @@ class libtorch_bridge {
     auto const found = made != nullptr ? made->find(static_cast<std::uint64_t>(node.seqNr())) : std::nullopt;
     if (found && found->is_higher_order) return counted(higher_order_, higher_order_role_, found->scope);
     if (found) return counted(matched_, backward_role_, found->scope);
-    if (std::string_view{node.name()}.find("GraphRoot") != std::string_view::npos) return {};  // passes on the first gradients
+    if (std::string_view{node.name()}.find("GraphRoot") != std::string_view::npos) return {};  // passes the initial gradients on
     return counted(unknown_, unknown_role_);
   }
 
@@ -295,10 +295,10 @@ class libtorch_bridge {
   static inline profkit::site accumulation_role_{"gradient accumulation", __FILE__, __LINE__};
   static inline profkit::site unknown_role_{"backward of unknown forward", __FILE__, __LINE__};
 
-  static inline std::array<std::atomic<node_scopes*>, 4096> threads_{};  ///< by LibTorch's number of the thread
+  static inline std::array<std::atomic<node_scopes*>, 4096> threads_{};  ///< indexed by LibTorch's thread number
   static inline std::atomic<profkit::scope_token> around_nodes_{profkit::scope_token{}};
-  static inline std::atomic<std::uint64_t> bridges_{0};      ///< ever made
-  static inline std::atomic<std::uint64_t> calls_begun_{0};  ///< ever
+  static inline std::atomic<std::uint64_t> bridges_{0};      ///< total number constructed
+  static inline std::atomic<std::uint64_t> calls_begun_{0};  ///< total number begun
   static inline std::atomic<std::uint64_t> matched_{0};
   static inline std::atomic<std::uint64_t> higher_order_{0};
   static inline std::atomic<std::uint64_t> accumulation_{0};

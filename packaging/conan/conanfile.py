@@ -19,7 +19,7 @@ class Profkit(ConanFile):
     topics = ("profiler", "cuda", "header-only")
     package_type = "header-library"
     settings = "os", "arch", "compiler", "build_type"
-    # "system": fmt of the distribution, not a package of Conan's
+    # "system": the fmt of the distribution instead of Conan's package
     options = {"fmt": ["conan", "system"]}
     default_options = {"fmt": "conan"}
     no_copy_source = True
@@ -69,7 +69,7 @@ class Profkit(ConanFile):
         rmdir(self, os.path.join(self.package_folder, "share", "doc"))
 
     def package_info(self):
-        # The library's own CMake files say what is to be linked, of whatever components are asked for.
+        # The library's own CMake files define what to link for each component.
         self.cpp_info.set_property("cmake_find_mode", "none")
         self.cpp_info.builddirs = [os.path.join("share", "cmake", "profkit")]
         self.cpp_info.bindirs = []

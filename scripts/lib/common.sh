@@ -22,7 +22,7 @@ have() {
   command -v "$1" >/dev/null 2>&1
 }
 
-# Shows the last line of a log from time to time, until the script ends or stops this.
+# Shows the last line of a log every few seconds, until the script ends or kills this process.
 watch_log() {
   local log=$1 script=$$ elapsed=0 line
   while sleep 1 && kill -0 "$script" 2>/dev/null; do
@@ -33,7 +33,7 @@ watch_log() {
   done
 }
 
-# logged WHAT LOG COMMAND...: runs the command with its output in the log. Returns its exit code.
+# logged WHAT LOG COMMAND...: runs the command with its output in LOG. Returns its exit code.
 logged() {
   local what=$1 log=$2 status=0 begin=$SECONDS watcher
   shift 2
@@ -51,7 +51,7 @@ logged() {
   return "$status"
 }
 
-# The part of a build's or a test run's log that tells why it failed.
+# Prints the part of a build or test log that says why it failed.
 show_failure() {
   local log=$1
   echo "---- ${log#"$root"/} ----"
@@ -65,7 +65,7 @@ show_failure() {
   echo "----"
 }
 
-# must_log WHAT LOG COMMAND...: as logged, and ends the script if the command fails
+# must_log WHAT LOG COMMAND...: like logged, but ends the script if the command fails.
 must_log() {
   local log=$2
   logged "$@" && return

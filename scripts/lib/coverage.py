@@ -4,8 +4,8 @@
 
 usage: coverage.py BUILD [--least PERCENT]
 
-BUILD was compiled by clang++ with -fprofile-instr-generate -fcoverage-mapping, and its tests left their counts in BUILD/coverage. A line that any program ran is
-covered. Exits with 1 if less than PERCENT of all lines are covered.
+BUILD was compiled by clang++ with -fprofile-instr-generate -fcoverage-mapping, and its tests wrote their counts to BUILD/coverage. A
+line is covered if any program ran it. Exits with 1 if less than PERCENT of all lines are covered.
 """
 import argparse
 import collections
@@ -24,7 +24,7 @@ Lines = collections.namedtuple("Lines", "all covered")
 
 
 def tool(name):
-    """The tool of the compiler's release, because the formats differ between releases."""
+    """@return the LLVM tool of the compiler's release, because formats differ between releases."""
     path = subprocess.run(["clang++", f"--print-prog-name={name}"], text=True, capture_output=True, check=True).stdout.strip()
     if not shutil.which(path):
         sys.exit(f"no {name} for this clang++ (Debian and Ubuntu: llvm)")
@@ -32,7 +32,7 @@ def tool(name):
 
 
 def programs_of(build):
-    """The programs and libraries of the build."""
+    """@return the programs and libraries of the build."""
     for path in sorted(build.rglob("*")):
         if path.is_file() and not path.is_symlink() and path.suffix not in (".o", ".a") and "CMakeFiles" not in path.parts and "coverage" not in path.parts:
             with open(path, "rb") as file:
@@ -47,7 +47,7 @@ def counted_lines(build):
     if not counts or not programs:
         sys.exit(f"no test of {build} has left its counts in {build / 'coverage'}")
     merged = build / "coverage" / "all.profdata"
-    # A test that is killed may leave a file that cannot be read; the others count.
+    # A killed test may leave an unreadable file; the others count.
     subprocess.run([tool("llvm-profdata"), "merge", "-sparse", "--failure-mode=all", "-o", merged, *counts], check=True, stderr=subprocess.DEVNULL)
     objects = [word for program in programs[1:] for word in ("-object", program)]
     exported = subprocess.run([tool("llvm-cov"), "export", "-summary-only", f"-instr-profile={merged}", programs[0], *objects], text=True, check=True,
@@ -81,12 +81,12 @@ def table(headers):
 
 
 def verdict(headers, least):
-    """@return the line that says how it stands, and the exit code."""
+    """@return a line with the result, and the exit code."""
     lines = total(headers.values())
     if lines.all == 0:
         return "no line of include/profkit was counted", 1
     text = f"{percent(lines):.1f} % of the {lines.all} lines of include/profkit are covered"
-    return (text, 0) if percent(lines) >= least else (f"{text}, at least {least:g} % have to be", 1)
+    return (text, 0) if percent(lines) >= least else (f"{text}; required: {least:g} %", 1)
 
 
 def main():

@@ -1,6 +1,6 @@
 # shellcheck shell=bash disable=SC2034,SC2154 # scripts that source this file share its variables
-# Builds what needs a GPU; sourced. Sets python and build.
-#   gpu_build OUT_DIR TARGET...     the log goes to OUT_DIR/build.log
+# Sourced: builds targets that need a GPU. Sets python and build.
+#   gpu_build OUT_DIR TARGET...     the log is OUT_DIR/build.log
 python=${PYTHON:-python3}
 build=$root/build/gpu
 

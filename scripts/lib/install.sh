@@ -6,7 +6,7 @@ catch2_version=3.7.1
 nvtx_version=13.0.85
 perfetto_version=0.59.1
 conan_version=2.34.0
-catch2_suite=trixie # the release of Debian whose source package is Catch2 $catch2_version
+catch2_suite=trixie # the Debian release whose source package is Catch2 $catch2_version
 
 as_root() {
   if [ "$(id -u)" = 0 ]; then
@@ -14,11 +14,11 @@ as_root() {
   elif have sudo; then
     sudo "$@"
   else
-    die "this needs root, and there is no sudo: $*"
+    die "this command needs root, and there is no sudo: $*"
   fi
 }
 
-# need_packages NAME...: a Debian package, or "COMMAND=PACKAGE": the package unless there is such a command
+# need_packages NAME...: installs a Debian package, or with "COMMAND=PACKAGE" the package if the command is missing.
 need_packages() {
   local each missing=()
   for each in "$@"; do
@@ -28,7 +28,7 @@ need_packages() {
     esac
   done
   ((${#missing[@]} > 0)) || return 0
-  have apt-get || die "not found: ${missing[*]}. These are the names of Debian packages; install what your system has instead."
+  have apt-get || die "not found: ${missing[*]}. These are names of Debian packages; install the equivalents of your system."
   logged "updating the package lists" "$logs/apt-update.log" as_root apt-get -q -o DPkg::Lock::Timeout=300 update || true
   must_log "installing ${missing[*]}" "$logs/apt-install.log" \
     as_root env DEBIAN_FRONTEND=noninteractive apt-get -q -y -o DPkg::Lock::Timeout=300 install --no-install-recommends "${missing[@]}"
@@ -47,7 +47,7 @@ want_packages() {
 need_cmake() {
   local version
   version=$(cmake --version | sed -n 's/^cmake version //p')
-  [ "$(printf '3.25\n%s\n' "$version" | sort -V | head -n 1)" = 3.25 ] || die "CMake 3.25 or newer is needed, this is $version"
+  [ "$(printf '3.25\n%s\n' "$version" | sort -V | head -n 1)" = 3.25 ] || die "CMake 3.25 or newer is required; found $version"
 }
 
 has_catch2() {
@@ -60,7 +60,7 @@ has_catch2() {
   return "$found"
 }
 
-# Debian's archive, from the machine's own configuration of apt; nothing if it has none
+# Prints Debian's archive from the apt configuration of this machine, or nothing.
 debian_archive() {
   local file
   for file in /etc/apt/sources.list /etc/apt/sources.list.d/*; do
@@ -68,8 +68,8 @@ debian_archive() {
   done | awk '/\/debian\/?$/ && !found { print; found = 1 }'
 }
 
-# build_catch2 ARCHIVE FOLDER [CMAKE ARGUMENT]...: downloads Catch2's source package, with package lists of its own so that the machine's stay
-# as they are, and builds it.
+# build_catch2 ARCHIVE FOLDER [CMAKE ARGUMENT]...: downloads the source package of Catch2 and builds it. Uses separate package lists, so
+# that those of the machine do not change.
 build_catch2() {
   local archive=$1 to=$2 work
   shift 2
@@ -91,7 +91,7 @@ build_catch2() {
   return "$status"
 }
 
-# Sets catch2: a folder for CMAKE_PREFIX_PATH.
+# Sets catch2 to a folder for CMAKE_PREFIX_PATH.
 need_catch2() {
   catch2=$cache/catch2-$catch2_version
   has_catch2 && return
@@ -101,11 +101,11 @@ need_catch2() {
     logged "building Catch2 $catch2_version, once (about a minute)" "$logs/catch2.log" build_catch2 "$archive" "$catch2" && has_catch2 && return
     show_failure "$logs/catch2.log"
   fi
-  say "no Catch2 3 is installed or can be built from a Debian package; CMake will try to fetch it"
+  say "Catch2 3 is not installed and cannot be built from a Debian package; CMake will try to fetch it"
 }
 
-# Sets foreign: a folder with Catch2 for aarch64 and the headers of others, apart from the machine's own; empty if they cannot be had, or there is
-# no compiler or no emulator.
+# Sets foreign to a folder with Catch2 and headers for aarch64, separate from those of this machine. Sets it to "" if they are not
+# available, or without a compiler or an emulator.
 need_foreign_packages() {
   local archive
   foreign=
@@ -119,7 +119,7 @@ need_foreign_packages() {
   foreign=$cache/aarch64
 }
 
-# version_in_venv PACKAGE: empty if it is not there
+# version_in_venv PACKAGE: prints the version, or nothing if the package is missing.
 version_in_venv() {
   "$python" -c 'import importlib.metadata, sys; print(importlib.metadata.version(sys.argv[1]).split("+")[0])' "$1" 2>/dev/null || true
 }
@@ -134,8 +134,8 @@ make_venv() {
   "$base" -m venv "$venv" || die "cannot make a virtual environment in $venv"
 }
 
-# Sets python, of a virtual environment with torch, and libtorch, a folder for CMAKE_PREFIX_PATH. PROFKIT_VENV names an environment to
-# use instead of one in the cache.
+# Sets python, from a virtual environment with torch, and libtorch, a folder for CMAKE_PREFIX_PATH. PROFKIT_VENV names an environment to use
+# instead of one in the cache.
 need_torch() {
   venv=${PROFKIT_VENV:-$cache/venv}
   python=$venv/bin/python
@@ -152,8 +152,8 @@ need_torch() {
   say "torch $torch_version in $venv"
 }
 
-# LibTorch's CMake files need nvcc of the CUDA release that it was built for. Where the machine has none, NVIDIA's Python packages serve as
-# a toolkit: they hold the same files. Only the names of libraries that a linker looks for have to be added.
+# LibTorch's CMake files need nvcc of the CUDA release that it was built for. If this machine has none, NVIDIA's Python packages serve as a
+# toolkit: they contain the same files. Only the library names that a linker searches for must be added.
 need_nvcc() {
   local lib major at
   lib=$(dirname "$(dirname "$libtorch")")/lib
@@ -182,7 +182,7 @@ need_nvcc() {
   say "CUDA toolkit: Python packages in $toolkit"
 }
 
-# Google's protos of traces, for the test that decodes the compact trace; without them it is skipped. After need_torch.
+# Installs Google's trace protos, for the test that decodes the compact trace; without them it is skipped. Call it after need_torch.
 need_perfetto() {
   [ "$(version_in_venv perfetto)" != "$perfetto_version" ] || return 0
   if [ -n "${PROFKIT_VENV:-}" ]; then
@@ -193,7 +193,7 @@ need_perfetto() {
     "$python" -m pip install --progress-bar off --disable-pip-version-check "perfetto==$perfetto_version" || return 0
 }
 
-# Sets conan: the program, in an environment of its own; empty if it cannot be had, and its test is left out.
+# Sets conan to the program in a separate environment. Sets it to "" if it is not available; its test is then omitted.
 need_conan() {
   local folder=$cache/conan-$conan_version
   conan=$folder/bin/conan
@@ -203,7 +203,7 @@ need_conan() {
     "$folder/bin/python" -m pip install --progress-bar off --disable-pip-version-check "conan==$conan_version" || conan=
 }
 
-# Sets nvtx: the folder of NVTX's headers, empty if they cannot be had. Those of a CUDA toolkit, or NVIDIA's Python package.
+# Sets nvtx to the folder of NVTX's headers, from a CUDA toolkit or NVIDIA's Python package. Sets it to "" if they are not available.
 need_nvtx() {
   local each
   for each in "${CUDA_HOME:-/usr/local/cuda}/include" /usr/local/cuda-*/include "$cache"/venv/lib/python3*/site-packages/nvidia/cu*/include \

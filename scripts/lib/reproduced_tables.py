@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Collects the output of scripts/reproduce.sh: one page per table, with commands, machine and versions at the top.
+"""Collects the output of scripts/reproduce.sh in one page per table, with commands, machine and versions at the top.
 
     reproduced_tables.py OUT_DIR      writes OUT_DIR/tables/"""
 
@@ -13,7 +13,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tests/gpu"))
 from checks.programs import environment
 
-# The page, its title, and the results that it shows in their order: a folder of OUT_DIR and a file in it.
+# File name of the page, its title, and its results in order: a folder of OUT_DIR and a file in it.
 PAGES = [
     ("t01_steps", "T1. Step summary, by precision and without warm-up", [("t1", "sweep.md")]),
     ("t02_sections", "T2 and T6. Where the step goes, and the questions that people ask",
@@ -28,14 +28,14 @@ PAGES = [
     ("sdpa_backends", "scaled_dot_product_attention by backend",
      [(f"sdpa-{name}", "tables.md") for name in ("auto-bf16", "flash-bf16", "efficient-bf16", "cudnn-bf16", "math-bf16", "auto-fp32")]),
 ]
-# Files that are kept as they are.
+# Files that are copied unchanged.
 FILES = [
     ("t9/cost.md", "t09_cost.md"),
     ("t13/nsys.md", "t13_nsys.md"),
     ("t10-small-512-train-fp32/memory_timeline.svg", "t10_memory_train.svg"),
 ] + [(f"t7-small-512-fwd-fp32/{name}.csv", f"t07_{name}.csv") for name in
      ("nvtx_pushpop_sum", "cuda_api_sum", "cuda_gpu_kern_sum", "cuda_gpu_mem_time_sum", "cuda_gpu_mem_size_sum", "nvtx_gpu_proj_sum")]
-# Of runs that have all tables, a page shows only these.
+# Sections to show on a page, for runs that have all tables.
 SECTIONS = {
     "t02_sections": ("T1", "T2", "T6"),
     "t08_layers": ("T1", "T8"),
@@ -45,20 +45,20 @@ SECTIONS = {
 
 
 def commands_of(log, folder):
-    """The trainer's command lines in a log, without folders and where the results went."""
+    """@return the trainer's command lines in a log, without folders and output options."""
     lines = log.read_text(encoding="utf-8").splitlines() if log.is_file() else []
     found = [re.sub(r" /\S*/", " ", line[2:].split(" --out ")[0]) for line in lines if line.startswith("$ transformer_train")]
     return list(dict.fromkeys(found)) or [folder]
 
 
 def printed_lines(log):
-    """The text of a run outside its tables."""
+    """@return the text of a run outside its tables."""
     starts = ("scaled_dot_product_attention:", "skipped steps:", "loss, nats", "measured loop:")
     return [line for line in log.read_text(encoding="utf-8").splitlines() if line.startswith(starts)] if log.is_file() else []
 
 
 def chosen(markdown, sections):
-    """The sections of a document whose titles begin with one of the words."""
+    """@return the sections of a document whose titles begin with one of the words."""
     parts = ["## " + part for part in ("\n" + markdown).split("\n## ")[1:]]
     return "\n".join(part for part in parts if sections is None or part[3:].startswith(sections)).replace("\n## ", "\n### ").replace("## ", "### ", 1)
 

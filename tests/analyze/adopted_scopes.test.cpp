@@ -77,15 +77,15 @@ std::vector<std::string> rows_of(profkit::summary const& summary) {
 double kernel_ms(profkit::adopted_summary const& adopted) { return adopted.kernel_time.value().count(); }
 double own_kernel_ms(profkit::adopted_summary const& adopted) { return adopted.own_kernel_time.value().count(); }
 
-/// In a step: forward [0, 10] with layer [1, 9] and attention [2, 6] in it, and backward [20, 30]. On another thread, under backward, an
-/// adopting scope of layer [21, 24] and one of attention [24, 29].
+/// In a step: forward [0, 10] contains layer [1, 9], which contains attention [2, 6]; then backward [20, 30]. On another thread, under
+/// backward, an adopting scope of layer [21, 24] and one of attention [24, 29].
 ///
 ///     launched in             kernel
 ///     layer                   [1, 2]
 ///     attention               [2, 5]
 ///     backward                [20, 21]
 ///     layer (backward)        [21, 23]
-///     attention (backward)    [24, 28], and beside it [25, 27]
+///     attention (backward)    [24, 28], and at the same time [25, 27]
 struct forward_and_backward : builder {
   std::uint32_t step_path = path(no_parent, "step");
   std::uint32_t forward = path(step_path, "forward");
@@ -115,7 +115,7 @@ struct forward_and_backward : builder {
 
 }  // namespace
 
-TEST_CASE("each adopted scope has a row with what was done for it and for the scopes inside it", "[adopted]") {
+TEST_CASE("each adopted scope has a row with the work for it and for the scopes inside it", "[adopted]") {
   profkit::summary const summary = profkit::analyze(forward_and_backward{}.profile);
   CHECK(rows_of(summary) == std::vector<std::string>{"step: backward", "step/forward: backward", "step/forward/layer: backward",
                                                      "step/forward/layer/attention: backward"});
@@ -203,7 +203,7 @@ TEST_CASE("an adopting scope inside another has its time and its kernels to itse
   CHECK(kernel_ms(row_of(summary, "other", "elsewhere")) == Approx(8.0));
 }
 
-TEST_CASE("work for adopted work is shown beside it, never inside it", "[adopted]") {
+TEST_CASE("work for adopted work is shown next to it, never inside it", "[adopted]") {
   forward_and_backward make;
   // The second derivative: its scopes adopt the adopting scope. The recomputed forward of a checkpoint: scopes inside it are adopted.
   std::uint32_t const twice = make.path(make.step_path, "twice");
@@ -234,7 +234,7 @@ TEST_CASE("work for adopted work is shown beside it, never inside it", "[adopted
   CHECK(row_of(summary, "step/forward/layer", second).host_total.count() == Approx(3.5));
 }
 
-TEST_CASE("without kernels the host times are there and the rest is n/a", "[adopted]") {
+TEST_CASE("without kernels the host times are shown and the rest is n/a", "[adopted]") {
   forward_and_backward make;
   make.profile.collectors.clear();
   make.profile.gpu_operations.clear();
@@ -295,7 +295,7 @@ TEST_CASE("a profile without adopting scopes has no such rows", "[adopted]") {
   CHECK(profkit::analyze({}).adopted.empty());
 }
 
-TEST_CASE("over random nests, own work and work for scopes are each kernel once", "[adopted]") {
+TEST_CASE("in random nests, own work and work for scopes count each kernel once", "[adopted]") {
   for (std::uint64_t seed = 1; seed <= repetitions(20); ++seed) {
     random_gpu_profile made = make_random_gpu_profile(seed, 400);
     profkit::profile& profile = made.profile;

@@ -79,7 +79,7 @@ TEST_CASE("a long run cut into windows has the same history as the whole run", "
   }
 }
 
-TEST_CASE("releases of unknown pieces before the first step count, in whatever order windows come", "[analysis]") {
+TEST_CASE("releases of unknown blocks before the first step count, in any order of windows", "[analysis]") {
   profkit::profile whole;
   whole.paths = {step_path()};
   whole.threads = {{100, "train"}};
@@ -110,7 +110,7 @@ TEST_CASE("releases of unknown pieces before the first step count, in whatever o
   }
 }
 
-TEST_CASE("operations of a window without scopes count beside those of later windows", "[analysis]") {
+TEST_CASE("operations of a window without scopes count together with those of later windows", "[analysis]") {
   profkit::window first;
   first.frame.own = {profkit::timestamp::min(), at_ms(100)};
   first.records.collectors = {{"kernels", "collected", {}, profkit::collector_kind::kernels}};
@@ -132,7 +132,7 @@ TEST_CASE("operations of a window without scopes count beside those of later win
   CHECK(both.finish().scopes_recorded == 1);
 }
 
-TEST_CASE("scopes of an analysis without kernels have no kernel time beside those of one with kernels", "[analysis]") {
+TEST_CASE("scopes from an analysis without kernels have no kernel time after merging with one with kernels", "[analysis]") {
   profkit::window without;
   without.frame.own = {profkit::timestamp::min(), at_ms(100)};
   without.records.threads = {{100, "train"}};

@@ -100,9 +100,7 @@ bool use(std::string const& state, profkit::analysis const& other, profkit::wind
 
 }  // namespace
 
-TEST_CASE("an analysis that is written and read goes on as if it had not been", "[analysis_state]") {
-  for_each_made_profile(20, check_state);
-}
+TEST_CASE("an analysis continues unchanged after it is written and read", "[analysis_state]") { for_each_made_profile(20, check_state); }
 
 TEST_CASE("the analyses of recorded profiles can be written and read", "[analysis_state]") {
   for (char const* const name : {"small-128-train-fp32", "small-128-train-fp32-graph", "small-128-train-fp32-without-bridge",
@@ -156,7 +154,7 @@ TEST_CASE("the state of another version is refused", "[analysis_state]") {
                        MessageMatches(ContainsSubstring("the figures were written by another version of profkit")));
 }
 
-TEST_CASE("the number of a layout differs where members have other types or another order", "[analysis_state]") {
+TEST_CASE("the layout number changes if members have different types or another order", "[analysis_state]") {
   using profkit::detail::state_layout;
   std::vector<std::uint32_t> layouts = {state_layout<std::pair<int, double>>(),
                                         state_layout<std::pair<double, int>>(),
@@ -182,7 +180,7 @@ TEST_CASE("a state that is cut off anywhere is refused", "[analysis_state]") {
   }
 }
 
-TEST_CASE("a damaged byte of a state never does worse than an error", "[analysis_state]") {
+TEST_CASE("a damaged byte of a state causes at most an error", "[analysis_state]") {
   std::vector<profkit::window> const windows = small_windows();
   std::string const state = state_of(of_window(windows[1]));
   profkit::analysis const other = of_window(windows[0]);
@@ -196,7 +194,7 @@ TEST_CASE("a damaged byte of a state never does worse than an error", "[analysis
   CHECK(refused > state.size() / (28 * stride));
 }
 
-TEST_CASE("figures that add up to more than nanoseconds can hold are refused", "[analysis_state]") {
+TEST_CASE("figures whose sum overflows nanoseconds are refused", "[analysis_state]") {
   auto const century = std::chrono::nanoseconds{std::chrono::hours{24 * 36525}};
   profkit::profile whole;
   whole.paths = {step_path(), {0, "a", {}, "a.cpp", 1}};
@@ -213,7 +211,7 @@ TEST_CASE("figures that add up to more than nanoseconds can hold are refused", "
                        MessageMatches(ContainsSubstring("the file is damaged: its figures add up to more than 146 years")));
 }
 
-TEST_CASE("the windows of steps on devices are refused where they overlap", "[analysis_state]") {
+TEST_CASE("overlapping windows of steps on devices are refused", "[analysis_state]") {
   std::vector<profkit::detail::gpu_step_window> windows = {{0, {at_ms(1), at_ms(2)}, std::nullopt}, {1, {at_ms(2), at_ms(4)}, 3}};
   std::vector<profkit::detail::gpu_step_window> read;
   read_state_of(state_of(windows), read);

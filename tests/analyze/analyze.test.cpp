@@ -41,7 +41,7 @@ TEST_CASE("items per second are counted over the slower of host and GPU", "[anal
 
 TEST_CASE("rows are in the order in which scopes first ran, independent of the recording order", "[analyze]") {
   profkit::profile profile = made_profile();
-  // The log of a thread can be read before that of the thread that it worked for.
+  // The log of a thread can be read before the log of the thread that handed the work to it.
   profile.paths.push_back({0, "second", {}, "a.cpp", 1});
   profile.paths.push_back({0, "first", {}, "a.cpp", 2});
   auto const second = static_cast<std::uint32_t>(profile.paths.size() - 2);
@@ -111,7 +111,7 @@ TEST_CASE("self times of a tree sum to the total of its root", "[analyze]") {
   CHECK(self == Approx(summary.scopes[0].host.total.count()));
 }
 
-TEST_CASE("memory is of the measured steps, a missing peak stays n/a", "[analyze]") {
+TEST_CASE("memory covers the measured steps, and a missing peak stays n/a", "[analyze]") {
   profkit::summary const summary = profkit::analyze(made_profile());
   REQUIRE(summary.memory.size() == 2);
   profkit::memory_summary const& allocated = summary.memory[0];
@@ -133,7 +133,7 @@ TEST_CASE("the memory of a step that was abandoned does not count", "[analyze]")
   CHECK(profkit::analyze(profile).memory[0].peak_bytes == 15000);
 }
 
-TEST_CASE("counters are of the measured steps", "[analyze]") {
+TEST_CASE("counters cover the measured steps", "[analyze]") {
   profkit::summary const summary = profkit::analyze(made_profile());
   REQUIRE(summary.counters.size() == 1);
   CHECK(summary.counters[0].count == 2);

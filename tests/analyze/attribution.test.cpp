@@ -68,7 +68,7 @@ TEST_CASE("an operation belongs to the innermost scope that was open at its laun
   CHECK(found.parent_of == positions{2, 2, none});
 }
 
-TEST_CASE("scopes of another thread do not take an operation", "[attribution]") {
+TEST_CASE("an operation is not charged to scopes of another thread", "[attribution]") {
   launch_builder make;
   make.profile.threads = {{100, "main"}, {101, "other"}};
   std::uint32_t const path = make.path(profkit::path_record::no_parent, "scope");
@@ -84,7 +84,7 @@ TEST_CASE("scopes of another thread do not take an operation", "[attribution]") 
   CHECK(found.parent_of == positions{none, 2, none});
 }
 
-TEST_CASE("several threads of the profile may be one of the system", "[attribution]") {
+TEST_CASE("several threads of the profile may be the same system thread", "[attribution]") {
   launch_builder make;
   make.profile.threads = {{100, "scopes"}, {200, "other"}, {100, "calls"}};
   std::uint32_t const path = make.path(profkit::path_record::no_parent, "scope");
@@ -174,7 +174,7 @@ TEST_CASE("an empty profile has an empty attribution", "[attribution]") {
   CHECK(found.parent_of.empty());
 }
 
-TEST_CASE("kernels are collected when the collector says so", "[attribution]") {
+TEST_CASE("kernels count as collected if the collector says so", "[attribution]") {
   profkit::profile profile;
   CHECK_FALSE(profkit::has_kernels(profile));
   profile.collectors = {{"kernels", "not collected", "no libcupti", profkit::collector_kind::kernels}};
@@ -183,7 +183,7 @@ TEST_CASE("kernels are collected when the collector says so", "[attribution]") {
   CHECK(profkit::has_kernels(profile));
 }
 
-TEST_CASE("random nests are attributed as they were made", "[attribution]") {
+TEST_CASE("operations of random nests are attributed as constructed", "[attribution]") {
   for (std::uint64_t seed = 1; seed <= repetitions(20); ++seed) {
     INFO("seed " << seed);
     random_gpu_profile const made = make_random_gpu_profile(seed, 1000);
@@ -218,7 +218,7 @@ TEST_CASE("the order of the records does not matter", "[attribution]") {
   CHECK(wrong == 0);
 }
 
-TEST_CASE("the calls with any correlations are found, of those that share one the first", "[attribution]") {
+TEST_CASE("calls are found by any correlation, and the first of those that share one", "[attribution]") {
   std::mt19937_64 random{6};
   for (std::uint64_t const distance : {std::uint64_t{1}, std::uint64_t{12}, std::uint64_t{4096}, std::uint64_t{1} << 40U}) {
     std::vector<profkit::api_call_record> calls(3000);
@@ -238,7 +238,7 @@ TEST_CASE("the calls with any correlations are found, of those that share one th
   CHECK(profkit::detail::correlation_index{no_calls}.find(7) == none);
 }
 
-TEST_CASE("records are ordered by any numbers, equal ones as they came", "[bucket_order]") {
+TEST_CASE("records are sorted by any numbers, and equal ones keep their order", "[bucket_order]") {
   std::mt19937_64 random{5};
   std::vector<std::vector<std::uint64_t>> cases{{}, {7}, {0, 0xffffffffffffffffU}, {5, 5, 5}, {3, 1, 0xffffffffffffffffU, 2, 1}};
   for (std::uint64_t const bound : {10U, 1000U, 1'000'000'000U}) {

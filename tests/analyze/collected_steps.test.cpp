@@ -40,7 +40,7 @@ void forget_kernels_of(profkit::profile& profile, std::size_t step) {
   profile.api_calls.erase(std::remove_if(profile.api_calls.begin(), profile.api_calls.end(), is_inside), profile.api_calls.end());
 }
 
-/// The same steps; only those with kernels collected are measured.
+/// The same steps, but only those with collected kernels are measured.
 profkit::profile only_collected(profkit::profile profile) {
   for (profkit::step_record& step : profile.steps) step.warmup = step.warmup || !step.has_kernels;
   return profile;
@@ -91,7 +91,7 @@ TEST_CASE("the step budget covers the steps with collected kernels, per step", "
   CHECK(profkit::detail::overlap_text(*some.budget) == profkit::detail::overlap_text(*those.budget));
 }
 
-TEST_CASE("host times are of all measured steps, GPU times for one step of the collected ones", "[collected_steps]") {
+TEST_CASE("host times cover all measured steps, GPU times are per collected step", "[collected_steps]") {
   profkit::summary const all = profkit::analyze(made_gpu_profile());
   profkit::summary const some = profkit::analyze(half_collected());
   profkit::scope_summary const& before = *find_row(all, "step/forward");
@@ -117,7 +117,7 @@ TEST_CASE("rates are over the time of the steps in which kernels were collected"
   CHECK(some.model->flops_per_step == Approx(all.model->flops_per_step));
 }
 
-TEST_CASE("the summaries of nsys are of the collected steps, and its ranges of all", "[collected_steps]") {
+TEST_CASE("the nsys summaries cover the collected steps, and their ranges all steps", "[collected_steps]") {
   profkit::nsys_summary const all = profkit::summarize_like_nsys(made_gpu_profile(true));
   profkit::nsys_summary const some = profkit::summarize_like_nsys(half_collected());
   profkit::nsys_summary const those = profkit::summarize_like_nsys(only_collected(half_collected()));
@@ -133,7 +133,7 @@ TEST_CASE("the summaries of nsys are of the collected steps, and its ranges of a
   for (std::size_t i = 0; i < some.projections.size(); ++i) CHECK(some.projections[i].range_time == those.projections[i].range_time);
 }
 
-TEST_CASE("kernels of a scope are those of the collected steps", "[collected_steps]") {
+TEST_CASE("the kernels of a scope are those of the collected steps", "[collected_steps]") {
   profkit::profile profile = made_gpu_profile();
   profile.steps[2].has_kernels = false;  // its operations stay, as if launched between two steps
   std::vector<profkit::kernel_summary> const rows = profkit::kernels_of_scope(profile, "forward");

@@ -25,7 +25,7 @@ constexpr std::uint64_t graph = std::uint64_t{7} << 32U;
 ///     node 4, captured outside any scope                    [8, 8.5]
 ///     node 5, of a graph whose capture was not seen         [8.5, 9]
 ///
-/// and a kernel launched without a graph in `replay` [9.5, 9.7]. The graph was captured in a step before, at 0 ms.
+/// and a kernel launched without a graph in `replay` [9.5, 9.7]. The graph was captured in an earlier step, at 0 ms.
 profkit::profile graph_profile() {
   profkit::profile result;
   result.paths = {step_path(),
@@ -84,7 +84,7 @@ TEST_CASE("operations of a graph are charged to the scope in which their node wa
   for (std::uint32_t const scope : found.scope_of) CHECK(graph_profile().scopes[scope].path == 5);
 }
 
-TEST_CASE("scopes have the work of graphs captured in them, where no scope was open when it ran", "[cuda_graphs]") {
+TEST_CASE("scopes have the work of graphs captured in them, although they are not open when it runs", "[cuda_graphs]") {
   profkit::summary const summary = profkit::analyze(graph_profile());
   CHECK(row_of(summary, "step/forward/attention").gpu->kernel_self.count() == Approx(4.0));
   CHECK(row_of(summary, "step/forward").gpu->kernel_time.count() == Approx(6.0));
@@ -114,7 +114,7 @@ TEST_CASE("only single launches have a latency", "[cuda_graphs]") {
   CHECK(row_of(summary, "step/replay").gpu->latency_mean->count() == Approx(8.0));
 }
 
-TEST_CASE("graphs captured before kernels were collected are counted, and charged to the launching scope", "[cuda_graphs]") {
+TEST_CASE("graphs captured before kernel collection are counted, and charged to the launching scope", "[cuda_graphs]") {
   profkit::profile profile = graph_profile();
   profkit::summary const summary = profkit::analyze(profile);
   CHECK(summary.gpu->operations_of_graphs == 10);

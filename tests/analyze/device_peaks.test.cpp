@@ -39,7 +39,7 @@ std::string row_of(device_peaks const& peaks) {
 
 }  // namespace
 
-TEST_CASE("the peaks of an H200 are the dense ones of its data sheet", "[peaks]") {
+TEST_CASE("the peaks of an H200 are the dense rates of its data sheet", "[peaks]") {
   device_peaks const* const h200 = peaks_of("NVIDIA H200");
   REQUIRE(h200 != nullptr);
   CHECK(teraflops(*h200, precision::fp64) == 67.0);
@@ -73,7 +73,7 @@ TEST_CASE("a precision without a published rate has no rate", "[peaks]") {
   for (device_peaks const& each : profkit::known_devices) CHECK_FALSE(each.rates().flops_per_second[0]);
 }
 
-TEST_CASE("no rate of a tensor core in the table is the one with sparsity", "[peaks]") {
+TEST_CASE("no tensor-core rate in the table is the rate with sparsity", "[peaks]") {
   std::set<std::string_view> names;
   for (device_peaks const& each : profkit::known_devices) {
     CAPTURE(each.device);
@@ -92,7 +92,7 @@ TEST_CASE("no rate of a tensor core in the table is the one with sparsity", "[pe
   }
 }
 
-TEST_CASE("the page of the documentation has the table, row by row", "[peaks]") {
+TEST_CASE("the documentation page has the table, row by row", "[peaks]") {
   std::filesystem::path const page = std::filesystem::path{__FILE__}.parent_path() / "../../docs/roofline.md";
   std::ifstream file{page};
   REQUIRE(file);

@@ -30,13 +30,13 @@ profkit::profile excluding(profkit::profile profile, std::size_t step) {
   return profile;
 }
 
-/// The profile without a step; its records then lie between steps.
+/// The profile without a step; the records of the step then lie between steps.
 profkit::profile without(profkit::profile profile, std::size_t step) {
   profile.steps.erase(profile.steps.begin() + static_cast<std::ptrdiff_t>(step));
   return profile;
 }
 
-/// Without what a summary says about excluded steps themselves: their number and their times.
+/// Removes the number and the times of excluded steps from a summary.
 std::string json_of(profkit::summary summary) {
   summary.steps.excluded = 0;
   std::vector<profkit::listed_step>& listed = summary.listed_steps;

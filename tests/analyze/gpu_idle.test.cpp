@@ -115,7 +115,7 @@ TEST_CASE("idle time of the GPU is charged to the innermost scope of the step th
 TEST_CASE("idle time by name counts each moment once", "[gpu_idle]") {
   profkit::profile profile = made_gpu_profile();
   for (auto& each : profile.paths) {
-    if (each.name != "step") each.name = "part";  // forward, two attentions in it, backward; and one of another thread
+    if (each.name != "step") each.name = "part";  // forward, the two attentions inside it, and backward; then one of another thread
   }
   profkit::summary const summary = profkit::analyze(profile);
   REQUIRE(summary.names.size() == 2);
@@ -145,7 +145,7 @@ TEST_CASE("idle time is n/a for scopes of other threads, without kernels and wit
   for (auto const& row : without_kernels.names) CHECK_FALSE(row.gpu_idle);
 }
 
-TEST_CASE("where the scope of no step was recorded, idle time is charged to no scope", "[gpu_idle]") {
+TEST_CASE("if the scope of no step was recorded, idle time is charged to no scope", "[gpu_idle]") {
   profkit::profile profile = made_gpu_profile();
   profile.scopes.erase(std::remove_if(profile.scopes.begin(), profile.scopes.end(), [](auto const& each) { return each.path == 0; }),
                        profile.scopes.end());
@@ -185,7 +185,7 @@ TEST_CASE("time between the steps and in warm-up is not idle time", "[gpu_idle]"
   CHECK(idle.of_path[0]->self == ns_of_ms(7));
 }
 
-TEST_CASE("scopes that do not lie in each other share out the idle time all the same", "[gpu_idle]") {
+TEST_CASE("overlapping scopes that are not nested still share the idle time", "[gpu_idle]") {
   profkit::profile profile = one_idle_step();
   profile.paths.push_back({0, "late", {}, "train.cpp", 11});
   profile.scopes.insert(profile.scopes.begin() + 1, {{at_ms(3), at_ms(6)}, 2, 0});
@@ -201,7 +201,7 @@ TEST_CASE("an empty profile has no idle time", "[gpu_idle]") {
   CHECK(idle.of_path.empty());
 }
 
-TEST_CASE("idle time of random profiles is that of looking at every nanosecond", "[gpu_idle]") {
+TEST_CASE("idle time of random profiles equals that of a check of every nanosecond", "[gpu_idle]") {
   nanoseconds all_idle{};
   nanoseconds all_busy{};
   std::uint64_t const seeds = repetitions(200);
@@ -231,6 +231,6 @@ TEST_CASE("idle time of random profiles is that of looking at every nanosecond",
     all_idle += model.idle;
     all_busy += model.busy;
   }
-  CHECK(all_idle > seeds * nanoseconds{50});  // both occur often
+  CHECK(all_idle > seeds * nanoseconds{50});  // both cases occur often
   CHECK(all_busy > seeds * nanoseconds{50});
 }

@@ -101,7 +101,7 @@ void check_windows(profkit::profile const& profile) {
 
 }  // namespace
 
-TEST_CASE("where the host runs ahead, the step time and all that follows from it are the GPU's", "[gpu_period]") {
+TEST_CASE("if the host runs ahead, the step time and all derived figures are the GPU's", "[gpu_period]") {
   profkit::profile profile = loop_that_runs_ahead().profile;
   profile.precision = profkit::precision::bf16;
   for (profkit::step_record& step : profile.steps) step.model_flops = 4.2e12;
@@ -148,7 +148,7 @@ TEST_CASE("if the host waits for the GPU in each step, the GPU period is not lon
   CHECK(summary.budget->wall == summary.steps.host.total);
 }
 
-TEST_CASE("a host that launches asynchronously and is what limits the step does not run ahead", "[gpu_period]") {
+TEST_CASE("a host that launches asynchronously and limits the step does not run ahead", "[gpu_period]") {
   made_loop made;  // the last kernel of each step ends 0.1 ms after the step, while the host is between two steps
   for (int i = 0; i < 20; ++i) {
     double const begin = 10.2 * i;
@@ -162,7 +162,7 @@ TEST_CASE("a host that launches asynchronously and is what limits the step does 
   CHECK(summary.steps.step_time->basis == "host step time");
 }
 
-TEST_CASE("where CUDA events and kernels agree, the step time is that between the events", "[gpu_period]") {
+TEST_CASE("if CUDA events and kernels agree, the step time is the time between the events", "[gpu_period]") {
   profkit::profile profile = loop_that_runs_ahead().profile;
   add_events(profile, 9.95);
   profkit::summary const summary = profkit::analyze(profile);
@@ -210,7 +210,7 @@ TEST_CASE("the last steps of a program that was killed, whose operations are mis
   CHECK(summary.budget->wall.count() == Approx(150.0));
 }
 
-TEST_CASE("work of excluded and abandoned steps is in no period", "[gpu_period]") {
+TEST_CASE("no period contains work of excluded or abandoned steps", "[gpu_period]") {
   made_loop made;
   for (int i = 0; i < 12; ++i) {
     bool const is_odd_one_out = i == 5 || i == 8;
@@ -225,7 +225,7 @@ TEST_CASE("work of excluded and abandoned steps is in no period", "[gpu_period]"
   for (std::size_t i = 1; i < ms.size(); ++i) CHECK(ms[i] == Approx(10.0));
 }
 
-TEST_CASE("the period is until all streams and devices have done the work of the step", "[gpu_period]") {
+TEST_CASE("the period lasts until all streams and devices have completed the step", "[gpu_period]") {
   made_loop made;
   for (int i = 0; i < 12; ++i) {
     made.launch(2.0 * i + 0.1, 6.0, 0);

@@ -58,7 +58,7 @@ struct plain_summary_model {
     });
   }
 
-  /// Whether the operation was launched in a path that `is_wanted`, or in a path inside one.
+  /// Whether the operation was launched in a path for which `is_wanted` holds, or in a path inside one.
   template <class IsWanted>
   [[nodiscard]] bool is_in(std::size_t operation, IsWanted is_wanted) const {
     if (made.scope_of[operation] == profkit::attribution::none) return false;
@@ -152,7 +152,7 @@ random_gpu_profile random_steps(std::uint64_t seed) {
 
 }  // namespace
 
-TEST_CASE("what the GPU did is n/a where kernels were not collected", "[gpu_summary]") {
+TEST_CASE("GPU work is n/a if kernels were not collected", "[gpu_summary]") {
   profkit::profile profile = made_gpu_profile();
   profile.collectors = {{"kernels", "not collected", "no libcupti", profkit::collector_kind::kernels}};
   profkit::summary const summary = profkit::analyze(profile);
@@ -163,7 +163,7 @@ TEST_CASE("what the GPU did is n/a where kernels were not collected", "[gpu_summ
   for (auto const& row : summary.names) CHECK_FALSE(row.gpu);
 }
 
-TEST_CASE("kernels that were collected and did not happen are zeros", "[gpu_summary]") {
+TEST_CASE("if kernels were collected but none ran, the figures are 0", "[gpu_summary]") {
   profkit::profile profile = made_gpu_profile();
   profile.gpu_operations.clear();
   profkit::summary const summary = profkit::analyze(profile);
@@ -227,7 +227,7 @@ TEST_CASE("latency counts from the beginning of the launching call", "[gpu_summa
   CHECK(work_in(summary, "load").latency_p95->count() == Approx(0.3));
 }
 
-TEST_CASE("what was launched outside any scope is counted apart", "[gpu_summary]") {
+TEST_CASE("operations launched outside any scope are counted separately", "[gpu_summary]") {
   profkit::gpu_summary const gpu = *profkit::analyze(made_gpu_profile()).gpu;
   CHECK(gpu.all.operations == 15);
   CHECK(gpu.all.kernels == 11);
@@ -256,7 +256,7 @@ TEST_CASE("a scope inside another of its name does not count twice", "[gpu_summa
 
 TEST_CASE("the same name in several places is one row by name, with its busy time counted once", "[gpu_summary]") {
   profkit::profile profile = made_gpu_profile();
-  profile.paths[5].name = "backward";  // was "load": a copy [1.5, 2.0] beside the kernel [5.8, 6.8] of the other
+  profile.paths[5].name = "backward";  // load: the copy [1.5, 2.0] and the other scope's kernel [5.8, 6.8]
   profkit::summary summary = profkit::analyze(profile);
   profkit::gpu_work_summary backward = *row_named(summary.names, "backward").gpu;
   CHECK(backward.operations == 4);
@@ -266,14 +266,14 @@ TEST_CASE("the same name in several places is one row by name, with its busy tim
   CHECK(backward.latency_p95->count() == Approx(0.3));
   CHECK(row_named(summary.names, "backward").host.total.count() == Approx(6.0));
 
-  profile.paths[5].name = "forward";  // the kernel [1.7, 3.7] runs beside the copy
+  profile.paths[5].name = "forward";  // the kernel [1.7, 3.7] overlaps the copy
   summary = profkit::analyze(profile);
   profkit::gpu_work_summary const forward = *row_named(summary.names, "forward").gpu;
   CHECK(forward.kernel_time.count() == Approx(10.0));
   CHECK(forward.busy.count() == Approx(6.4));
 }
 
-TEST_CASE("kernels are rows with the longest first, and shares of the time of all kernels", "[gpu_summary]") {
+TEST_CASE("kernel rows are sorted with the longest first, and have shares of the time of all kernels", "[gpu_summary]") {
   profkit::gpu_summary const gpu = *profkit::analyze(made_gpu_profile()).gpu;
   std::vector<std::string> classes;
   double share = 0.0;
@@ -281,7 +281,7 @@ TEST_CASE("kernels are rows with the longest first, and shares of the time of al
     classes.push_back(row.kernel_class);
     share += *row.share;
   }
-  CHECK(classes == std::vector<std::string>{"matmul", "elementwise", "softmax", "other"});  // none of the warm-up
+  CHECK(classes == std::vector<std::string>{"matmul", "elementwise", "softmax", "other"});  // none from the warm-up
   CHECK(share == Approx(1.0));
   profkit::kernel_summary const& matmul = gpu.kernels[0];
   CHECK(matmul.mangled.rfind("_ZN7cutlass", 0) == 0);
@@ -341,7 +341,7 @@ TEST_CASE("without any step all operations count", "[gpu_summary]") {
   CHECK(gpu.all.span.total.count() == Approx(47.0));
 }
 
-TEST_CASE("a path that only launched in the measured time, and began before, has a row", "[gpu_summary]") {
+TEST_CASE("a scope that began before the measured time but launched in it has a row", "[gpu_summary]") {
   profkit::profile profile = made_gpu_profile();
   profile.scopes.erase(std::remove_if(profile.scopes.begin(), profile.scopes.end(), [](auto const& each) { return each.path == 5; }),
                        profile.scopes.end());

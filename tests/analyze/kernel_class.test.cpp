@@ -43,7 +43,7 @@ TEST_CASE("matrix products of every library are matmul", "[kernel_class]") {
        "triton_tem_fused_addmm_1"});
 }
 
-TEST_CASE("fused attention is attention, though it is built from CUTLASS", "[kernel_class]") {
+TEST_CASE("fused attention is attention, although it is built from CUTLASS", "[kernel_class]") {
   check_class("attention",
               {"void pytorch_flash::flash_fwd_kernel<pytorch_flash::Flash_fwd_kernel_traits<64, 128, 128, 4, false, false, "
                "cutlass::bfloat16_t>, false, true, false>(pytorch_flash::Flash_fwd_params)",
@@ -156,7 +156,7 @@ TEST_CASE("an elementwise kernel that only copies is a copy, and one that sums i
        "triton_poi_fused_add_mul_silu_3"});
 }
 
-TEST_CASE("what no rule knows is other", "[kernel_class]") {
+TEST_CASE("a kernel that no rule matches is other", "[kernel_class]") {
   check_class("other", {"my_kernel(float*)", "", "void (anonymous namespace)::step<1>(int)"});
 }
 
@@ -174,7 +174,7 @@ TEST_CASE("a kernel communicates if its class is communication", "[kernel_class]
   CHECK_FALSE(profkit::detail::kernel_classifier{{}}.is_communication("ncclDevKernel_AllReduce"));
 }
 
-TEST_CASE("a rule in front of the others decides, upper or lower case", "[kernel_class]") {
+TEST_CASE("the first matching rule decides, regardless of case", "[kernel_class]") {
   profkit::kernel_class_rules rules = profkit::default_kernel_classes();
   rules.insert(rules.begin(), {"mine", {"Cutlass::KERNEL2", "my_kernel"}});
   CHECK(profkit::kernel_class_of("void cutlass::Kernel2<gemm>()", rules) == "mine");

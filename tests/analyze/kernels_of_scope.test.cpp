@@ -57,13 +57,13 @@ TEST_CASE("a scope can be named by its path", "[kernels_of_scope]") {
   CHECK(profkit::kernels_of_scope(profile, "forward/attention").empty());
 }
 
-TEST_CASE("copies are no kernels, and a scope that is not there has none", "[kernels_of_scope]") {
+TEST_CASE("copies are not kernels, and a scope that does not exist has no kernels", "[kernels_of_scope]") {
   CHECK(profkit::kernels_of_scope(made_gpu_profile(), "load").empty());
   CHECK(profkit::kernels_of_scope(made_gpu_profile(), "nowhere").empty());
   CHECK(profkit::kernels_of_scope(made_gpu_profile(), "").empty());
 }
 
-TEST_CASE("kernels launched outside scopes, or by an unknown call, are those of no scope", "[kernels_of_scope]") {
+TEST_CASE("kernels launched outside scopes, or by an unknown call, belong to no scope", "[kernels_of_scope]") {
   check(profkit::kernels_outside_scopes(made_gpu_profile()), {{"other", 1, 0.5}, {"elementwise", 2, 0.4}});
 }
 
@@ -80,7 +80,7 @@ TEST_CASE("kernel classes follow the given rules", "[kernels_of_scope]") {
   check(profkit::kernels_of_scope(made_gpu_profile(), "backward", options), {{"mine", 2, 2.0}});
 }
 
-TEST_CASE("in any profile the kernels of a path are those that its row in the summary counts", "[kernels_of_scope]") {
+TEST_CASE("in any profile, the kernels of a path are those that its summary row counts", "[kernels_of_scope]") {
   for (std::uint64_t seed = 1; seed <= repetitions(20); ++seed) {
     profkit::profile const profile = make_random_gpu_profile(seed, 300).profile;
     profkit::summary const summary = profkit::analyze(profile);

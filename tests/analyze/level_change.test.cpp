@@ -23,8 +23,8 @@ struct level_scenario {
   char const* name;
   double autocorrelation;
   double drift;      ///< from the first value to the last
-  bool has_outlier;  ///< of four times the mean, at a third
-  int min_found;     ///< of 100 series of 100 values with a change of 10 % in the middle, within 2 values
+  bool has_outlier;  ///< with four times the mean at one third
+  int min_found;     ///< the share of 100 series of 100 values with a change of 10 % in the middle that are located within 2 values
   int min_found_1000;
 };
 
@@ -64,7 +64,7 @@ TEST_CASE("a level change is found at its place, and none is found in noise alon
   }
 }
 
-TEST_CASE("the last of several levels is reported, beside the one before it", "[level_change]") {
+TEST_CASE("the last of several levels is reported, with the level before it", "[level_change]") {
   normal_numbers numbers{4};
   std::vector<double> values = made_series(numbers, 600, 1.0);
   for (std::size_t i = 200; i < 400; ++i) values[i] += 20.0;  // and back
@@ -76,7 +76,7 @@ TEST_CASE("the last of several levels is reported, beside the one before it", "[
   CHECK(change->p_value < 0.0005);
 }
 
-TEST_CASE("a change of less than 2 %, and too few values, are no level change", "[level_change]") {
+TEST_CASE("a change of less than 2 %, or in too few values, is no level change", "[level_change]") {
   std::vector<double> values(200, 100.0);
   for (std::size_t i = 100; i < 200; ++i) values[i] = 101.9;
   CHECK_FALSE(profkit::find_level_change(values));

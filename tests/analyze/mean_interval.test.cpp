@@ -11,7 +11,7 @@
 
 using Catch::Approx;
 
-TEST_CASE("Student's quantiles are those of the tables", "[statistics]") {
+TEST_CASE("Student's quantiles match published tables", "[statistics]") {
   CHECK(profkit::student_quantile(0.95, 1.0) == Approx(12.706).margin(1e-3));
   CHECK(profkit::student_quantile(0.95, 2.0) == Approx(4.303).margin(1e-3));
   CHECK(profkit::student_quantile(0.95, 5.0) == Approx(2.571).margin(1e-3));
@@ -23,7 +23,7 @@ TEST_CASE("Student's quantiles are those of the tables", "[statistics]") {
   CHECK(profkit::student_quantile(0.5, 3.0) == Approx(0.765).margin(1e-3));
 }
 
-TEST_CASE("quantiles leave the C library's sign of lgamma alone, so that two threads may look them up", "[statistics]") {
+TEST_CASE("quantiles do not write the C library's global signgam, so that two threads can compute them", "[statistics]") {
   signgam = 42;
   CHECK(profkit::student_quantile(0.95, 3.5) > 0.0);
   CHECK(signgam == 42);
@@ -34,7 +34,7 @@ TEST_CASE("degrees of freedom between whole numbers lie between their quantiles"
   CHECK(profkit::student_quantile(0.95, 2.5) > profkit::student_quantile(0.95, 3.0));
 }
 
-TEST_CASE("the interval of a mean is that of the textbook where neighbours do not resemble each other", "[statistics]") {
+TEST_CASE("for independent values the interval of the mean is the textbook's", "[statistics]") {
   std::vector<double> const values{1.0, 3.0, 4.0, 4.0, 4.0, 5.0, 7.0};
   auto const interval = profkit::interval_of_mean(values);
   REQUIRE(interval);
@@ -44,7 +44,7 @@ TEST_CASE("the interval of a mean is that of the textbook where neighbours do no
   CHECK(*interval->relative() == Approx(interval->half_width / 4.0));
 }
 
-TEST_CASE("fewer than two values have no interval, and equal ones none of any width", "[statistics]") {
+TEST_CASE("fewer than two values have no interval, and equal values one of width 0", "[statistics]") {
   CHECK_FALSE(profkit::interval_of_mean({}));
   CHECK_FALSE(profkit::interval_of_mean({7.0}));
   CHECK(profkit::interval_of_mean({7.0, 9.0})->half_width == Approx(12.706205));
@@ -52,7 +52,7 @@ TEST_CASE("fewer than two values have no interval, and equal ones none of any wi
   CHECK_FALSE(profkit::interval_of_mean({0.0, 0.0})->relative());
 }
 
-TEST_CASE("values that resemble their neighbours count for fewer", "[statistics]") {
+TEST_CASE("autocorrelated values count as fewer", "[statistics]") {
   normal_numbers numbers{3};
   std::vector<double> const independent = made_series(numbers, 1000, 1.0);
   std::vector<double> const alike = made_series(numbers, 1000, 1.0, 0.5);
@@ -72,7 +72,7 @@ TEST_CASE("rare long values make the interval wider than Student's", "[statistic
   CHECK(profkit::interval_of_mean(values)->half_width == Approx(2.446912 * deviation / std::sqrt(7.0) + shift));
 }
 
-TEST_CASE("a million values have the interval that their number allows", "[statistics]") {
+TEST_CASE("a million values have an interval as narrow as their number allows", "[statistics]") {
   normal_numbers numbers{5};
   auto const interval = profkit::interval_of_mean(made_series(numbers, 1'000'000, 1.0, 0.9));
   REQUIRE(interval);
@@ -80,7 +80,7 @@ TEST_CASE("a million values have the interval that their number allows", "[stati
   CHECK(std::abs(interval->mean - 100.0) < 0.02);
 }
 
-TEST_CASE("a cautious interval is never narrower, and the same from 100 values on", "[statistics]") {
+TEST_CASE("a cautious interval is never narrower, and equal from 100 values on", "[statistics]") {
   normal_numbers numbers{6};
   for (std::size_t const count : {10U, 30U, 60U}) {
     auto const interval = profkit::interval_of_mean(made_series(numbers, count, 1.0));

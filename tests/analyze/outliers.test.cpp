@@ -9,7 +9,7 @@
 
 using Catch::Approx;
 
-TEST_CASE("the MAD is the median of the distances from the median, times nothing", "[statistics]") {
+TEST_CASE("the MAD is the median distance from the median, without a scale factor", "[statistics]") {
   auto const spread = profkit::median_and_mad({9.0, 1.0, 1.0, 6.0, 2.0, 4.0, 2.0});
   REQUIRE(spread);
   CHECK(spread->median == 2.0);
@@ -25,19 +25,19 @@ TEST_CASE("a spike is an outlier, an even spread has none", "[statistics]") {
   CHECK(profkit::count_outliers({10.0, 30.0}) == 0);
 }
 
-TEST_CASE("where more than half of the values are equal, the mean distance stands for the MAD", "[statistics]") {
+TEST_CASE("if more than half of the values are equal, the mean distance replaces the MAD", "[statistics]") {
   std::vector<double> values(20, 10.0);
   CHECK(profkit::count_outliers(values) == 0);
   values[7] = 20.0;
   CHECK(profkit::count_outliers(values) == 1);
 }
 
-TEST_CASE("a step within 1 % of the median is no outlier, however steady the others are", "[statistics]") {
+TEST_CASE("a step within 1 % of the median is no outlier, no matter how steady the others are", "[statistics]") {
   std::vector<double> const values{100.0, 100.001, 99.999, 100.002, 99.998, 100.001, 100.5};
   CHECK(profkit::count_outliers(values) == 0);
 }
 
-TEST_CASE("of normal noise less than 1 % of the values are outliers", "[statistics]") {
+TEST_CASE("less than 1 % of normal noise are outliers", "[statistics]") {
   normal_numbers numbers{5};
   CHECK(profkit::count_outliers(made_series(numbers, 10000, 3.0)) < 100);
 }

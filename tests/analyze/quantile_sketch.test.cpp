@@ -46,7 +46,8 @@ std::vector<named_durations> hostile_durations() {
   result.push_back(make_durations("every nanosecond", 2000, [](std::size_t i) { return static_cast<std::int64_t>(i); }));
   result.push_back(make_durations("bimodal", 1001, [](std::size_t i) { return i % 2 == 0 ? std::int64_t{1'000} : 5'000'000'000; }));
   result.push_back(make_durations("heavy tail", 20'000, [&](std::size_t) {
-    return static_cast<std::int64_t>(std::min(1e18, 1000.0 / std::pow(1.0 - share(random), 2.0)));  // Pareto with no mean
+    return static_cast<std::int64_t>(
+        std::min(1e18, 1000.0 / std::pow(1.0 - share(random), 2.0)));  // Pareto distribution with infinite mean
   }));
   result.push_back(
       make_durations("all magnitudes", 20'000, [&](std::size_t) { return static_cast<std::int64_t>(std::exp2(62.9 * share(random))); }));
@@ -73,7 +74,7 @@ TEST_CASE("a sketch without durations has no quantile", "[statistics]") {
   CHECK_FALSE(empty.max());
 }
 
-TEST_CASE("quantiles of a sketch are within 1 % of the exact ones, whatever the durations are", "[statistics]") {
+TEST_CASE("quantiles of a sketch are within 1 % of the exact ones, for any durations", "[statistics]") {
   for (named_durations const& each : hostile_durations()) {
     INFO(each.name);
     profkit::quantile_sketch sketch;
@@ -90,7 +91,7 @@ TEST_CASE("quantiles of a sketch are within 1 % of the exact ones, whatever the 
   }
 }
 
-TEST_CASE("quantiles of durations that are all the same, and of those below 128 ns, are exact", "[statistics]") {
+TEST_CASE("quantiles of equal durations, and of durations below 128 ns, are exact", "[statistics]") {
   profkit::quantile_sketch same;
   for (int i = 0; i < 10; ++i) same.add(nanoseconds{98'765'433});
   profkit::quantile_sketch few;
@@ -112,7 +113,7 @@ TEST_CASE("durations before zero count as zero in the quantiles, and keep their 
   CHECK(*before.quantile(0.5) == -7.0);
 }
 
-TEST_CASE("merged sketches are the sketch of all durations, for every split and every order", "[statistics]") {
+TEST_CASE("merged sketches equal the sketch of all durations, for every split and every order", "[statistics]") {
   std::mt19937_64 random{11};
   for (named_durations const& each : hostile_durations()) {
     INFO(each.name);
@@ -151,7 +152,7 @@ TEST_CASE("a sketch takes memory for the range of the durations, not for their n
   CHECK(sketch.bytes() < 34 * 1024);
 }
 
-TEST_CASE("statistics of durations add up to those of all of them", "[statistics]") {
+TEST_CASE("merged statistics equal the statistics of all durations", "[statistics]") {
   for (named_durations const& each : hostile_durations()) {
     if (each.name == "all magnitudes" || each.name == "edges of buckets" || each.name == "the shortest and the longest")
       continue;  // their sum is more than 292 years

@@ -114,7 +114,7 @@ std::vector<profkit::job_rank> job_on_hosts(std::uint32_t slow, std::uint32_t se
   return result;
 }
 
-/// @return the rank that holds the others up most, if one does.
+/// @return the rank that delays the others most, if any.
 std::optional<std::size_t> holds_up(std::vector<std::vector<double>> const& held, std::vector<double> const& exposed, double step,
                                     double bound) {
   std::vector<profkit::job_rank_summary> ranks(held.size());
@@ -134,7 +134,7 @@ double sum_of(std::vector<profkit::job_part> const& parts) {
 
 }  // namespace
 
-TEST_CASE("of two even ranks, none holds the others up", "[ranks]") {
+TEST_CASE("if two ranks are equal, neither holds the other up", "[ranks]") {
   profkit::job_summary const job = profkit::summarize_job(recorded_job("even", 2));
   CHECK_FALSE(job.straggler);
   CHECK(job.step.count() == Approx(8.6).margin(0.2));
@@ -168,7 +168,7 @@ TEST_CASE("a rank with a host slower than its queue can hide is named with its s
   CHECK(sum_of(job.frontier) == Approx(15.9).margin(0.2));
 }
 
-TEST_CASE("a slow host that the queue of its GPU hides is no straggler, but remarkable", "[ranks]") {
+TEST_CASE("a slow host hidden by the queue of its GPU is no straggler, but is mentioned", "[ranks]") {
   std::vector<profkit::job_rank> const ranks = recorded_job("four", 4);
   CHECK(wrong_sums(ranks) == 0);
   profkit::job_summary const job = profkit::summarize_job(ranks);
@@ -189,7 +189,7 @@ TEST_CASE("a slow host that the queue of its GPU hides is no straggler, but rema
   CHECK(job.collectives[0].link_share.value() == Approx(309.0 / 450.0).epsilon(0.02));
 }
 
-TEST_CASE("the share of the link is known for GPUs of one model on one host", "[ranks]") {
+TEST_CASE("the share of the link bandwidth is known for GPUs of one model on one host", "[ranks]") {
   std::vector<profkit::job_rank> ranks = recorded_job("even", 2);
   CHECK(profkit::summarize_job(ranks).collectives.at(0).link_share);
   for (profkit::job_rank& each : ranks) {
@@ -206,7 +206,7 @@ TEST_CASE("the share of the link is known for GPUs of one model on one host", "[
   CHECK_FALSE(profkit::summarize_job(ranks).collectives.at(0).link_share);
 }
 
-TEST_CASE("waits that the clocks cannot tell count as transfer, and as n/a if there are no others", "[ranks]") {
+TEST_CASE("waits below the clocks' error count as transfer, and as n/a if all are", "[ranks]") {
   made_job made;
   made.ranks = 2;
   made.jitter = nanoseconds{1'000};
@@ -242,7 +242,7 @@ TEST_CASE("without NCCL's numbers, its kernels are matched by their order", "[ra
   CHECK(job.straggler->path == "step/forward/extra");
 }
 
-TEST_CASE("kernels of NCCL whose collective was not collected are counted, and a rank with no others says why", "[ranks]") {
+TEST_CASE("NCCL kernels without a collected collective are counted, and a rank with only such kernels says why", "[ranks]") {
   // As if the kernels had run in a CUDA graph, or as if launches had not been seen when they happened.
   auto const without_collectives = [](std::uint32_t rank, std::size_t share, bool is_in_graph, std::size_t first = 0) {
     profkit::profile recorded = profkit::load(std::string{TEST_RANKS "/even/rank"} + std::to_string(rank) + ".profile");
@@ -302,7 +302,7 @@ TEST_CASE("without a GPU, the straggler is named with its scope on the host", "[
   CHECK(named == 0);
 }
 
-TEST_CASE("on the processors of one machine, times are compared as they are", "[ranks]") {
+TEST_CASE("on one machine, times are compared without correcting clocks", "[ranks]") {
   std::vector<profkit::job_rank> ranks = job_on_hosts(0, 1);
   for (profkit::job_rank& each : ranks) each.environment.host = "node";
   auto& slow = ranks[2].timeline.collectives;
@@ -335,7 +335,7 @@ TEST_CASE("nobody waits for a rank that arrives after another has left", "[ranks
   CHECK(awaited.collectives.at(0).bus_bandwidth);
 }
 
-TEST_CASE("scopes that take another time on one rank are listed with their times", "[ranks]") {
+TEST_CASE("scopes whose time differs on one rank are listed with their times", "[ranks]") {
   profkit::job_summary const gpu = profkit::summarize_job(recorded_job("slowgpu", 2));
   REQUIRE_FALSE(gpu.differing_scopes.empty());
   profkit::scope_difference_summary const& extra = gpu.differing_scopes.front();
@@ -395,13 +395,13 @@ TEST_CASE("functions of host samples are merged over the ranks, and the rank whe
   CHECK(decode.is_different);
   CHECK(job.functions[1].name == "copy");
   CHECK_FALSE(job.functions[1].is_different);
-  CHECK(job.functions[2].name == "retry");  // which the others did not need
+  CHECK(job.functions[2].name == "retry");  // the others did not need this function
   CHECK(job.functions[2].others.count() == 0.0);
   CHECK(job.functions[2].is_different);
   CHECK(profkit::summarize_job(made.make()).functions.empty());
 }
 
-TEST_CASE("one step is the one nearest to the median, on one clock", "[ranks]") {
+TEST_CASE("the step shown is the one nearest to the median, with all ranks on one clock", "[ranks]") {
   profkit::job_summary const job = profkit::summarize_job(recorded_job("four", 4));
   REQUIRE(job.one_step);
   REQUIRE(job.one_step->ranks.size() == 4);
@@ -432,7 +432,7 @@ TEST_CASE("one step is the one nearest to the median, on one clock", "[ranks]") 
   CHECK(std::any_of(many.one_step->ranks.begin(), many.one_step->ranks.end(), [](auto const& each) { return each.rank == 13; }));
 }
 
-TEST_CASE("clocks that are off by seconds and drift change waits by less than the bound", "[ranks]") {
+TEST_CASE("clocks that are wrong by seconds and drift change waits by less than the bound", "[ranks]") {
   made_job made;
   made.slow_rank = 2;
   made.delay = nanoseconds{200'000};
@@ -457,7 +457,7 @@ TEST_CASE("clocks that are off by seconds and drift change waits by less than th
   CHECK(job.straggler->path == "step/data");
 }
 
-TEST_CASE("with any clocks, waits are right within the bound", "[ranks]") {
+TEST_CASE("with any clocks, waits are correct within the bound", "[ranks]") {
   for (std::uint32_t seed = 1; seed <= 50; ++seed) {
     CAPTURE(seed);
     made_job made;
@@ -499,7 +499,7 @@ TEST_CASE("with any clocks, waits are right within the bound", "[ranks]") {
   }
 }
 
-TEST_CASE("the offset of a clock is that in the middle of the run", "[ranks]") {
+TEST_CASE("the offset of a clock is its value in the middle of the run", "[ranks]") {
   made_job made;
   made.steps = 200;
   made.hosts = {"a", "b", "c", "d"};
@@ -609,7 +609,7 @@ TEST_CASE("chance delays name no rank", "[ranks]") {
   CHECK(named <= 1);
 }
 
-TEST_CASE("a busy host that delays a rank for some steps names no rank, a steady delay of the same size does", "[ranks]") {
+TEST_CASE("no rank is named for a delay of some steps by a busy host, but one is for a steady delay of the same size", "[ranks]") {
   constexpr int jobs = 500;
   constexpr std::size_t steps = 14;
   constexpr std::size_t ranks = 3;
@@ -638,8 +638,8 @@ TEST_CASE("a busy host that delays a rank for some steps names no rank, a steady
   }
 }
 
-TEST_CASE("a few very long waits do not hide a rank that is late in each step, nor make one of a rank that is not", "[ranks]") {
-  // Of two ranks on two H100, the GPU of the second one 3 ms slower: waits of a measured step in ms.
+TEST_CASE("a few very long waits neither hide a rank that is late in each step, nor make another one look late", "[ranks]") {
+  // Waits of a measured step in ms, on two ranks on two H100. The GPU of the second rank is 3 ms slower.
   std::vector<double> const late{18.9, 19.8, 18.7, 19.8, 19.8, 21.1, 19.4, 19.5, 19.3, 19.5,
                                  19.5, 20.4, 19.6, 19.7, 19.3, 62.1, 72.1, 30.5, 19.1};
   std::vector<double> const early(late.size(), 0.0);
@@ -650,7 +650,7 @@ TEST_CASE("a few very long waits do not hide a rank that is late in each step, n
   CHECK_FALSE(holds_up({early, hiccups}, {0.0, 4.2}, 105.7, 0.03));
 }
 
-TEST_CASE("waits that computing hides are no reason to name a rank", "[ranks]") {
+TEST_CASE("no rank is named for waits hidden by computing", "[ranks]") {
   std::vector<double> const late(20, 5.0);
   std::vector<double> const early(20, 0.0);
   CHECK(holds_up({early, late}, {0.0, 2.1}, 100.0, 0.0) == std::optional<std::size_t>{1});
@@ -783,7 +783,7 @@ TEST_CASE("a resistant line ignores a third of the points", "[ranks]") {
   CHECK(line.at(30.0) == Approx(20.0).margin(2.0));
 }
 
-TEST_CASE("the scope with the excess is the innermost one with at least half of it", "[ranks]") {
+TEST_CASE("the excess is charged to the innermost scope with at least half of it", "[ranks]") {
   using profkit::detail::scope_excess;
   using profkit::detail::scope_with_excess;
   CHECK(scope_with_excess({{"step/forward/a", {5, 1}}, {"step/forward/b", {2, 1}}, {"step/data", {1, 0}}})->first == "step/forward/a");
@@ -792,7 +792,7 @@ TEST_CASE("the scope with the excess is the innermost one with at least half of 
   CHECK_FALSE(scope_with_excess({{"step/data", {1, 2}}}));
 }
 
-TEST_CASE("a rank whose GPU is used less than the others' is named", "[ranks]") {
+TEST_CASE("a rank whose GPU is used less than those of other ranks is named", "[ranks]") {
   std::vector<profkit::job_rank> ranks = job_on_hosts(0, 1);
   for (profkit::job_rank& each : ranks) {
     double const share = each.rank == 1 ? 0.5 : 0.9;
@@ -803,7 +803,7 @@ TEST_CASE("a rank whose GPU is used less than the others' is named", "[ranks]") 
   CHECK(profkit::summarize_job(ranks).differences == std::vector<std::string>{"active SMs: 50 % on rank 1, 90 % is the median"});
 }
 
-TEST_CASE("names of NCCL's kernels say what they do", "[ranks]") {
+TEST_CASE("the collective of an NCCL kernel is known from its name", "[ranks]") {
   profkit::collective_kind const kind =
       profkit::detail::kind_of_kernel("ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)");
   CHECK(kind.function == "AllReduce");

@@ -10,7 +10,7 @@
 #include <string>
 #include <tuple>
 
-// The recorded ranks: TEST_RANKS/README.md has what is true of each run.
+// The recorded ranks. TEST_RANKS/README.md describes each run.
 
 namespace {
 

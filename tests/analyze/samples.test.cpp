@@ -13,7 +13,7 @@
 
 using Catch::Approx;
 
-TEST_CASE("the self time of a scope is split into the functions of its samples, and the rest", "[samples]") {
+TEST_CASE("the self time of a scope is divided among the functions of its samples and the rest", "[samples]") {
   profkit::summary const summary = profkit::analyze(profile_with_samples());
   REQUIRE(summary.host_samples);
   profkit::host_samples_summary const& all = *summary.host_samples;
@@ -74,7 +74,7 @@ TEST_CASE("without host samples there are none, and threads that were not sample
 
 namespace {
 
-/// With kernels, so that API calls count: on the thread of the steps, calls of the runtime and, inside the first, one of the driver.
+/// With kernels, so that API calls count. On the step thread, runtime calls, with a driver call inside the first one.
 profkit::profile profile_with_waits() {
   profkit::profile result = profile_with_samples();
   result.collectors = {{"kernels", "collected", {}, profkit::collector_kind::kernels}};
@@ -118,7 +118,7 @@ TEST_CASE("waiting in calls that wait for a device has the names of the calls, a
 
 TEST_CASE("samples in a call that polls the device count as waiting in it", "[samples]") {
   profkit::sampled_scope_summary const softmax = row_of(*profkit::analyze(profile_with_waits()).host_samples, "step/softmax");
-  CHECK(softmax.samples == 24);  // of 28
+  CHECK(softmax.samples == 24);  // of 28 samples
   CHECK(softmax.functions[0].of.share == Approx(0.4));
   CHECK(softmax.functions[1].of.share == Approx(0.2));
   CHECK(softmax.waiting->share == Approx(0.4));
@@ -127,7 +127,7 @@ TEST_CASE("samples in a call that polls the device count as waiting in it", "[sa
   CHECK(softmax.waits[0].share == Approx(0.1));
 }
 
-TEST_CASE("calls that exceed what was not sampled are cut, and without kernels no wait has a name", "[samples]") {
+TEST_CASE("calls longer than the unsampled time are cut, and without kernels no wait has a name", "[samples]") {
   profkit::profile profile = profile_with_waits();
   profile.api_calls[1].time.end = moment_at(250);  // beyond its scope
   profkit::sampled_scope_summary const wait = row_of(*profkit::analyze(profile).host_samples, "step/wait");
@@ -152,7 +152,7 @@ TEST_CASE("names of calls have no version", "[samples]") {
   CHECK(name_without_version("").empty());
 }
 
-TEST_CASE("functions that share a row have the first of their lines, whatever the order of the profiles", "[samples]") {
+TEST_CASE("functions that share a row have their first source line, for any order of profiles", "[samples]") {
   profkit::profile first = profkit::profile{profile_with_samples()};
   profkit::profile second = first;
   second.functions[0].line = 30;
@@ -167,7 +167,7 @@ TEST_CASE("functions that share a row have the first of their lines, whatever th
   }
 }
 
-TEST_CASE("shares lie in their intervals, also without samples", "[samples]") {
+TEST_CASE("shares are inside their intervals, also without samples", "[samples]") {
   for (double const share : {0.0, 0.01, 0.5, 0.99, 1.0}) {
     for (double const trials : {0.0, 1.0, 10.0, 1e6}) {
       profkit::sampled_share const sampled = profkit::detail::share_of_samples(share, trials);

@@ -34,7 +34,7 @@ profkit::scope_memory_summary memory_in(profkit::summary const& summary, std::st
   return row->memory[allocator];
 }
 
-/// A step [0, 10] on one thread with `forward` [1, 8] and in it `attention` [2, 4] and `mlp` [5, 7]; `load` [1, 9] on another. In ms.
+/// A step [0, 10] in ms. On one thread: `forward` [1, 8] contains `attention` [2, 4] and `mlp` [5, 7]. On another thread: `load` [1, 9].
 struct one_step {
   profkit::profile profile;
 
@@ -70,7 +70,7 @@ struct one_step {
   [[nodiscard]] profkit::summary summary() const { return profkit::analyze(profile); }
 };
 
-/// Computes the same figures by checking every scope at every moment.
+/// Computes the same figures by checking every scope after every event.
 class plain_memory_model {
  public:
   explicit plain_memory_model(profkit::profile const& profile) : profile_{profile}, sorted_{profile.allocations} {
@@ -81,7 +81,7 @@ class plain_memory_model {
   struct change {
     profkit::timestamp time;
     std::int64_t bytes;
-    std::optional<std::size_t> owner;  ///< position in the profile's scopes
+    std::optional<std::size_t> owner;  ///< index of the scope in the profile
   };
 
   [[nodiscard]] std::vector<change> const& changes(std::size_t allocator) const { return changes_[allocator]; }
@@ -135,7 +135,7 @@ class plain_memory_model {
   }
 
  private:
-  /// Position in the profile's scopes.
+  /// Index of the scope in the profile.
   [[nodiscard]] std::optional<std::size_t> innermost(allocation_record const& at) const {
     std::optional<std::size_t> result;
     for (std::size_t i = 0; i < profile_.scopes.size(); ++i) {
@@ -234,8 +234,8 @@ void check_row(profkit::scope_memory_summary const& found, profkit::scope_memory
 
 }  // namespace
 
-TEST_CASE("the peak of a scope is what it and the scopes inside had at once, over its start", "[memory]") {
-  // The outer scope has 2 MiB; the inner ones rise to 5 and 3 over that, one after the other, and keep 1 each.
+TEST_CASE("the peak of a scope is the maximum usage of it and the scopes inside, relative to its start", "[memory]") {
+  // The outer scope has 2 MiB. The inner ones rise by 5 and then by 3 MiB, and each retains 1 MiB.
   profkit::summary const summary = one_step{}
                                        .gives(0.5, 1, 100 * mib)
                                        .gives(1.5, 2, 2 * mib)
@@ -268,7 +268,7 @@ TEST_CASE("the peak of a scope is what it and the scopes inside had at once, ove
   CHECK(memory_in(summary, "load").wide_peak_bytes == 107 * mib);
 }
 
-TEST_CASE("memory released for another scope is neither a peak nor a loss of the releasing scope", "[memory]") {
+TEST_CASE("releasing memory of another scope changes neither the peak nor the retained memory of the releasing scope", "[memory]") {
   profkit::summary const summary = one_step{}.gives(1.5, 1, 8).has_back(2.5, 1).gives(2.6, 2, 5).has_back(5.5, 2).summary();
   CHECK(memory_in(summary, "step/forward/attention").peak_bytes == 5);
   CHECK(memory_in(summary, "step/forward/attention").retained_bytes == 5);
@@ -278,7 +278,7 @@ TEST_CASE("memory released for another scope is neither a peak nor a loss of the
   CHECK(memory_in(summary, "step/forward").retained_bytes == 0);
 }
 
-TEST_CASE("a release on another thread is charged to the scope that allocated, while that is open", "[memory]") {
+TEST_CASE("a release on another thread is charged to the allocating scope while that is open", "[memory]") {
   profkit::summary const summary =
       one_step{}.gives(2.5, 1, 6).gives(2.6, 2, 4).has_back(3.0, 1, 1).gives(3.5, 3, 5).has_back(6.0, 2, 1).summary();
   profkit::scope_memory_summary const attention = memory_in(summary, "step/forward/attention");
@@ -291,7 +291,7 @@ TEST_CASE("a release on another thread is charged to the scope that allocated, w
   CHECK(attention.own_change_bytes == 5);
 }
 
-TEST_CASE("a rise of a level belongs to the scope at whose end it was read, or before whose inner scope", "[memory]") {
+TEST_CASE("a rise of usage belongs to the scope at whose end, or before whose inner scope, it was read", "[memory]") {
   one_step made;
   made.profile.allocators[0].bytes_at_start = 100;
   profkit::summary const summary =
@@ -313,14 +313,14 @@ TEST_CASE("a rise of a level belongs to the scope at whose end it was read, or b
   CHECK_FALSE(forward.allocations);
 }
 
-TEST_CASE("a level that another thread read first is that thread's change, and counts once", "[memory]") {
+TEST_CASE("a change of usage belongs to the thread that reads it first, and counts once", "[memory]") {
   profkit::summary const summary = one_step{}.reads(1.5, 10, 1).reads(3.9, 10).reads(5.5, 25).reads(6.0, 25, 1).summary();
   CHECK(memory_in(summary, "load").retained_bytes == 10);
   CHECK(memory_in(summary, "step/forward/attention").retained_bytes == 0);
   CHECK(memory_in(summary, "step/forward/mlp").retained_bytes == 15);
 }
 
-TEST_CASE("a level read where a step ends counts for the step", "[memory]") {
+TEST_CASE("usage read at the end of a step counts for the step", "[memory]") {
   one_step made;
   made.reads(5.0, 40);
   made.profile.allocations.push_back({at_ms(10), 0, 70, 0, 0, allocation_kind::usage});
@@ -333,7 +333,7 @@ TEST_CASE("a level read where a step ends counts for the step", "[memory]") {
   CHECK(summary.allocators[0].between_steps_change_bytes == 0);
 }
 
-TEST_CASE("a release of a piece that was not seen lowers the total, charges nobody and is counted", "[memory]") {
+TEST_CASE("a release of an unknown block lowers the total, is charged to no scope and is counted", "[memory]") {
   one_step made;
   made.profile.allocators[0].bytes_at_start = 50;
   profkit::summary const summary = made.has_back(2.5, 1, 0, 30).has_back(3.0, 2).gives(5.5, 3, 5).summary();
@@ -359,7 +359,7 @@ TEST_CASE("a reused live address is counted, and its first block counts as relea
   CHECK(summary.allocators[0].last_bytes == 0);
 }
 
-TEST_CASE("an address that one thread releases and another is given in the same nanosecond was free in between", "[memory]") {
+TEST_CASE("an address released by one thread and allocated by another in the same nanosecond was free in between", "[memory]") {
   profkit::summary const summary = one_step{}.gives(2.5, 1, 30).gives(3.0, 1, 10, 1).has_back(3.0, 1).summary();
   CHECK(memory_in(summary, "step/forward/attention").retained_bytes == 0);
   CHECK(memory_in(summary, "load").retained_bytes == 10);
@@ -368,7 +368,7 @@ TEST_CASE("an address that one thread releases and another is given in the same 
   CHECK(summary.allocators.at(0).reused_addresses == 0);
 }
 
-TEST_CASE("what was allocated in the warm-up is live in the measured steps, and belongs to no measured scope", "[memory]") {
+TEST_CASE("memory allocated in the warm-up is live in the measured steps, and belongs to no measured scope", "[memory]") {
   one_step made;
   made.profile.steps = {{{at_ms(-20), at_ms(-10)}, 0, true, 1}, made.profile.steps[0]};
   made.profile.scopes.push_back({{at_ms(-18), at_ms(-12)}, 1, 0});
@@ -384,7 +384,7 @@ TEST_CASE("what was allocated in the warm-up is live in the measured steps, and 
   CHECK(summary.allocators.at(0).last_bytes == 3);
 }
 
-TEST_CASE("without steps all of the session counts", "[memory]") {
+TEST_CASE("without steps the whole session counts", "[memory]") {
   one_step made;
   made.profile.steps.clear();
   profkit::summary const summary = made.gives(-5, 1, 40).gives(2.5, 2, 3).has_back(12, 1).summary();
@@ -394,7 +394,7 @@ TEST_CASE("without steps all of the session counts", "[memory]") {
   CHECK(summary.allocators.at(0).outside_change_bytes == 0);
 }
 
-TEST_CASE("without an allocator there is no memory by scope; with one that gave nothing it is nothing", "[memory]") {
+TEST_CASE("without an allocator there is no memory by scope; with an unused one it is 0", "[memory]") {
   one_step made;
   made.profile.allocators[0].bytes_at_start = 60;
   CHECK(memory_in(made.summary(), "step/forward").peak_bytes == 0);
@@ -406,7 +406,7 @@ TEST_CASE("without an allocator there is no memory by scope; with one that gave 
   for (profkit::scope_summary const& row : made.summary().scopes) CHECK(row.memory.empty());
 }
 
-TEST_CASE("profiles with nothing but allocations, nothing but warm-up and numbers without sense are analysed", "[memory]") {
+TEST_CASE("profiles with only allocations, only warm-up or meaningless numbers are analysed", "[memory]") {
   profkit::profile profile;
   profile.threads = {{1, "main"}};
   profile.allocators = {{"pool", ~std::uint64_t{0}, false}};
@@ -419,7 +419,7 @@ TEST_CASE("profiles with nothing but allocations, nothing but warm-up and number
   CHECK(profkit::analyze(profile).allocators.empty());
 }
 
-TEST_CASE("peaks and retained memory equal those of a check at every moment, for random nests on several threads", "[memory]") {
+TEST_CASE("peaks and retained memory equal those of a check after every event, for random nests on several threads", "[memory]") {
   std::size_t rows = 0;
   std::size_t peaks = 0;
   for (std::uint64_t seed = 1; seed <= repetitions(40); ++seed) {
@@ -447,7 +447,7 @@ TEST_CASE("peaks and retained memory equal those of a check at every moment, for
   CHECK(peaks > repetitions(200));
 }
 
-TEST_CASE("what scopes allocated and had released, and what happened outside, adds up to the change of the total", "[memory]") {
+TEST_CASE("balances of scopes and of code outside scopes add up to the change of the total", "[memory]") {
   std::size_t ledgers = 0;
   std::size_t changes_outside = 0;
   for (std::uint64_t seed = 1; seed <= repetitions(300); ++seed) {
@@ -477,7 +477,7 @@ TEST_CASE("what scopes allocated and had released, and what happened outside, ad
   CHECK(changes_outside > repetitions(100));
 }
 
-TEST_CASE("the highest total in an interval is found wherever the last one was", "[memory]") {
+TEST_CASE("the highest total in an interval is found, wherever the previous interval was", "[memory]") {
   std::vector<profkit::detail::memory_change> changes;
   std::mt19937_64 random{7};
   for (int i = 0; i < 200; ++i) {

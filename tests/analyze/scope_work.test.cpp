@@ -51,7 +51,7 @@ double share_of(std::optional<profkit::roof_share> const& roof) { return roof.va
 
 }  // namespace
 
-TEST_CASE("a scope has its declared work of the measured steps, per GPU busy time", "[work]") {
+TEST_CASE("a scope has its declared work in the measured steps, divided by GPU busy time", "[work]") {
   profkit::summary const summary = profkit::analyze(made_work{}.profile);
   profkit::work_summary const& scores = work_at(summary, "step/forward/scores");
   CHECK(scores.flops == Approx(2 * 1.979e12));
@@ -67,7 +67,7 @@ TEST_CASE("a scope has its declared work of the measured steps, per GPU busy tim
   CHECK(scores.share_of_time_said.value() == 1.0);
 }
 
-TEST_CASE("the share of the roof is the minimum time for the work over the time taken, with its limit", "[work]") {
+TEST_CASE("the share of the roof is the minimum time for the work divided by the time taken, with its limit", "[work]") {
   profkit::summary const summary = profkit::analyze(made_work{}.profile);
   // 1.979 of 989.5 TFLOP/s are 2 ms of 4; 1 GB at 4.8 TB/s takes less.
   CHECK(share_of(work_at(summary, "step/forward/scores").roof) == Approx(0.5));
@@ -78,7 +78,7 @@ TEST_CASE("the share of the roof is the minimum time for the work over the time 
   CHECK(work_at(summary, "step/forward/norm").precision == "fp32");
 }
 
-TEST_CASE("with one precision the share is the rate reached over the lower of peak and intensity times bandwidth", "[work]") {
+TEST_CASE("with one precision the share is the rate divided by the lower of the peak and intensity times bandwidth", "[work]") {
   std::mt19937_64 random{7};
   std::uniform_real_distribution<double> exponent{8.0, 13.0};
   for (int i = 0; i < 200; ++i) {
@@ -122,7 +122,7 @@ TEST_CASE("a scope with declared work adds the declared work of inner scopes", "
   CHECK(work_at(summary, "step").share_of_time_said.value() == Approx(7.0 / 16.0));
 }
 
-TEST_CASE("where only bytes or only flops were counted the share is of that side", "[work]") {
+TEST_CASE("if only bytes or only FLOPs were declared, the share uses that limit", "[work]") {
   made_work work;
   work.profile.work.clear();
   work.say(made_work::scores, 1, {0.0, 4.8e9, precision::unknown, 0.0F});
@@ -140,7 +140,7 @@ TEST_CASE("where only bytes or only flops were counted the share is of that side
   CHECK_FALSE(computed.bytes_per_second);
 }
 
-TEST_CASE("what the program measured is a second roof", "[work]") {
+TEST_CASE("rates measured by the program are a second roof", "[work]") {
   made_work work;
   work.profile.measured_roofs = {
       {precision::bf16, 600e12, 0.0, "small"}, {precision::bf16, 700e12, 0.0, "large"}, {precision::unknown, 0.0, 4e12, "copy"}};
@@ -154,7 +154,7 @@ TEST_CASE("what the program measured is a second roof", "[work]") {
   CHECK_FALSE(work_at(profkit::analyze(made_work{}.profile), "step/forward/scores").measured_roof);
 }
 
-TEST_CASE("of a device that is not known there is no share, but there are rates", "[work]") {
+TEST_CASE("an unknown device has rates but no share", "[work]") {
   for (char const* const device : {"NVIDIA H2000", "NVIDIA H200 MIG 1g.18gb", ""}) {
     made_work work;
     work.profile.environment.gpu = device;
@@ -168,7 +168,7 @@ TEST_CASE("of a device that is not known there is no share, but there are rates"
   }
 }
 
-TEST_CASE("of a precision that is not known there is no share, but of bytes there is", "[work]") {
+TEST_CASE("an unknown precision has no share of FLOPs, but one of bytes", "[work]") {
   made_work work;
   work.profile.precision = precision::unknown;
   profkit::summary const summary = profkit::analyze(work.profile);
@@ -192,7 +192,7 @@ TEST_CASE("with two devices there is no share of one device", "[work]") {
   CHECK(summary.limits.why_no_peaks == "the program used 2 devices");
 }
 
-TEST_CASE("without kernels the time is that between CUDA events, or else of the host", "[work]") {
+TEST_CASE("without kernels the time is that between CUDA events, or else host time", "[work]") {
   made_work work;
   work.forget_kernels();
   for (double const begin : {101.0, 201.0}) work.profile.gpu_scopes.push_back({made_work::scores, at_ms(begin), 0, ns_of_ms(5.0)});
@@ -234,9 +234,9 @@ TEST_CASE("an invalid count counts as 0", "[work]") {
   }
 }
 
-TEST_CASE("scopes of one name have their work together, and none twice", "[work]") {
+TEST_CASE("scopes with one name have the sum of their work, and count none twice", "[work]") {
   made_work work;
-  work.profile.paths[made_work::other].name = "scores";    // beside the other
+  work.profile.paths[made_work::other].name = "scores";    // next to the other
   work.profile.paths[made_work::forward].name = "scores";  // around both
   work.say(made_work::other, 9.2, {2e12, 0.0, precision::bf16, 0.0F});
   profkit::summary const summary = profkit::analyze(work.profile);
@@ -256,7 +256,7 @@ TEST_CASE("scopes of one name have their work together, and none twice", "[work]
   CHECK(work_named(of_two, "norm").share_of_time_said.value() == 1.0);
 }
 
-TEST_CASE("what was done backward for a scope is its work times the factor that it gave", "[work]") {
+TEST_CASE("the backward work of a scope is its work times its backward factor", "[work]") {
   profkit::summary const summary = profkit::analyze(made_work{}.profile);
   profkit::work_summary const scores = backward_of(summary, "step/forward/scores").work.value();
   CHECK(scores.flops == Approx(2 * 2 * 1.979e12));
@@ -276,7 +276,7 @@ TEST_CASE("what was done backward for a scope is its work times the factor that 
   CHECK(share_of(forward.roof) == Approx((4.0 + 1.5 / 67.0) / 9.0));
 }
 
-TEST_CASE("if a scope declares no backward work, that of all scopes around it is n/a", "[work]") {
+TEST_CASE("if a scope declares no backward work, that of all enclosing scopes is n/a", "[work]") {
   made_work work;
   work.say(made_work::norm, 6, {1.0, 0.0, precision::fp32, 0.0F});
   profkit::summary const summary = profkit::analyze(work.profile);
@@ -295,7 +295,7 @@ TEST_CASE("a scope without backward work shows none", "[work]") {
   CHECK(backward_of(summary, "step/forward").work.value().flops == Approx(2 * (2 * 1.979e12 + 1.5e9)));
 }
 
-TEST_CASE("work of another role than backward is not known", "[work]") {
+TEST_CASE("the work of adopting scopes with roles other than backward is unknown", "[work]") {
   made_work work;
   work.profile.paths[made_work::scores_backward].role = "task";
   work.profile.paths[made_work::norm_backward].role = "task";

@@ -29,7 +29,7 @@ TEST_CASE("one sample has a mean and no standard deviation", "[statistics]") {
   CHECK_FALSE(one.standard_deviation());
 }
 
-TEST_CASE("the standard deviation is that of the sample", "[statistics]") {
+TEST_CASE("the standard deviation is that of a sample (n - 1)", "[statistics]") {
   profkit::running_statistics statistics;
   for (double const value : {2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0}) statistics.add(value);
   CHECK(statistics.mean() == Approx(5.0));
@@ -52,7 +52,7 @@ TEST_CASE("quantiles are linear between neighbours, as in NumPy", "[statistics]"
   CHECK(profkit::quantile({7.0}, 0.95) == 7.0);
 }
 
-TEST_CASE("quantiles of samples that are not sorted are those of the sorted ones", "[statistics]") {
+TEST_CASE("quantiles do not depend on the order of samples", "[statistics]") {
   std::vector<double> const samples{10.0, 1.0, 3.0, 2.0};
   for (double const q : {0.0, 0.3, 0.5, 0.95, 1.0}) {
     std::vector<double> moved = samples;
@@ -85,7 +85,7 @@ TEST_CASE("quantiles of many samples equal those of the sorted samples", "[stati
   }
 }
 
-TEST_CASE("statistics added to others are those of all the samples", "[statistics]") {
+TEST_CASE("merged statistics equal those of all samples", "[statistics]") {
   profkit::running_statistics all;
   profkit::running_statistics first;
   profkit::running_statistics second;

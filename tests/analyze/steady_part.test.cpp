@@ -35,7 +35,7 @@ TEST_CASE("a step function is steady from its step on", "[statistics]") {
   CHECK(find_steady_part(series, 12).begin == 9);
 }
 
-TEST_CASE("a step function without noise is found, too", "[statistics]") {
+TEST_CASE("a step function without noise is also found", "[statistics]") {
   std::vector<double> series(30, 10.0);
   std::fill(series.begin(), series.begin() + 7, 20.0);
   CHECK(find_steady_part(series, 3).finding == warmup_finding::too_short);
@@ -53,7 +53,7 @@ TEST_CASE("one very long first step is the whole warm-up", "[statistics]") {
   CHECK(find_steady_part(series, 5).begin == 1);
 }
 
-TEST_CASE("a warm-up that dies away is cut where it no longer matters", "[statistics]") {
+TEST_CASE("a decaying warm-up is cut where it is negligible", "[statistics]") {
   std::vector<double> series = quiet_series();
   for (std::size_t i = 0; i < series.size(); ++i) series[i] += 80.0 * std::exp(-static_cast<double>(i) / 3.0);
   auto const found = find_steady_part(series, 2);
@@ -63,7 +63,7 @@ TEST_CASE("a warm-up that dies away is cut where it no longer matters", "[statis
   CHECK(find_steady_part(series, 16).finding == warmup_finding::enough);
 }
 
-TEST_CASE("steps that become shorter at the beginning are a warm-up, those that become longer, too", "[statistics]") {
+TEST_CASE("steps that become shorter or longer at the beginning are a warm-up", "[statistics]") {
   std::vector<double> series = quiet_series();
   for (std::size_t i = 0; i < 8; ++i) series[i] -= 20.0;
   auto const found = find_steady_part(series, 5);
@@ -88,14 +88,14 @@ TEST_CASE("single spikes do not move the cut", "[statistics]") {
   CHECK(find_steady_part(series, 5).begin == 0);
 }
 
-TEST_CASE("a clear difference that does not matter is not reported", "[statistics]") {
+TEST_CASE("a significant but irrelevant difference is not reported", "[statistics]") {
   std::vector<double> series(35, 100.0);
   std::fill(series.begin(), series.begin() + 9, 101.0);
   CHECK(find_steady_part(series, 5).finding == warmup_finding::enough);
 }
 
 TEST_CASE("one measured step that differs is no warm-up, unless the mean moves with it", "[statistics]") {
-  // A graph that is replayed on an H200: the program waits for the device before the first measured step.
+  // A graph replayed on an H200. The program waits for the device before the first measured step.
   std::vector<double> series{14.18, 14.15, 14.17, 14.16, 14.15, 15.68, 14.15, 14.15, 14.15, 14.18, 14.18, 14.19,
                              14.19, 14.18, 14.18, 14.19, 14.19, 14.19, 14.14, 14.15, 14.16, 14.14, 14.14, 14.19,
                              14.19, 14.19, 14.19, 14.18, 14.19, 14.19, 14.17, 14.15, 14.15, 14.16};
@@ -106,7 +106,7 @@ TEST_CASE("one measured step that differs is no warm-up, unless the mean moves w
   CHECK(found.begin == 6);
 }
 
-TEST_CASE("too few steps cannot tell", "[statistics]") {
+TEST_CASE("too few steps give no result", "[statistics]") {
   CHECK(find_steady_part({}, 0).finding == warmup_finding::unknown);
   CHECK(find_steady_part({1.0, 2.0}, 0).finding == warmup_finding::unknown);
   CHECK(find_steady_part(std::vector<double>(12, 1.0), 9).finding == warmup_finding::unknown);
@@ -124,7 +124,7 @@ TEST_CASE("plain noise seldom looks like a warm-up", "[statistics]") {
   }
 }
 
-TEST_CASE("a gross warm-up is found in all series, however gross", "[statistics]") {
+TEST_CASE("a large warm-up is found in all series, no matter how large", "[statistics]") {
   constexpr int series = 200;
   for (double const autocorrelation : {0.0, 0.5}) {
     for (double const factor : {2.0, 11.0, 1000.0}) {
@@ -147,7 +147,7 @@ TEST_CASE("a gross warm-up is found in all series, however gross", "[statistics]
   }
 }
 
-TEST_CASE("a warm-up of three more steps that take a tenth longer is found in noise of 3 %", "[statistics]") {
+TEST_CASE("a warm-up of three steps that take 10 % longer is found in noise of 3 %", "[statistics]") {
   constexpr int tries = 300;
   normal_numbers numbers{7};
   int found = 0;
@@ -167,7 +167,7 @@ TEST_CASE("a warm-up of several parts ends after the last of them", "[statistics
   CHECK(find_steady_part(series, 0).begin == 9);
 }
 
-TEST_CASE("a line is told from a warm-up", "[statistics]") {
+TEST_CASE("a linear trend is not mistaken for a warm-up", "[statistics]") {
   normal_numbers numbers{9};
   std::vector<double> line = made_series(numbers, 100, 1.0);
   for (std::size_t i = 0; i < line.size(); ++i) line[i] += 0.2 * static_cast<double>(i);

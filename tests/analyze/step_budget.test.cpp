@@ -66,7 +66,7 @@ class made_step {
     return *this;
   }
 
-  /// @param is_of_last_call else its launch was not recorded.
+  /// @param is_of_last_call otherwise its launch was not recorded.
   made_step& operation(std::uint32_t name, double from, double to, bool is_of_last_call = true) {
     profkit::gpu_operation_record each;
     each.time = {at_ms(from), at_ms(to)};
@@ -82,7 +82,8 @@ class made_step {
 
 constexpr nanoseconds model_tick{profkit::detail::max_launch_pause / 20};
 
-/// A random profile whose times are in ticks instead of nanoseconds, so that pauses between launches are shorter and longer than the bound.
+/// A random profile with its times in ticks instead of nanoseconds, so that pauses between launches are both shorter and longer than the
+/// bound.
 profkit::profile random_profile_in_ticks(std::uint64_t seed) {
   profkit::profile result = make_random_step_profile(seed);
   profkit::timestamp const origin = result.time.begin;
@@ -150,7 +151,7 @@ class plain_budget_model {
     return std::nullopt;
   }
 
-  /// In a launching call, or between two close ones. All calls except waiting ones launch something.
+  /// Inside a launching call, or between two close ones. All calls except waiting ones launch something.
   [[nodiscard]] bool is_launching(std::uint64_t thread, profkit::timestamp at) const {
     std::optional<profkit::timestamp> last;
     std::optional<profkit::timestamp> next;
@@ -240,7 +241,7 @@ std::vector<profkit::interval> wall_of(profkit::profile const& profile, profkit:
   return result;
 }
 
-/// "forward" of the path step/forward/layer.
+/// "forward" for the path step/forward/layer.
 std::string part_of(profkit::profile const& profile, std::uint32_t path) {
   if (path == no_scope) return "outside any scope";
   profkit::path_record const& record = profile.paths[path];
@@ -268,7 +269,7 @@ TEST_CASE("the parts of a step add up to its wall time, and each moment counts o
   CHECK(total == Approx(10.0));
 }
 
-TEST_CASE("computing before a launch in the same scope is host-bound, only the launching call is launch-bound", "[step_budget]") {
+TEST_CASE("computing before a launch in the same scope is host-bound, and only the launching call is launch-bound", "[step_budget]") {
   made_step made;
   made.call(0, 0, 3.0, 3.5).operation(0, 3.75, 9.5);
   profkit::budget_summary const budget = budget_of(made.profile);
@@ -289,7 +290,7 @@ TEST_CASE("9 ms of computing and one launch in a scope are host-bound", "[step_b
   CHECK(idle_of(forward, idle_cause::host) / budget.wall.count() == Approx(0.9));
 }
 
-TEST_CASE("short launches that follow each other closely are launch-bound, between the calls too", "[step_budget]") {
+TEST_CASE("short launches in quick succession are launch-bound, also between the calls", "[step_budget]") {
   made_step made;
   for (int i = 0; i < 100; ++i) made.call(0, 0, 1.0 + 0.025 * i, 1.005 + 0.025 * i).operation(0, 1.005 + 0.025 * i, 1.007 + 0.025 * i);
   profkit::budget_row const forward = part(budget_of(made.profile), "forward");
@@ -325,8 +326,7 @@ TEST_CASE("a pause between launches is launch-bound up to the bound", "[step_bud
   CHECK(launching(profkit::detail::max_launch_pause + nanoseconds{1}) == Approx(0.01));
 }
 
-TEST_CASE("launches of another thread that follow each other closely are launch-bound, its computing before them is host-bound",
-          "[step_budget]") {
+TEST_CASE("quick launches of another thread are launch-bound, its computing before them is host-bound", "[step_budget]") {
   made_step made;
   made.call(0, 1, 7.0, 7.01).operation(0, 7.01, 7.011).call(0, 1, 7.05, 7.06).operation(0, 7.06, 9.0);
   profkit::budget_row const wait = part(budget_of(made.profile), "wait");
@@ -334,7 +334,7 @@ TEST_CASE("launches of another thread that follow each other closely are launch-
   CHECK(idle_of(wait, idle_cause::host) == Approx(2.0));
 }
 
-TEST_CASE("calls of the runtime and of the driver inside each other are launching once", "[step_budget]") {
+TEST_CASE("nested runtime and driver calls count as one launch", "[step_budget]") {
   made_step made;
   made.profile.has_all_api_calls = true;
   made.profile.api_names.push_back("cudaLaunchKernel_v7000");
@@ -345,7 +345,7 @@ TEST_CASE("calls of the runtime and of the driver inside each other are launchin
   CHECK(idle_of(forward, idle_cause::host) == Approx(1.0));
 }
 
-TEST_CASE("without a recorded launch the budget knows no launch-bound time", "[step_budget]") {
+TEST_CASE("without a recorded launch the budget has no launch-bound time", "[step_budget]") {
   made_step made;
   made.operation(0, 2.0, 9.0, false);
   CHECK_FALSE(budget_of(made.profile).has_launches);
@@ -368,7 +368,7 @@ TEST_CASE("API calls are classified by function, independent of suffixes in thei
     CHECK(kind_of_api_call(name) == api_call_kind::other);
 }
 
-TEST_CASE("calls that wait or copy are causes of their own", "[step_budget]") {
+TEST_CASE("calls that wait or copy are separate causes", "[step_budget]") {
   made_step made;
   made.call(0, 0, 1.0, 1.5).operation(0, 1.5, 4.5);
   made.call(1, 0, 5.5, 6.5).call(2, 0, 7.0, 7.5).operation(2, 7.5, 10.0);
@@ -380,7 +380,7 @@ TEST_CASE("calls that wait or copy are causes of their own", "[step_budget]") {
   CHECK(budget.copies.exposed.count() == Approx(2.5));
 }
 
-TEST_CASE("idle time is charged to the scope that works for a waiting one on another thread", "[step_budget]") {
+TEST_CASE("idle time is charged to the scope on another thread that works for a waiting scope", "[step_budget]") {
   made_step made;
   made.profile.paths.push_back({2, "forward/attention (backward)", {}, "bridge.hpp", 1, 1, "backward"});
   made.profile.scopes.push_back({{at_ms(6), at_ms(8)}, 3, 1});
@@ -395,7 +395,7 @@ TEST_CASE("idle time is charged to the scope that works for a waiting one on ano
   CHECK(row->total.count() == Approx(1.5));
 }
 
-TEST_CASE("where a thread without scopes launches, its launching is charged to the scope that waits for it", "[step_budget]") {
+TEST_CASE("launching by a thread without scopes is charged to the scope that waits for it", "[step_budget]") {
   made_step made;
   made.call(0, 1, 7.0, 7.5).operation(0, 7.5, 8.5);
   profkit::budget_summary const budget = budget_of(made.profile);
@@ -404,7 +404,7 @@ TEST_CASE("where a thread without scopes launches, its launching is charged to t
   CHECK(part(budget, "outside any scope").busy.count() == Approx(1.0));
 }
 
-TEST_CASE("a scope that the program named step has a part of its own, and does not say which thread runs the steps", "[step_budget]") {
+TEST_CASE("a program's scope named step is a separate part, and does not determine the step thread", "[step_budget]") {
   made_step made;
   made.profile.paths.push_back({profkit::path_record::no_parent, "step", {}, "train.cpp", 30});
   made.profile.paths.push_back({3, "forward", {}, "train.cpp", 31});
@@ -418,7 +418,7 @@ TEST_CASE("a scope that the program named step has a part of its own, and does n
   for (profkit::starving_scope const& each : budget.starving) CHECK(each.name != "step (scope)");
 }
 
-TEST_CASE("communication beside other kernels is hidden, by itself it is exposed", "[step_budget]") {
+TEST_CASE("communication that overlaps other kernels is hidden, otherwise it is exposed", "[step_budget]") {
   made_step made;
   made.call(0, 0, 1.1, 1.2).operation(0, 2.0, 5.0).call(0, 0, 2.0, 2.1).operation(1, 4.0, 7.0);
   profkit::budget_summary const budget = budget_of(made.profile);
@@ -436,7 +436,7 @@ TEST_CASE("there is no budget without kernels or without steps", "[step_budget]"
   CHECK_FALSE(profkit::analyze(without_steps.profile).budget);
 }
 
-TEST_CASE("the budget of random profiles is that of looking at every moment", "[step_budget]") {
+TEST_CASE("the budget of random profiles equals that of a check at every moment", "[step_budget]") {
   std::array<nanoseconds, profkit::idle_causes> all{};
   nanoseconds on_other_thread{};
   std::size_t of_gpu = 0;

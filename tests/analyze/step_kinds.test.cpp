@@ -100,8 +100,7 @@ double idle_share(profkit::budget_summary const& budget) { return 1.0 - budget.b
 
 }  // namespace
 
-TEST_CASE("one step of validation among 35 training steps is a kind of its own, and the others have their own narrow figures",
-          "[step_kinds]") {
+TEST_CASE("one validation step among 35 training steps is a separate kind, and the others have their own narrow figures", "[step_kinds]") {
   profkit::summary const summary = profkit::analyze(training_with_one_validation());
   REQUIRE(summary.kinds.size() == 2);
   profkit::step_kind_summary const& usual = summary.kinds[0];
@@ -142,7 +141,7 @@ TEST_CASE("one step of validation among 35 training steps is a kind of its own, 
   check_sums(summary);
 }
 
-TEST_CASE("kernels of a kind say how often they ran in its steps, for how long, and in which scope they were launched", "[step_kinds]") {
+TEST_CASE("kernels of a kind have their count and time in its steps, and their launching scope", "[step_kinds]") {
   made_kinds made;
   for (int i = 0; i < 4; ++i) made.step({{"forward", 2.0, 1.0 + 0.1 * i}, {"layer", 1.0, 0.5, 0}, {"layer", 1.0, 0.25, 1}});
   made.step({{"forward", 5.0, 4.0}});
@@ -167,7 +166,7 @@ TEST_CASE("kernels of a kind say how often they ran in its steps, for how long, 
   CHECK(summary.kinds[1].kernels[0].max.count() == Approx(4.0));
 }
 
-TEST_CASE("indices of scopes, their order, how often they run, and scopes on other threads do not make another kind", "[step_kinds]") {
+TEST_CASE("scope indices, order, counts, and scopes on other threads do not make another kind", "[step_kinds]") {
   made_kinds made;
   made.step({{"a"}, {"b"}, {"layer", 1.0, 0.5, 0}});
   made.step({{"b"}, {"layer", 1.0, 0.5, 1}, {"layer", 1.0, 0.5, 2}, {"a"}, {"a"}});
@@ -182,7 +181,7 @@ TEST_CASE("indices of scopes, their order, how often they run, and scopes on oth
   check_sums(summary);
 }
 
-TEST_CASE("if no kind has half of the steps, none is usual, and kinds are named by what not all have", "[step_kinds]") {
+TEST_CASE("if no kind has half of the steps, none is usual, and kinds are named by the parts that not all have", "[step_kinds]") {
   made_kinds made;
   for (int i = 0; i < 3; ++i) made.step({{"train"}, {"optimizer"}});
   for (int i = 0; i < 2; ++i) made.step({{"train"}});
@@ -227,7 +226,7 @@ TEST_CASE("steps without scopes inside are one kind, and a session without steps
   CHECK(profkit::analyze(without_steps).listed_steps.empty());
 }
 
-TEST_CASE("steps of two kinds that each have half of them are usual where they come first", "[step_kinds]") {
+TEST_CASE("if two kinds have half of the steps each, the first one is usual", "[step_kinds]") {
   made_kinds made;
   for (int i = 0; i < 10; ++i) made.step({{i % 2 == 0 ? "generator" : "discriminator"}});
   profkit::summary const summary = profkit::analyze(made.profile);
@@ -250,7 +249,7 @@ TEST_CASE("kinds beyond the sixteenth are merged, in any order of windows", "[st
   check_sums(summary);
   CHECK((bytes_of(step_by_step(made.profile)) == bytes_of(summary)));
 
-  // In another order, too, no step is lost.
+  // In another order, no step is lost either.
   std::vector<profkit::window> windows =
       cut_windows(made.profile, {made.profile.steps[9].time.end, made.profile.steps[29].time.end, made.profile.steps[44].time.end});
   profkit::analysis late;
@@ -260,7 +259,7 @@ TEST_CASE("kinds beyond the sixteenth are merged, in any order of windows", "[st
   check_sums(merged);
 }
 
-TEST_CASE("figures of kinds add up to those of all steps, and the times of scopes to those of steps", "[step_kinds]") {
+TEST_CASE("figures of kinds add up to those of all steps, and times of scopes to those of steps", "[step_kinds]") {
   for_each_made_profile(20, [](profkit::profile const& each, std::uint64_t) { check_sums(profkit::analyze(each)); });
   for (char const* const name : {"small-128-train-fp32", "small-128-train-fp32-graph", "small-128-train-fp32-without-bridge",
                                  "small-512-fwd-fp32", "tiny-128-train-bf16"}) {
@@ -270,8 +269,8 @@ TEST_CASE("figures of kinds add up to those of all steps, and the times of scope
   check_sums(profkit::analyze(loop_that_runs_ahead().profile));
 }
 
-TEST_CASE("steps whose work goes on in the next window count in the budget of their own kind", "[step_kinds]") {
-  // The host runs ahead: each step takes it 1 ms and the GPU 3 ms, but for two steps of 8 ms.
+TEST_CASE("steps whose work continues in the next window count in the budget of their own kind", "[step_kinds]") {
+  // The host runs ahead: each step takes 1 ms on the host and 3 ms on the GPU, except two steps of 8 ms.
   made_kinds made;
   for (int i = 0; i < 20; ++i) made.step({{i % 8 == 5 ? "evaluate" : "train", 1.0, i % 8 == 5 ? 8.0 : 3.0}});
   profkit::summary const summary = profkit::analyze(made.profile);
@@ -288,7 +287,7 @@ TEST_CASE("steps whose work goes on in the next window count in the budget of th
   CHECK((bytes_of(late.finish()) == bytes_of(summary)));
 }
 
-TEST_CASE("the list of steps has warm-up steps and excluded ones, with their times", "[step_kinds]") {
+TEST_CASE("the list of steps has warm-up and excluded steps, with their times", "[step_kinds]") {
   made_kinds made;
   for (int i = 0; i < 12; ++i) made.step({{i == 7 ? "save" : "train", 2.0 + i}}, i < 2, i == 5);
   made.profile.gpu_steps = {{0, 0, ns_of_ms(0.7)}, {6, 0, ns_of_ms(0.9)}};
@@ -382,7 +381,7 @@ TEST_CASE("kernels beyond the bound on pairs of name and scope are counted witho
   }
 }
 
-TEST_CASE("a row knows the index of its scopes, and does not take it from their name", "[step_kinds]") {
+TEST_CASE("the index of a row comes from its scopes, not from their name", "[step_kinds]") {
   made_kinds made;
   made.step({{"layer", 1.0, 0.5, 3}, {"block_4"}});
   profkit::summary const summary = profkit::analyze(made.profile);
@@ -391,7 +390,7 @@ TEST_CASE("a row knows the index of its scopes, and does not take it from their 
   CHECK_FALSE(find_row(summary, "step/block_4")->index);
 }
 
-TEST_CASE("steps that validate, recorded on an H200, are a kind of their own and do not make the others noisy", "[step_kinds]") {
+TEST_CASE("validation steps recorded on an H200 are a separate kind and do not make the others noisy", "[step_kinds]") {
   profkit::summary const summary = profkit::analyze(profkit::load(TEST_DATA "/validation-steps.profile"));
   CHECK(summary.steps.host.count == 34);
   CHECK(summary.steps.host_verdict.verdict == profkit::step_verdict::noisy);
@@ -406,7 +405,8 @@ TEST_CASE("steps that validate, recorded on an H200, are a kind of their own and
   CHECK(validation.parts == part_names{"validation"});
   CHECK(validation.steps == 4);
   CHECK(validation.times.host.mean.value() > 1.4 * usual.times.host.mean.value());
-  // Each validates 6 batches of 4 layers with 2 kernels; a step of training has 8 kernels forward, 4 backward and the optimizer's.
+  // Each validation step runs 6 batches of 4 layers with 2 kernels. A training step has 8 forward kernels, 4 backward kernels and those of
+  // the optimizer.
   auto const kernels_of = [](profkit::step_kind_summary const& kind) {
     std::uint64_t count = 0;
     for (profkit::kind_kernel_summary const& each : kind.kernels) count += each.count;

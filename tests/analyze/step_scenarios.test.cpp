@@ -23,12 +23,12 @@ profkit::verdict_summary verdict_of(std::vector<double> const& ms) {
 
 }  // namespace
 
-TEST_CASE("the 95 % interval holds the mean of 100 steps of every kind", "[statistics]") {
+TEST_CASE("the 95 % interval contains the mean of 100 steps in every scenario", "[statistics]") {
   if (repeats_less) SKIP("only many numbers");
   constexpr int series = 150;
   for (step_scenario const& scenario : step_scenarios(1.0)) {
     INFO(scenario.name);
-    bool const is_rare = scenario.name == "1 % of steps doubled";  // a third of the series has none, so no interval can be right
+    bool const is_rare = scenario.name == "1 % of steps doubled";  // no interval can be right, because a third of the series has none
     normal_numbers numbers{30};
     int holds = 0;
     for (int i = 0; i < series; ++i) {
@@ -60,7 +60,7 @@ TEST_CASE("30 steps with a noise of 1 % are stable, and with a noise of 2 % they
   CHECK(loud <= series * 5 / 100);
 }
 
-TEST_CASE("a drift of 5 % over 100 steps is called a drift, and steps that wander seldom are", "[statistics]") {
+TEST_CASE("a drift of 5 % over 100 steps is called a drift, but wandering steps seldom are", "[statistics]") {
   constexpr int series = 100;
   normal_numbers numbers{33};
   int found = 0;

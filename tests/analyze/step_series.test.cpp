@@ -27,7 +27,7 @@ using profkit::detail::step_series;
 
 constexpr std::uint64_t many = 150'000;
 
-/// Of steps with these times, in parts that are appended to each other in random order.
+/// A series with these step times, merged from parts of random length.
 step_series in_random_parts(std::vector<double> const& ms, std::uint64_t warmup, std::mt19937_64& random) {
   std::vector<step_series> parts(1);
   for (std::uint64_t i = 0; i < ms.size(); ++i) {
@@ -63,7 +63,7 @@ step_scenario const& scenario_of(std::vector<step_scenario> const& all, std::str
 
 }  // namespace
 
-TEST_CASE("the groups of many steps are the same in whatever parts they come, and have all of them", "[steps]") {
+TEST_CASE("groups of many steps do not depend on how the series is cut, and contain all steps", "[steps]") {
   std::vector<double> ms(many);
   std::mt19937_64 random{1};
   for (double& each : ms) each = 1.0 + static_cast<double>(random() % 1000) / 1000.0;
@@ -86,7 +86,7 @@ TEST_CASE("the groups of many steps are the same in whatever parts they come, an
   for (int round = 0; round < 3; ++round) check_same(in_random_parts(ms, 7, random), whole);
 }
 
-TEST_CASE("the verdict on groups of steps is that on the steps", "[steps][statistics]") {
+TEST_CASE("the verdict on groups of steps equals that on the single steps", "[steps][statistics]") {
   normal_numbers numbers{5};
   std::vector<step_scenario> const scenarios = step_scenarios(1.0);
   for (char const* const name : {"independent", "AR(0.9)", "10 % of steps +30 %", "5 % of steps +50 %", "drift of 5 %", "exponential"}) {

@@ -50,7 +50,7 @@ TEST_CASE("quiet steps are stable, and the figures say how well their mean is kn
   CHECK(found.mad->count() == Approx(0.6745).epsilon(0.4));
 }
 
-TEST_CASE("a mean that is not known to 1 % is noisy, and so are many outliers", "[verdict]") {
+TEST_CASE("a mean that is not known to 1 %, or many outliers, make a run noisy", "[verdict]") {
   normal_numbers numbers{9};
   CHECK(judged(made_series(numbers, 35, 10.0), 5).verdict == step_verdict::noisy);
   std::vector<double> spikes = made_series(numbers, 305, 0.1);
@@ -71,7 +71,7 @@ TEST_CASE("steps that become longer drift, with the amount", "[verdict]") {
   CHECK(*found.drift_p_value < 0.01);
 }
 
-TEST_CASE("a drift that is clear and small is none to speak of", "[verdict]") {
+TEST_CASE("a significant but small drift is not reported", "[verdict]") {
   std::vector<double> ms;
   for (int i = 0; i < 35; ++i) ms.push_back(100.0 + 0.03 * i);
   CHECK(judged(ms, 5).verdict == step_verdict::stable);
@@ -109,7 +109,7 @@ TEST_CASE("few steps are too few, no steps have no figures, and no figure is NaN
   }
 }
 
-TEST_CASE("a device with lower clocks for heat or power throttles, independent of the step times", "[verdict]") {
+TEST_CASE("a device with clocks lowered for heat or power throttles, independent of step times", "[verdict]") {
   for (std::uint64_t const reason : {0x8U, 0x20U, 0x40U, 0x80U}) CHECK(is_throttled(1900, reason));
   CHECK(is_throttled(1400, 0x4));
   CHECK_FALSE(is_throttled(1500, 0x4));  // 76 %: normal for large devices under load
@@ -119,7 +119,7 @@ TEST_CASE("a device with lower clocks for heat or power throttles, independent o
   CHECK(judged(std::vector<double>(40, 5.0), 5, clocks_of(1900, 0x4)).verdict == step_verdict::stable);
 }
 
-TEST_CASE("clocks count where they were read after measured steps", "[verdict]") {
+TEST_CASE("only clocks read after measured steps count", "[verdict]") {
   profkit::clock_summary const clocks = clocks_of(1700, 0x4).at(0);
   CHECK(clocks.readings == 1);
   CHECK(clocks.min_mhz == 1700);
@@ -143,7 +143,7 @@ TEST_CASE("host and GPU times of a profile have a verdict each", "[verdict]") {
   CHECK_FALSE(profkit::analyze(without).steps.gpu_verdict);
 }
 
-// Step times of the trainer on an H200, 30 measured steps each, in milliseconds, with the judgement of a person.
+// Step times of the trainer on an H200, 30 measured steps each, in milliseconds, with the verdict of a person.
 TEST_CASE("recorded steps get the expected verdicts", "[verdict]") {
   // 2.7 billion parameters, training in bf16, on a quiet machine: the GPU sets the pace.
   CHECK(judged({228.5, 229.5, 229.4, 229.2, 227.6, 229.1, 228.9, 229.1, 228.4, 229.0, 229.7, 229.0, 227.5, 229.0, 228.9,

@@ -26,14 +26,14 @@ std::size_t steps_taken(profkit::stop_rule& rule, std::vector<double> const& ms,
 
 }  // namespace
 
-TEST_CASE("equal steps are enough after sixty, since fewer miss a kind of step that is one in twenty", "[stop]") {
+TEST_CASE("equal steps are enough after sixty, because fewer could miss a kind of step that is one in twenty", "[stop]") {
   profkit::stop_rule rule{0.01, 0, 1000};
   CHECK(steps_taken(rule, std::vector<double>(80, 100.0)) == 60);
   CHECK(rule.result().wanted == 0.01);
   CHECK(rule.result().reached == 0.0);
 }
 
-TEST_CASE("it stops when the interval is as narrow as wanted, and says how narrow", "[stop]") {
+TEST_CASE("it stops when the interval is as narrow as requested, and reports the width", "[stop]") {
   normal_numbers numbers{12};
   std::vector<double> const ms = made_series(numbers, 1000, 5.0);
   profkit::stop_rule rule{0.01, 0, 1000};
@@ -54,7 +54,7 @@ TEST_CASE("it stops at the bound, even with a wide interval", "[stop]") {
   CHECK(steps_taken(short_rule, std::vector<double>(50, 100.0)) == 4);
 }
 
-TEST_CASE("the GPU step time decides where it is the longer one, and has to be known of sixty steps", "[stop]") {
+TEST_CASE("the GPU step time decides if it is longer, and must be known for sixty steps", "[stop]") {
   profkit::profile profile;
   normal_numbers numbers{14};
   for (std::uint64_t step = 0; step < 65; ++step) {
@@ -72,7 +72,7 @@ TEST_CASE("the GPU step time decides where it is the longer one, and has to be k
   CHECK(steps_taken(late_gpu, host, profile) == 90);
 }
 
-TEST_CASE("the GPU times of steps that are left out do not count", "[stop]") {
+TEST_CASE("the GPU times of omitted steps do not count", "[stop]") {
   profkit::profile profile;
   for (std::uint64_t step = 0; step < 61; ++step) {
     profile.gpu_steps.push_back({step, 0, std::chrono::milliseconds{step == 3 ? 20'000 : 200}});
@@ -87,7 +87,7 @@ TEST_CASE("the GPU times of steps that are left out do not count", "[stop]") {
   CHECK(*some.result().reached == 0.0);
 }
 
-TEST_CASE("the interval at the end holds the mean, also where slow steps are rare", "[stop]") {
+TEST_CASE("the final interval contains the mean, also if slow steps are rare", "[stop]") {
   for (step_scenario const& scenario : step_scenarios(1.0)) {
     if (scenario.name != "independent" && scenario.name != "5 % of steps +50 %") continue;
     INFO(scenario.name);

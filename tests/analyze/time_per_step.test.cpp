@@ -51,7 +51,7 @@ void check(profkit::per_step_figures const& figures, std::vector<double> const& 
 
 }  // namespace
 
-TEST_CASE("a series of steps has the figures of its values, with 0 for the steps that are left out", "[per_step]") {
+TEST_CASE("a series of steps has the figures of its values, with 0 for omitted steps", "[per_step]") {
   std::mt19937 random{1};
   for (int round = 0; round < 200; ++round) {
     std::size_t const steps = 2 + random() % 40;
@@ -90,7 +90,7 @@ TEST_CASE("a series that does not vary has no autocorrelation, and one value no 
   CHECK(without_steps.summarize(0).mean.count() == 0.0);
 }
 
-TEST_CASE("which copies touch the host is known by their direction, not by their name", "[per_step]") {
+TEST_CASE("copies from or to the host are recognised by their direction, not by their name", "[per_step]") {
   profkit::profile profile = made_gpu_profile();
   auto const host_copies = [&] { return find_row(profkit::analyze(profile), "load")->per_step->host_copies.value().count(); };
   for (auto& each : profile.gpu_names) each.name = each.direction == profkit::copy_direction::unknown ? "copy to the Host" : "copy";
@@ -99,7 +99,7 @@ TEST_CASE("which copies touch the host is known by their direction, not by their
   CHECK(host_copies() == 0.0);
 }
 
-TEST_CASE("scopes and kernels have their times per step, with what is launched inside", "[per_step]") {
+TEST_CASE("scopes and kernels have their times per step, including operations launched inside", "[per_step]") {
   profkit::summary const summary = profkit::analyze(made_gpu_profile());
   auto const row = [&](char const* path) { return find_row(summary, path)->per_step.value(); };
   CHECK(row("step").steps == 2);
@@ -119,7 +119,7 @@ TEST_CASE("scopes and kernels have their times per step, with what is launched i
   }
 }
 
-TEST_CASE("of random profiles, the mean times the steps is the total of every row", "[per_step]") {
+TEST_CASE("in random profiles, the mean times the number of steps is the total of every row", "[per_step]") {
   for (unsigned seed = 1; seed <= 30; ++seed) {
     profkit::profile const profile = make_random_step_profile(seed);
     profkit::summary const summary = profkit::analyze(profile);

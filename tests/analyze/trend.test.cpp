@@ -24,7 +24,7 @@ double false_alarms(double autocorrelation) {
 
 }  // namespace
 
-TEST_CASE("a line has its own rise, and a few wild values do not move it", "[statistics]") {
+TEST_CASE("a line has its own slope, and a few extreme values do not change it", "[statistics]") {
   std::vector<double> values;
   for (int i = 0; i < 31; ++i) values.push_back(100.0 + 0.5 * i);
   values[10] = 900.0;
@@ -42,20 +42,20 @@ TEST_CASE("a line through few values is tested as in the textbook", "[statistics
   CHECK(profkit::find_trend({1.0, 3.0, 2.0, 4.0, 6.0})->p_value == Approx(1.0 - profkit::student_share_within(t, 3.0)));
 }
 
-TEST_CASE("equal values do not drift, and fewer than four cannot tell", "[statistics]") {
+TEST_CASE("equal values do not drift, and fewer than four give no result", "[statistics]") {
   CHECK(profkit::find_trend(std::vector<double>(30, 7.0))->drift == 0.0);
   CHECK(profkit::find_trend(std::vector<double>(30, 7.0))->p_value == Approx(1.0));
   CHECK_FALSE(profkit::find_trend({1.0, 2.0, 3.0}));
   CHECK_FALSE(profkit::find_trend({}));
 }
 
-TEST_CASE("a long series has the drift that its blocks have", "[statistics]") {
+TEST_CASE("a long series has the drift of its blocks", "[statistics]") {
   std::vector<double> values;
   for (int i = 0; i < 10000; ++i) values.push_back(100.0 + 0.001 * i);
   CHECK(profkit::find_trend(values)->drift == Approx(10.0).epsilon(0.01));
 }
 
-TEST_CASE("noise without a trend seldom shows one, also where neighbours resemble each other", "[statistics]") {
+TEST_CASE("noise without a trend seldom shows one, even if it is autocorrelated", "[statistics]") {
   CHECK(false_alarms(0.0) < 0.02);
   CHECK(false_alarms(0.5) < 0.03);
   CHECK(false_alarms(0.9) < 0.1);

@@ -31,7 +31,7 @@ profkit::trend_window window_of_step(std::uint64_t index) {
   return result;
 }
 
-/// The figures that must not depend on the cut of the run.
+/// The figures that must not depend on how the run is cut.
 struct run_totals {
   std::uint64_t steps = 0;
   std::chrono::nanoseconds total{};

@@ -14,8 +14,8 @@ import pathlib
 import re
 import sys
 
-# Which rooms a room may include. Headers at the top may include every room. No room includes the top, but for the version number and, in
-# session/, the options.
+# The rooms that each room may include. Headers at the top may include every room. Rooms do not include the top, except the version number
+# and, in session/, the options.
 ROOMS = {
     "profile": {"profile"},
     "record": {"profile", "record"},
@@ -29,7 +29,7 @@ TOP = ""
 VERSION = "version.hpp"
 OPTIONS = "options.hpp"
 
-# Who may include what is not ours: kind -> (which includes, which of our headers may have them).
+# Foreign headers by kind: (pattern of the includes, pattern of our headers that may use them).
 FOREIGN = {
     "NVTX": (r"nvtx3/.*", r"collect/nvtx\w*\.hpp"),
     "CUPTI": (r"(generated_)?cupti\w*\.h|generated_\w+_meta\.h|nvperf\w*\.h", r"cupti\.hpp|collect/cupti_\w+\.hpp"),
@@ -45,14 +45,14 @@ FOREIGN = {
     "the standard library": (r"[a-z_0-9]+", r".*"),
 }
 
-# device code is for .cu files; every header of ours compiles with the host compiler
+# device code belongs in .cu files; every header of ours compiles with the host compiler
 FORBIDDEN = {"cuda_runtime.h": "include <cuda_runtime_api.h> instead: this one is for nvcc"}
 
-# scope.hpp is included in a thousand files: what it includes, directly or not, comes from this list.
+# scope.hpp is included in a thousand files, so it may include only these headers, directly or indirectly.
 LIGHT = "scope.hpp"
 LIGHT_MAY_INCLUDE = {"cstddef", "cstdint", "ctime", "dlfcn.h"}
 
-# The CMake targets from the bottom up, and the headers that belong to each.
+# The CMake targets from the bottom up, and the headers of each.
 TARGETS = {
     "profkit_headers": r"(?!cuda|cupti|nccl|perfetto)[^/]+|\w+/(?!cuda_|cupti|nccl_|pftrace).*",
     "profkit_perfetto": r"perfetto\.hpp|report/pftrace\w*\.hpp",
@@ -63,21 +63,21 @@ TARGETS = {
 
 MAX_PUBLIC_MACROS = 6
 
-# What SECURITY.md promises of include/profkit and tools: what a call must not be, and why.
+# Calls that SECURITY.md excludes from include/profkit and tools, with the reason.
 FORBIDDEN_CALLS = {
     r"getenv": "secure_getenv instead: a program with more rights than its user must not do what the user's environment says",
     r"system|popen|exec[lv]p?e?|execvpe|execveat|fexecve|posix_spawnp?|v?fork|wordexp": "profkit runs no other program",
-    r"tmpnam|tempnam|mktemp|gets|strcpy|strcat|sprintf|vsprintf": "a call that is safe only by luck",
+    r"tmpnam|tempnam|mktemp|gets|strcpy|strcat|sprintf|vsprintf": "an unsafe call",
 }
 LIBRARY_NAME = r'"[^"/]+"'
 
-# Names that must not come back: what they look like, what to write instead. Member access and calls of functions are not names of ours.
+# Names that must not return, with their replacement. Member accesses and function calls do not count.
 FORBIDDEN_NAMES = {
     r"(?<!sampled_share )\bof\b(?!\s*\()": "name the parameter after what it is: profile, summary, path, values",
     r"\b(most|least|longest|highest)_\w*": "limits are called max_... and min_...",
 }
 CODE_FOLDERS = ("include", "tools", "tests", "bench", "examples")
-LOOK_BACK = 400  # characters before dlopen in which a path has to be found absolute
+LOOK_BACK = 400  # number of characters before dlopen to search for a check that the path is absolute
 
 Include = collections.namedtuple("Include", "line text target")  # target: the path in include/profkit, None if it is not ours
 
@@ -88,13 +88,13 @@ def without_comments(text):
 
 
 def without_any_comments(text):
-    """Those that begin with // as well, but not inside of literals."""
+    """Also removes comments that begin with //, but not inside literals."""
     keep = lambda match: match.group() if match.group()[0] == '"' else ""
     return re.sub(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*', keep, without_comments(text))
 
 
 def without_literals(text):
-    """Without comments and without the text of literals, raw ones too; lines stay where they are."""
+    """Removes comments and the text of literals, including raw ones, and keeps line numbers."""
     blank = lambda match: "\n" * match.group().count("\n")
     return re.sub(r'R"(\w*)\(.*?\)\1"|"(?:[^"\\\n]|\\.)*"|//[^\n]*|/\*.*?\*/', blank, text, flags=re.S)
 
@@ -262,13 +262,13 @@ class Checker:
                 for match in re.finditer(rf"(?<![\w.>])({calls})\s*\(", without_literals):
                     complain(match.start(), f"{match.group(1)}: {why}")
             for match in re.finditer(r"\bdlm?open\s*\(\s*([^,]*)([^;]*)", text):
-                is_loaded_already = "RTLD_NOLOAD" in match.group(2)  # nothing else is opened then
+                is_loaded_already = "RTLD_NOLOAD" in match.group(2)  # nothing is opened in that case
                 if not is_loaded_already and not self.is_safe_to_open(text, match.group(1).strip(), match.start()):
                     complain(match.start(), f"dlopen({match.group(1)}): neither a library's name without a folder, nor a path that is seen to begin with /")
 
     @staticmethod
     def is_safe_to_open(text, what, position):
-        """A literal or a constant that is a name only, or what is compared with '/' just before."""
+        """Whether the argument is a literal or constant library name, or a path that is compared with '/' shortly before."""
         if re.fullmatch(LIBRARY_NAME, what):
             return True
         variable = re.fullmatch(r"(\w+)(\.c_str\(\))?", what)
@@ -281,7 +281,7 @@ class Checker:
         return re.search(compared, text[max(0, position - LOOK_BACK):position]) is not None
 
     def check_suppressions(self):
-        """A finding of clang-tidy may be silenced for a check that is named and with a reason beside it."""
+        """A NOLINT comment must name the check and give a reason."""
         for path in sorted(path for folder in ("include", "tools", "tests", "bench") for path in (self.source / folder).rglob("*.[ch]pp")):
             for number, line in enumerate(path.read_text(encoding="utf-8").split("\n"), 1):
                 if "NOLINT" in line and not re.search(r"// NOLINT(NEXTLINE|BEGIN)?\([\w.-]+(, ?[\w.-]+)*\): \w.{9}|// NOLINTEND\([\w., -]+\)$", line):

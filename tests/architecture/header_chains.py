@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Sources that compile each header as if it were alone, with fewer compilations than headers.
+"""Writes sources that compile each header as if alone, with fewer compilations than headers.
 
 usage: header_chains.py INCLUDE_DIR OUTPUT_DIR HEADER...      prints the sources, separated by semicolons
 
-If B includes A before its first declaration, directly or through others, then a source that includes A and then B compiles both alone: B
-sees nothing that it does not include. (Unless A includes more after its declarations, which could be B.) The headers are covered with as
-few such chains as there can be: a minimum path cover, by a maximum matching of headers with their successors.
+If B includes A before its first declaration, directly or indirectly, then a source that includes A and then B compiles both alone: B
+sees nothing that it does not include. (This fails if A includes more headers after its declarations, because B could be one of them.)
+The headers are covered with the fewest such chains: a minimum path cover, by a maximum matching of headers with their successors.
 """
 import functools
 import pathlib
@@ -75,7 +75,7 @@ def main():
     for chain in chains_of(root, sys.argv[3:]):
         source = output / (chain[-1].replace("/", "_") + ".cpp")
         text = "".join(f"#include <{each}>\n" for each in chain)
-        if not source.exists() or source.read_text(encoding="utf-8") != text:  # which else would be compiled again
+        if not source.exists() or source.read_text(encoding="utf-8") != text:  # would otherwise be compiled again
             source.write_text(text, encoding="utf-8")
         sources.append(source.as_posix())
     print(";".join(sources), end="")

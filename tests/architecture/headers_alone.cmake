@@ -1,7 +1,7 @@
-# profkit_add_headers_alone(<target> <folder of includes> <header>...)
+# profkit_add_headers_alone(<target> <include folder> <header>...)
 #
-# An object library whose sources compile each header as if it were alone. It checks the syntax and generates no code. It is built by a
-# test and not with everything else, so that a failure is a failed test.
+# An object library whose sources compile each header as if alone. It checks the syntax and generates no code. A test builds it, so that a
+# failure is a failed test and not a failed build.
 set(profkit_header_chains "${CMAKE_CURRENT_LIST_DIR}/header_chains.py")
 function(profkit_add_headers_alone target include_dir)
   execute_process(

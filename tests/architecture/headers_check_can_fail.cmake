@@ -1,5 +1,5 @@
-# profkit with one header that uses std::string without including <string>: the check of headers alone must fail, and because of that
-# header; with the include added it must succeed.
+# Builds profkit with one header that uses std::string without including <string>. The check of headers alone must fail because of that
+# header, and succeed once the include is added.
 
 cmake_minimum_required(VERSION 3.25)
 

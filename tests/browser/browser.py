@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A headless Chromium, driven through its DevTools protocol over a pipe. Needs nothing but Python."""
+"""A headless Chromium, driven by the DevTools protocol over a pipe. Needs only Python."""
 
 import fcntl
 import json
@@ -13,7 +13,7 @@ import time
 NAMES = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"]
 FLAGS = ["--headless=new", "--remote-debugging-pipe", "--no-first-run", "--no-default-browser-check", "--disable-gpu", "--disable-dev-shm-usage",
          "--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-extensions", "--hide-scrollbars",
-         "--force-device-scale-factor=1", "--password-store=basic", "--no-sandbox"]  # it may run as root, and opens nothing but our files
+         "--force-device-scale-factor=1", "--password-store=basic", "--no-sandbox"]  # may run as root, because it opens only our files
 PATIENCE = 30
 
 
@@ -94,7 +94,7 @@ class Browser:
 
 
 class Page:
-    """A tab that shows one page in one way."""
+    """A tab that shows one page with one set of options."""
 
     def __init__(self, browser, url, width=1280, height=900, scheme="light", scripts=True, media=""):
         self.browser = browser
@@ -131,7 +131,7 @@ class Page:
                       text=text if kind == "keyDown" else "")
 
     def complaints(self):
-        """What the browser said, and what it asked the network for."""
+        """@return the browser's messages, and its network requests."""
         result = []
         for each in self.browser.events:
             if each.get("sessionId") != self.session:

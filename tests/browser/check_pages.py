@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Opens report.html in a real browser, with and without scripts, light and dark, wide and narrow: no errors, no requests, no overflow, all sections
-there; rows fold, tables sort, tooltips appear; hostile names stay text; figures are painted, and their labels do not lie on one another.
-Compares structure, not pixels: skeletons.json beside this script has the sections of each page with their figures and tables.
+"""Opens report.html in a real browser, with and without scripts, light and dark, wide and narrow. Checks that there are no errors, requests
+or overflows, and that all sections exist. Rows fold, tables sort, tooltips appear, and hostile names stay text. Figures are painted, and
+their labels do not overlap. Compares structure, not pixels: skeletons.json has the sections of each page with their figures and tables.
 
 usage: check_pages.py WRITE_PAGES [--record] [FILE]...
 
-WRITE_PAGES writes the pages; each FILE is one more page. --record writes skeletons.json. Exits with 4 ("skipped") where there is no Chromium.
+WRITE_PAGES writes the pages; each FILE is an additional page. --record writes skeletons.json. Exits with 4 ("skipped") without Chromium.
 """
 
 import base64
@@ -23,17 +23,17 @@ import browser
 
 WIDTHS = [1280, 800]
 SCHEMES = ["light", "dark"]
-IN_ALL_WAYS = ["made", "report_tiny-128-train-bf16", "compare_many", "ranks_four"]  # others are looked at in two ways
+IN_ALL_WAYS = ["made", "report_tiny-128-train-bf16", "compare_many", "ranks_four"]  # other pages are checked in two ways only
 MOST_OF_A_RUN = 300_000  # bytes of the report of a training run
 RUNS = ("report_small", "report_tiny", "report_validation-", "report_long_run", "compare_", "ranks_")  # pages of training runs
 MOST = 1_000_000  # bytes of any page
-SECTIONS = {  # of every page of a type, in this order; others may stand between them
+SECTIONS = {  # of every page of a type, in this order; others may be between them
     "report": ["Steps", "Where the step went", "Picture of the step", "Scopes", "Kernels", "Memory", "Data quality and overhead"],
     "compare": ["Where the change comes from", "All changes", "Runs|Steps", "How sure"],
     "ranks": ["Ranks", "Where the step went", "Rank \u00d7 step", "Collectives", "Scopes that differ", "Host time by stage", "Data quality"],
 }
 
-# What a page looks like, in each way.
+# Collects facts about a page.
 SURVEY = r"""(() => {
 const all = (s, e = document) => Array.from(e.querySelectorAll(s));
 const root = document.documentElement;
@@ -71,7 +71,7 @@ return {
   faint: faint.slice(0, 5),
 }})()"""
 
-# What stands where: sections and figures in order, labels that lie on one another, and the kinds of figures.
+# Collects positions: sections and figures in order, overlapping labels, and kinds of figures.
 STRUCTURE = r"""(() => {
 const all = (s, e = document) => Array.from(e.querySelectorAll(s));
 const box = e => { const r = e.getBoundingClientRect(); return {left: r.left, top: r.top + scrollY, right: r.right, bottom: r.bottom + scrollY}; };
@@ -106,7 +106,7 @@ for (const section of all('section')) {
 return result;
 })()"""
 
-# The share of each rectangle of a picture that has another colour than its corner.
+# The share of pixels in each rectangle of a screenshot that differ from the colour of the corner.
 PAINTED = """async (picture, boxes) => {
 const image = new Image();
 image.src = 'data:image/png;base64,' + picture;
@@ -136,7 +136,7 @@ def require(truth, what):
 
 
 def check_hash(name, text):
-    """The policy of the page names its script; where no browser is, this still says so if the hash is old."""
+    """The content security policy has the hash of the script. This check also works without a browser."""
     script = re.search(r"<script>(.*?)</script>", text, re.S).group(1)
     wanted = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     require(f"script-src 'sha256-{wanted}'" in text, f"{name}: html_script_hash is not the hash of html_script, which is {wanted}")
@@ -154,7 +154,7 @@ def check_page(driver, file, text):
             require(len(found["titles"]) == len(titles), f"{way}: {len(found['titles'])} of {len(titles)} sections")
             require(not found["bare_pictures"], f"{way}: no table has the numbers of pictures in {found['bare_pictures']}")
             require(found["broken_links"] == 0, f"{way}: {found['broken_links']} links lead nowhere")
-            require(found["ids_twice"] == 0, f"{way}: {found['ids_twice']} ids are there twice")
+            require(found["ids_twice"] == 0, f"{way}: {found['ids_twice']} ids are not unique")
             require(found["scripts"] == 1 and not found["handlers"], f"{way}: scripts {found['scripts']}, handlers {found['handlers']}")
             require(found["unlabelled"] == 0, f"{way}: {found['unlabelled']} pictures have no label")
             require(found["headless_columns"] == 0, f"{way}: {found['headless_columns']} headings have no scope")
@@ -270,7 +270,7 @@ def check_sorting(driver, file):
         page.evaluate(head + ".click()")
         found = page.evaluate(values)
         require(found == sorted(found), f"a second click sorts from the smallest: {found}")
-        # Siblings of a tree stay beneath their parent.
+        # Siblings of a tree stay below their parent.
         before = page.evaluate(names.format("#scopes table"))
         page.evaluate("document.querySelector('#scopes thead button').click()")
         after = page.evaluate(names.format("#scopes table"))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Writes the pages that check_pages.py opens in a browser: of made documents, of summaries of recorded and made profiles, of comparisons of
-// recorded runs, and of recorded and made jobs of many ranks.
+// Writes the pages that check_pages.py opens in a browser. They show synthetic documents, recorded and synthetic profiles, comparisons of
+// recorded runs, and recorded and synthetic jobs of many ranks.
 //   usage: write_pages FOLDER
 #include <profkit/analyze/analyze.hpp>
 #include <profkit/analyze/ranks/job_rank.hpp>
@@ -37,7 +37,7 @@ namespace {
 
 using profkit_program::run_figures;
 
-/// What a session without a GPU would have recorded of a profile.
+/// The profile as a session without a GPU would have recorded it.
 profkit::profile without_gpu(profkit::profile what) {
   what.gpu_operations.clear();
   what.gpu_scopes.clear();
@@ -50,7 +50,8 @@ profkit::profile without_gpu(profkit::profile what) {
   return what;
 }
 
-/// Multiplies all times of a run as another run of the same program would: all of them, and each scope and kernel by a little more.
+/// Multiplies all times of a run by a factor, and those of each scope and kernel by a further small one, like another run of the same
+/// program.
 void vary(run_figures& run, std::mt19937_64& random) {
   std::normal_distribution<double> normal;
   auto const noise = [&](double level) { return std::exp(level * normal(random)); };
@@ -69,7 +70,7 @@ void vary(run_figures& run, std::mt19937_64& random) {
   for (profkit_program::kernel_figures& each : *run.kernels) scale(each.gpu);
 }
 
-/// Runs of a recorded program, varied where there are several.
+/// Runs of a recorded program, with variations between several runs.
 std::vector<run_figures> runs_of(profkit::profile const& recorded, std::size_t count, std::mt19937_64& random) {
   std::vector<run_figures> result(count, profkit_program::detail::summary_figures{profkit::analyze(recorded), "recorded"}.make());
   for (run_figures& each : result) {
@@ -96,7 +97,7 @@ std::vector<profkit::job_rank> ranks_of(std::filesystem::path const& folder) {
   }
 }
 
-/// More ranks and steps than a page shows one by one.
+/// More ranks and steps than a page shows individually.
 std::vector<profkit::job_rank> many_ranks() {
   made_job job;
   job.ranks = 80;

@@ -23,7 +23,7 @@ using profkit::detail::cuda_calls;
 /// The behaviour of the replaced function.
 struct fault {
   int status = 0;
-  int good_calls = 0;  ///< before the first that fails
+  int good_calls = 0;  ///< number of calls before the first that fails
   int calls = 0;
 };
 fault now{};
@@ -150,7 +150,7 @@ std::string complaint(profkit::summary const& summary) {
 
 }  // namespace
 
-TEST_CASE("if any CUDA function fails at any time, the program continues and the report states what is missing", "[cuda]") {
+TEST_CASE("if any CUDA function fails at any time, the program continues and the report states which data are missing", "[cuda]") {
   fake = {};
   static_cast<void>(run_session());  // finds the functions of the driver
   int last_device = 0;

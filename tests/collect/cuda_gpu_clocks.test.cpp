@@ -76,7 +76,7 @@ TEST_CASE("clocks, power and temperature are read after steps, of the device wit
   CHECK_THAT(report.full_text(), ContainsSubstring("device 0: SM clock 1701 to 1702 of 1980 MHz") && ContainsSubstring("power cap"));
 }
 
-TEST_CASE("the first measured step and the last are read, however short the steps are, and few between", "[clocks]") {
+TEST_CASE("clocks are read after the first and the last measured step, however short they are, and rarely in between", "[clocks]") {
   fresh_fakes const fresh;
   profkit::session session{plain_options(1, 100)};
   session.collect(profkit::gpu_clocks{});
@@ -89,7 +89,7 @@ TEST_CASE("the first measured step and the last are read, however short the step
   CHECK(clocks.back().step == 100);
 }
 
-TEST_CASE("an excluded step has no reading, and does not take that of the last measured step", "[clocks]") {
+TEST_CASE("an excluded step has no reading, and does not replace that of the last measured step", "[clocks]") {
   fresh_fakes const fresh;
   profkit::session session{plain_options(0, 3)};
   session.collect(profkit::gpu_clocks{});
@@ -111,7 +111,7 @@ TEST_CASE("a clock that is read long after the last step says nothing about it",
   CHECK(session.report().profile().device_clocks.size() == 1);
 }
 
-TEST_CASE("a device that slowed down makes the verdict throttled, with the reason", "[clocks]") {
+TEST_CASE("if a device slowed down, the verdict is throttled, with the reason", "[clocks]") {
   fresh_fakes const fresh;
   nvml().reasons = 0x40;
   nvml().sm_mhz = 1200;

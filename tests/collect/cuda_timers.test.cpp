@@ -34,7 +34,7 @@ void pass_drain_interval() { std::this_thread::sleep_for(std::chrono::millisecon
 
 }  // namespace
 
-TEST_CASE("a GPU scope has the time between its events, beside its host time", "[cuda]") {
+TEST_CASE("a GPU scope has the time between its events, and its host time", "[cuda]") {
   fake = {};
   profkit::session session{plain_options(0, 2)};
   for (profkit::step step : session) {
@@ -51,7 +51,7 @@ TEST_CASE("a GPU scope has the time between its events, beside its host time", "
   CHECK_FALSE(find_row(report.summary(), "step")->gpu_events);
 }
 
-TEST_CASE("a GPU scope that an exception leaves has its end and its GPU time", "[cuda]") {
+TEST_CASE("a GPU scope exited by an exception has its end and its GPU time", "[cuda]") {
   fake = {};
   static_assert(std::is_nothrow_constructible_v<profkit::gpu_scope, profkit::site&, cudaStream_t>);
   static_assert(std::is_nothrow_destructible_v<profkit::gpu_scope>);
@@ -74,7 +74,7 @@ TEST_CASE("a GPU scope that an exception leaves has its end and its GPU time", "
   CHECK(find_row(report.summary(), "outer/inner")->gpu_events->total.count() == Approx(6.0));
 }
 
-TEST_CASE("a GPU scope that has no path, as those around it take all the room, is not timed for another", "[cuda]") {
+TEST_CASE("a GPU scope without a path, because enclosing scopes fill the table, is not timed as another scope", "[cuda]") {
   fake = {};
   profkit::session session{plain_options(0, 1)};
   for (profkit::step step : session) {
@@ -170,7 +170,7 @@ TEST_CASE("a capture that begins inside a GPU scope leaves it without a time", "
   CHECK(summary.quality.untimed_gpu_scopes == 1);
 }
 
-TEST_CASE("without a device GPU scopes are plain scopes and collectors say why they do not work", "[cuda]") {
+TEST_CASE("without a device, GPU scopes are plain scopes and collectors report why they do not work", "[cuda]") {
   fake = {};
   fake.has_device = false;
   profkit::session session{plain_options(0, 2)};
@@ -209,7 +209,7 @@ TEST_CASE("a GPU scope without a stream is a plain scope", "[cuda]") {
   CHECK(summary.quality.untimed_gpu_scopes == 0);
 }
 
-TEST_CASE("an error of the program that it has not looked at stays where it is", "[cuda]") {
+TEST_CASE("a CUDA error that the program has not read yet is not cleared", "[cuda]") {
   fake = {};
   fake.lag_ms = 1000.0;
   profkit::session session{plain_options(0, 3)};
@@ -239,7 +239,7 @@ TEST_CASE("GPU times that are incomplete at the end of the session are counted",
   CHECK(fake.last_error == cudaErrorLaunchFailure);
 }
 
-TEST_CASE("a thread without a CUDA context gets one, without harm to a capture elsewhere", "[cuda]") {
+TEST_CASE("a thread without a CUDA context gets one without breaking a capture on another thread", "[cuda]") {
   fake = {};
   profkit::session session{plain_options()};
   fake.has_context = false;
@@ -261,7 +261,7 @@ TEST_CASE("an event that cannot be recorded leaves the scope without a time and 
   CHECK(summary.quality.untimed_gpu_scopes == 1);
 }
 
-TEST_CASE("each thread and device has events of its own, which later threads use again", "[cuda]") {
+TEST_CASE("each thread and device has its own events, which later threads reuse", "[cuda]") {
   fake = {};
   profkit::session session{plain_options(0, 2)};
   int created = 0;
@@ -281,7 +281,7 @@ TEST_CASE("each thread and device has events of its own, which later threads use
   CHECK(profile.gpu_scopes[0].device + profile.gpu_scopes[1].device == 1);
 }
 
-TEST_CASE("with steps=auto the GPU step time decides where it is longer", "[cuda]") {
+TEST_CASE("with steps=auto the GPU step time decides if it is longer", "[cuda]") {
   fake = {};
   profkit::options options = plain_options(2, 5);
   options.wanted_interval = 0.01;
@@ -297,7 +297,7 @@ TEST_CASE("with steps=auto the GPU step time decides where it is longer", "[cuda
   CHECK(report.summary().steps.host.count == 60);
 }
 
-TEST_CASE("with steps=auto a device that lags behind is not taken for one without times", "[cuda]") {
+TEST_CASE("with steps=auto a device that lags behind is not mistaken for one without times", "[cuda]") {
   fake = {};
   fake.lag_ms = 1.0;
   profkit::options options = plain_options(0, 5);

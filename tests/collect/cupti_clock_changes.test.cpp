@@ -33,7 +33,7 @@ void run_kernel() {
 
 }  // namespace
 
-TEST_CASE("after a change of the system clock, a kernel lies in the scope that waited for it, with its duration") {
+TEST_CASE("after a change of the system clock, a kernel is inside the scope that waited for it, with its duration") {
   bool const all_api_calls = GENERATE(false, true);
   // Calls recorded only by CUPTI must be closer together than the change, which a busy host may not achieve.
   auto const by = GENERATE(std::chrono::nanoseconds{5s}, std::chrono::nanoseconds{-5s}, std::chrono::nanoseconds{-20ms},

@@ -103,7 +103,7 @@ TEST_CASE("operations of a graph are charged to the scopes of its capture, on an
       PROF_SCOPE("instantiate");
       first = captured.instantiate();
     }
-    graph const second = first.instantiate();  // a copy of copies
+    graph const second = first.instantiate();  // a copy of the copies
     {
       PROF_SCOPE("replay");
       for (int i = 0; i < 10; ++i) first.replay();
@@ -207,7 +207,7 @@ TEST_CASE("a node captured outside any scope is charged to the scope that launch
   CHECK(operations_of_graphs(profile) == std::pair<std::uint64_t, std::uint64_t>{2, 0});
 }
 
-TEST_CASE("a graph captured before kernels were collected is counted as such, and nothing is kept for it", "[cupti]") {
+TEST_CASE("a graph captured before kernel collection is counted as such, and nothing is stored for it", "[cupti]") {
   graph before;
   for (int i = 0; i < 5; ++i) before.capture(kind::kernel);
   graph const instantiated_before = before.instantiate();
@@ -230,7 +230,7 @@ TEST_CASE("a graph captured before kernels were collected is counted as such, an
   CHECK(profile.graph_nodes.size() == 1);
 }
 
-TEST_CASE("a session knows no graphs of the previous session, even if that one failed", "[cupti]") {
+TEST_CASE("a session does not know graphs of the previous session, even if that one failed", "[cupti]") {
   for (char const* const failure : {"", "cuptiActivityFlushAll=999"}) {
     graph captured;
     {

@@ -170,7 +170,7 @@ TEST_CASE("operations without a valid time are counted and left out, and dropped
   CHECK(profile.quality.dropped_operations == 3);
 }
 
-TEST_CASE("past the bound of the profile, operations and calls are in the figures", "[cupti]") {
+TEST_CASE("beyond the record budget, operations and calls still count in the figures", "[cupti]") {
   profkit::options options = plain_options();
   options.max_records = 5;
   profkit::session session{options};
@@ -187,7 +187,7 @@ TEST_CASE("past the bound of the profile, operations and calls are in the figure
   CHECK(report.summary().scopes.at(0).gpu->operations == 10);
 }
 
-TEST_CASE("correlations go on past 32 bits", "[cupti]") {
+TEST_CASE("correlations continue beyond 32 bits", "[cupti]") {
   fake_cupti_controls& fake = fake_cupti();
   fake.next_correlation = 0xffffffffU - 100;
   profkit::session session{plain_options()};
@@ -205,7 +205,7 @@ TEST_CASE("correlations go on past 32 bits", "[cupti]") {
   }
 }
 
-TEST_CASE("each of many kernels keeps its name, wherever the text lies", "[cupti]") {
+TEST_CASE("each of many kernels keeps its name, wherever its text is stored", "[cupti]") {
   constexpr std::uint32_t names = 3000;
   std::vector<std::string> here;
   for (std::uint32_t i = 0; i < names; ++i) here.push_back("a kernel with number " + std::to_string(i));

@@ -72,7 +72,7 @@ TEST_CASE("kernels are recorded in every N-th measured step, and in the last one
   CHECK_THAT(squeezed(report.full_text()), Catch::Matchers::ContainsSubstring("\nkernels collected in 3 of 10 measured steps\n"));
 }
 
-TEST_CASE("where fewer steps are measured than N, kernels are recorded in the last one", "[cupti]") {
+TEST_CASE("if fewer than N steps are measured, kernels are recorded in the last one", "[cupti]") {
   profkit::session session{every(10, 0, 4)};
   session.collect(profkit::cupti_kernels());
   for (profkit::step const step : session) launch(step.index());
@@ -80,7 +80,7 @@ TEST_CASE("where fewer steps are measured than N, kernels are recorded in the la
   CHECK(steps_launched_in(session.report().profile()) == std::vector<std::uint64_t>{3});
 }
 
-TEST_CASE("with N = 1 all steps are collected and the devices are not waited for between them", "[cupti]") {
+TEST_CASE("with N = 1 all steps are collected, without waiting for devices between them", "[cupti]") {
   profkit::session session{every(1, 1, 3)};
   session.collect(profkit::cupti_kernels());
   int const before = waits_for_devices();
@@ -89,7 +89,7 @@ TEST_CASE("with N = 1 all steps are collected and the devices are not waited for
   CHECK(steps_launched_in(session.report().profile()).size() == 4);
 }
 
-TEST_CASE("the devices are waited for before and after a collected step, and not inside steps", "[cupti]") {
+TEST_CASE("the session waits for the devices before and after a collected step, but not inside steps", "[cupti]") {
   profkit::session session{every(4, 2, 8)};
   session.collect(profkit::cupti_kernels());
   std::vector<int> waits;  // before each step, and at the end
@@ -100,11 +100,11 @@ TEST_CASE("the devices are waited for before and after a collected step, and not
     CHECK(waits_for_devices() == at_begin);
   }
   for (std::size_t i = waits.size(); i-- > 1;) waits[i] -= waits[i - 1];
-  // Step 0: recording stops. Steps 1 (warm-up), 5, 9: it begins, and stops before the one after.
+  // Step 0: recording stops. Steps 1 (warm-up), 5, 9: recording begins, and stops before the next step.
   CHECK(std::vector<int>(waits.begin() + 1, waits.end()) == std::vector<int>{1, 1, 0, 0, 1, 1, 0, 0, 1});
 }
 
-TEST_CASE("a step without kernels calls nothing around its launches, from the second one on", "[cupti]") {
+TEST_CASE("a step without kernels has no callbacks around its launches, from the second such step on", "[cupti]") {
   fake_cupti_controls& fake = fake_cupti();
   profkit::session session{every(5, 1, 10)};
   session.collect(profkit::cupti_kernels());
@@ -114,11 +114,11 @@ TEST_CASE("a step without kernels calls nothing around its launches, from the se
     launch(step.index());
     callbacks.push_back(fake.callbacks - before);
   }
-  // Collected: 0 (warm-up), 5, 10. The step after each lets go what may still be under way.
+  // Collected: 0 (warm-up), 5, 10. The step after each may still have callbacks of pending calls.
   CHECK(callbacks == std::vector<std::uint64_t>{2, 2, 0, 0, 0, 2, 2, 0, 0, 0, 2});
 }
 
-TEST_CASE("a call that is under way when recording stops is recorded to its end", "[cupti]") {
+TEST_CASE("a call in progress when recording stops is recorded to its end", "[cupti]") {
   fake_cupti_controls& fake = fake_cupti();
   std::atomic<int> stage{0};
   profkit::session session{every(2, 0, 6)};
@@ -147,7 +147,7 @@ TEST_CASE("a call that is under way when recording stops is recorded to its end"
   for (profkit::api_call_record const& call : profile.api_calls) CHECK(call.time.begin <= call.time.end);
 }
 
-TEST_CASE("graphs that are captured in a step without kernels are known in one with them", "[cupti]") {
+TEST_CASE("graphs captured in a step without kernels are known in a step with kernels", "[cupti]") {
   fake_cupti_controls& fake = fake_cupti();
   profkit::session session{every(3, 0, 3)};
   session.collect(profkit::cupti_kernels());
@@ -174,7 +174,7 @@ TEST_CASE("driver allocations are recorded in all steps", "[cupti]") {
   CHECK(session.report().profile().allocations.size() == 4);
 }
 
-TEST_CASE("calls of the runtime are recorded in the collected steps only, where all API calls are asked for", "[cupti]") {
+TEST_CASE("if all API calls are requested, runtime calls are recorded in the collected steps only", "[cupti]") {
   fake_cupti_controls& fake = fake_cupti();
   profkit::session session{every(2, 0, 4)};
   session.collect(profkit::cupti_kernels({true}));
@@ -182,7 +182,7 @@ TEST_CASE("calls of the runtime are recorded in the collected steps only, where 
   CHECK(session.report().profile().api_calls.size() == 2);
 }
 
-TEST_CASE("without steps kernels are recorded all along", "[cupti]") {
+TEST_CASE("without steps kernels are recorded all the time", "[cupti]") {
   profkit::session session{every(10, 0, 30)};
   session.collect(profkit::cupti_kernels());
   launch(0);
@@ -210,7 +210,7 @@ TEST_CASE("a failure to switch recording ends the collection with its reason, an
   }
 }
 
-TEST_CASE("a snapshot has the kernels of the steps before it, and counts launches whose kernels have not arrived", "[cupti][snapshot]") {
+TEST_CASE("a snapshot has the kernels of earlier steps, and counts launches whose kernels have not arrived", "[cupti][snapshot]") {
   profkit::session session{plain_options(0, 4)};
   session.collect(profkit::cupti_kernels());
   for (profkit::step step : session) {

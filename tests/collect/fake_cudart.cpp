@@ -8,7 +8,7 @@
 #include <utility>
 
 // Imitates the CUDA runtime functions that profkit calls, and the driver functions that it looks up through the runtime, with a clock that
-// the test sets. Work on a stream completes when the test says so. Device `device` exists; nothing else of a GPU is imitated.
+// the test sets. Work on a stream completes when the test says so. Device `device` exists; no other part of a GPU is imitated.
 
 fake_cuda fake{};
 

@@ -114,7 +114,7 @@ TEST_CASE("files without debug information, and addresses outside any unit, have
   ::close(no_elf);
 }
 
-TEST_CASE("code without a name has its module and the nearest named caller", "[function_names]") {
+TEST_CASE("code without a name gets its module and the nearest named caller", "[function_names]") {
   named_functions names;
   static int const no_code = 0;
   std::uint64_t const nowhere = reinterpret_cast<std::uintptr_t>(&no_code);
@@ -138,7 +138,7 @@ TEST_CASE("functions of a library keep their names when it is unloaded", "[funct
   CHECK(function_at(names, second).module == std::filesystem::path{SAMPLED_LIBRARY}.filename());
 }
 
-TEST_CASE("an address in a library that another one has replaced has no name until the next round but one", "[function_names]") {
+TEST_CASE("an address in a library that replaced another one has no name until the second round after that", "[function_names]") {
   named_functions names;
   names.names.begin_round();
   void* const first = ::dlopen(SAMPLED_LIBRARY, RTLD_NOW | RTLD_LOCAL);
@@ -159,7 +159,7 @@ TEST_CASE("an address in a library that another one has replaced has no name unt
     names.names.begin_round();
     CHECK(function_at(names, address).name == "other_first");
   }
-  // A library that no round has seen may have been at any place but those of the libraries that stay.
+  // A library that no round has seen may have been anywhere except at the places of libraries that stay.
   ::dlclose(::dlopen(SAMPLED_LIBRARY, RTLD_NOW | RTLD_LOCAL));
   std::uint64_t const of_second = reinterpret_cast<std::uintptr_t>(::dlsym(second, "other_first")) + 1;
   CHECK(function_at(names, of_second).name.empty());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reads the use of devices from an imitated NVML (fake_libnvidia_ml.cpp), with an imitated CUDA driver (fake_libcuda.cpp). Both come first
-// in the library path.
+// Reads the utilization of devices from an imitated NVML (fake_libnvidia_ml.cpp), with an imitated CUDA driver (fake_libcuda.cpp). Both
+// come first in the library path.
 #include <profkit/collect/gpu_utilization.hpp>
 #include <profkit/collect/nvml_gpm.hpp>
 #include <profkit/collect/utilization_times.hpp>
@@ -73,13 +73,13 @@ void work_for(int ms) { std::this_thread::sleep_for(milliseconds{ms}); }
 
 int readings() { return nvml_state().sample_readings + nvml_state().rate_readings; }
 
-/// Works until the session's thread has read the device so many times more; or 10 s, if it does not.
+/// Works until the session's thread has read the device this many more times, or for 10 s.
 void work_for_readings(int more) {
   int const wanted = readings() + more;
   for (int ms = 0; ms < 10'000 && readings() < wanted; ++ms) work_for(1);
 }
 
-/// One measured step, which does something.
+/// One measured step with some work.
 template <class Work>
 profkit::report measure(Work const& work, profkit::gpu_utilization collector = quick_utilization()) {
   profkit::session session{plain_options(0, 1)};

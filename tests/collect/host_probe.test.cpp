@@ -77,7 +77,7 @@ TEST_CASE("the probe is not in the first measured step", "[host_probe]") {
   CHECK(shortest < probe);
 }
 
-TEST_CASE("the time for which a thread waits for a processor is counted where the kernel says so", "[host_probe]") {
+TEST_CASE("the time that a thread waits for a processor is counted if the kernel reports it", "[host_probe]") {
   auto const before = profkit::detail::processor_wait_of(::getpid());
   if (!before) SKIP("the kernel has no /proc/PID/task/TID/schedstat");
   // More threads than processors: each waits while others run.

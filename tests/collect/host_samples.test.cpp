@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Host samples of this kernel. Skipped where it refuses perf_event_open.
+// Host samples of this kernel. Skipped if it rejects perf_event_open.
 #include <profkit/collect/host_samples.hpp>
 
 #include <dlfcn.h>
@@ -86,7 +86,7 @@ void check_shares(std::size_t threads, double ms_of_each, double period_ms, doub
     std::printf("truth: %zu threads, %.1f s each, loop of %g ms: largest error of a share %.2f points; %.1f of %.1f ms sampled\n", threads,
                 ms_of_each * 1e-3, period_ms, error, all_found, all_used);
   }
-  // The samples stand for the time: less, because they do not see time in the kernel.
+  // The samples cover less than the whole time, because they do not see time in the kernel.
   CHECK(all_found > 0.7 * all_used);
   CHECK(all_found < 1.1 * all_used);
   REQUIRE(program.made().sampling.has_value());
@@ -96,8 +96,8 @@ void check_shares(std::size_t threads, double ms_of_each, double period_ms, doub
 
 }  // namespace
 
-// The standard deviation of a share of 50 % is 2.5 points of 400 samples and 1.1 of 2,000. In short runs the tests allow three of them,
-// because many run; with PROFKIT_TEST_LONG they are what docs/samples.md promises, and print figures (tests/gpu/checks/samples.py).
+// The standard deviation of a share of 50 % is 2.5 points for 400 samples and 1.1 for 2,000. Short runs allow three of them, because there
+// are many. With PROFKIT_TEST_LONG the bounds are those of docs/samples.md, and the tests print figures (tests/gpu/checks/samples.py).
 TEST_CASE("sampled shares of 50, 30 and 20 % are right within 3 points in 2 s on 1, 2 and 8 threads", "[host_samples][sampled_truth]") {
   double const ms = is_long() ? 2000.0 : 400.0;
   double const points = is_long() ? 3.0 : 8.0;
@@ -110,7 +110,7 @@ TEST_CASE("a loop of the length of the sampling period does not stay in step wit
   check_shares(1, is_long() ? 2000.0 : 600.0, 1.0, is_long() ? 3.0 : 12.0);
 }
 
-TEST_CASE("without perf_event_open, timers of processor time sample too, less often and less precisely", "[host_samples]") {
+TEST_CASE("without perf_event_open, timers of processor time take samples, less often and less precisely", "[host_samples]") {
   if (under_thread_sanitizer) SKIP("ThreadSanitizer delays signals");
   SKIP_IN_EMULATOR();
   sampled_program program{false};
@@ -170,7 +170,7 @@ TEST_CASE("a timer's signal does not end a sleep, a wait or a read early, and ke
   CHECK(program.made().sampling->mechanism.find("timers") != std::string::npos);
 }
 
-TEST_CASE("threads that come and go are sampled, each under its own scope", "[host_samples]") {
+TEST_CASE("short-lived threads are sampled, each under its own scope", "[host_samples]") {
   sampled_program program;
   SKIP_IF_REFUSED(program);
   for (int i = 0; i < 6; ++i) {
@@ -190,7 +190,7 @@ TEST_CASE("threads that come and go are sampled, each under its own scope", "[ho
   CHECK(program.made().sampling->lost == 0);
 }
 
-TEST_CASE("the child of a fork is not sampled, and the parent is sampled on", "[host_samples]") {
+TEST_CASE("the child of a fork is not sampled, and sampling of the parent continues", "[host_samples]") {
   sampled_program program;
   SKIP_IF_REFUSED(program);
   PROF_SCOPE("parent");
@@ -237,7 +237,7 @@ TEST_CASE("a second session samples again", "[host_samples]") {
   }
 }
 
-TEST_CASE("a rate of samples that is impossible is refused", "[host_samples]") {
+TEST_CASE("an impossible sampling rate is refused", "[host_samples]") {
   CHECK_THROWS_AS(profkit::host_samples{profkit::host_sample_options{0.0}}, profkit::error);
   CHECK_THROWS_AS(profkit::host_samples{profkit::host_sample_options{1e6}}, profkit::error);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What host samples leave alone in a program, with rings of perf_event_open and with timers and signals.
+// Host samples do not disturb a program, with rings of perf_event_open and with timers and signals.
 #include <profkit/collect/host_samples.hpp>
 
 #include <dlfcn.h>
@@ -124,7 +124,7 @@ class timed_waits {
   static constexpr int kinds = 6;
   static constexpr long ns = 1'000'000;
 
-  /// @return empty, or what is wrong.
+  /// @return empty, or a description of the error.
   std::string wait(int kind) {
     auto const begin = std::chrono::steady_clock::now();
     errno = 0;
@@ -243,7 +243,7 @@ TEST_CASE("a program with its own profiler signal gets all its signals while it 
   CHECK(time_in(program, "profiled") > 0.0);
 }
 
-TEST_CASE("timers take no signal that the program handles, and change the signal when the program takes it", "[host_samples]") {
+TEST_CASE("timers use no signal that the program handles, and change their signal when the program starts to use it", "[host_samples]") {
   SKIP_IN_EMULATOR();
   std::map<int, own_handler> handled;
   for (int each = SIGRTMIN + 3; each <= SIGRTMAX; ++each) {
@@ -258,7 +258,7 @@ TEST_CASE("timers take no signal that the program handles, and change the signal
   }}.join();
   CHECK(signals_of_program == 0);
   for (auto const& [signal, handler] : handled) CHECK(action_of(signal).sa_handler == count_signal);
-  // Now the program takes the signal in use, and leaves another one.
+  // Now the program uses that signal, and stops using another one.
   int used = 0;
   for (int each = SIGRTMIN; each <= SIGRTMAX; ++each) {
     if ((action_of(each).sa_flags & SA_SIGINFO) != 0) used = each;
@@ -324,7 +324,7 @@ TEST_CASE("a thread that blocks the signal of the timers only at first is sample
   CHECK(program.made().sampling->why_without.empty());
 }
 
-TEST_CASE("a thread that opens no scope lets the scopes of others take the slow path only now and then", "[host_samples]") {
+TEST_CASE("a thread that opens no scope rarely makes the scopes of other threads take the slow path", "[host_samples]") {
   SKIP_IN_EMULATOR();
   if (under_thread_sanitizer) SKIP("ThreadSanitizer delays signals");
   std::atomic<int> phase{0};
@@ -485,7 +485,7 @@ TEST_CASE("children of a sampled program run, execute programs and end without i
   CHECK(program.made().sampling->threads_without == 0);
 }
 
-TEST_CASE("hundreds of threads that come and go leave no file and no mapping behind", "[host_samples]") {
+TEST_CASE("hundreds of short-lived threads leave no file and no mapping behind", "[host_samples]") {
   WITH_EACH_SOURCE(program);
   auto const come_and_go = [] {
     for (int group = 0; group < 4; ++group) {

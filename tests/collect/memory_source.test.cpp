@@ -30,7 +30,7 @@ class arena final : public profkit::memory_source {
 
 }  // namespace
 
-TEST_CASE("a program's own memory source stands in the report", "[memory]") {
+TEST_CASE("a program's own memory source is in the report", "[memory]") {
   profkit::session session{plain_options(2, 3)};
   arena& source = session.collect(arena{});
   for (profkit::step step : session) PROF_SCOPE("work");

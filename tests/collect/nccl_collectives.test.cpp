@@ -123,7 +123,7 @@ class imitated_nccl {
     stop(group_api);
   }
 
-  /// What a thread of CUDA does when a graph with network traffic is replayed.
+  /// Imitates CUDA's thread that replays a graph with network traffic.
   void replay(std::vector<std::size_t> const& counts) {
     void* const call =
         start(nccl::type_coll_api, nullptr, [](nccl::event<Type>& to) { to.collApi = {"AllReduce", 1, "ncclFloat32", 0, nullptr, true}; });
@@ -256,7 +256,7 @@ void check_version(char const* symbol, std::uint64_t id) {
 
 }  // namespace
 
-TEST_CASE("NCCL finds the plugin in the executable, and each version of it reports collectives with their launches", "[nccl]") {
+TEST_CASE("NCCL finds the plugin in the executable, and each version of the plugin reports collectives with their launches", "[nccl]") {
   check_version<std::uint8_t>("ncclProfiler_v4", 0xf000'0000'0000'0004U);
   check_version<std::uint64_t>("ncclProfiler_v5", 0xf000'0000'0000'0005U);
   check_version<std::uint64_t>("ncclProfiler_v6", 0xf000'0000'0000'0006U);

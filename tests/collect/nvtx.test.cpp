@@ -33,7 +33,7 @@ entries take_entries() {
   return *std::unique_ptr<entries>{take()};
 }
 
-/// Which test registers a name first does not matter.
+/// The order in which tests register names must not matter.
 entries without_registrations(entries heard) {
   heard.erase(std::remove_if(heard.begin(), heard.end(), [](std::string const& each) { return each.rfind("register", 0) == 0; }),
               heard.end());
@@ -62,12 +62,12 @@ class with_scopes final : public profkit::collector {
 
 }  // namespace
 
-// The first test: it sees what happened before main.
+// Must be the first test: it checks what happened before main.
 TEST_CASE("including profkit.hpp switches NVTX on before main, in the domain profkit", "[nvtx]") {
   CHECK(take_entries() == entries{"domain profkit"});
 }
 
-TEST_CASE("every scope is a push and a pop of a registered string, session or none", "[nvtx]") {
+TEST_CASE("every scope is a push and a pop of a registered string, with or without a session", "[nvtx]") {
   static_cast<void>(take_entries());
   {
     PROF_SCOPE("outer");
@@ -163,7 +163,7 @@ TEST_CASE("an exception out of a measured step ends measure_loop with the sessio
                                  "push work in profkit payload 1", pop, pop, end_of_loop});
 }
 
-TEST_CASE("each session has a measure_loop of its own, under one registered string", "[nvtx]") {
+TEST_CASE("each session has its own measure_loop, with one registered string", "[nvtx]") {
   static_cast<void>(take_entries());
   for (int i = 0; i < 2; ++i) {
     profkit::session session{plain_options(0, 1)};
@@ -191,7 +191,7 @@ TEST_CASE("readings of collectors before a measured step are inside measure_loop
                          "push last reading in profkit", pop});
 }
 
-TEST_CASE("threads that meet at a name for the first time all push that name", "[nvtx]") {
+TEST_CASE("threads that use a name for the first time concurrently all push that name", "[nvtx]") {
   static_cast<void>(take_entries());
   std::vector<std::thread> threads;
   for (int thread = 0; thread < 4; ++thread) {
@@ -209,7 +209,7 @@ TEST_CASE("threads that meet at a name for the first time all push that name", "
   }
 }
 
-TEST_CASE("an adopting scope is a range of the text that it has in the report", "[nvtx]") {
+TEST_CASE("the range of an adopting scope has the same text as the report", "[nvtx]") {
   profkit::session session{plain_options(0, 1)};
   static_cast<void>(take_entries());
   for (profkit::step step : session) {
@@ -242,7 +242,7 @@ TEST_CASE("an adopting scope is a range of the text that it has in the report", 
         std::count_if(heard.begin(), heard.end(), [](std::string const& each) { return each.rfind("push", 0) == 0; }));
 }
 
-TEST_CASE("the range of an adopting scope has a text of bounded length, and so has the path's", "[nvtx]") {
+TEST_CASE("the text of an adopting scope's range and the text of its path have bounded length", "[nvtx]") {
   profkit::session session{plain_options()};
   static_cast<void>(take_entries());
   profkit::scope_token token;
@@ -258,8 +258,8 @@ TEST_CASE("the range of an adopting scope has a text of bounded length, and so h
   CHECK(longest < 600);
 }
 
-// The last test: it fills the table.
-TEST_CASE("more indices than the table holds do not fill memory: past the table the text itself is sent", "[nvtx]") {
+// Must be the last test: it fills the table.
+TEST_CASE("if the table of registered strings is full, the text itself is sent, so that memory stays bounded", "[nvtx]") {
   static_cast<void>(take_entries());
   constexpr int indices = 20000;
   for (int i = 0; i < indices; ++i) PROF_SCOPE_INDEXED("many", i);

@@ -8,7 +8,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <cstdlib>
 
-TEST_CASE("switched off in the environment, profkit does not touch NVTX", "[nvtx]") {
+TEST_CASE("switched off by the environment, profkit does not call NVTX", "[nvtx]") {
   { PROF_SCOPE("scope"); }
   char const* const path = std::getenv("NVTX_INJECTION64_PATH");
   if (path == nullptr) SKIP("NVTX_INJECTION64_PATH is not set");

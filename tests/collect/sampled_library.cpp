@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A library that tests open and close while functions in it are named. With OTHER_NAMES, the same code has other names.
+// A library that tests load and unload while its functions are named. With OTHER_NAMES, the same code has different names.
 
 #ifdef OTHER_NAMES
 #define sampled_first other_first

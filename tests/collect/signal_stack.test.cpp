@@ -40,7 +40,7 @@ TEST_CASE("a thread has its signal stack until it ends, and the child of a fork 
   CHECK_FALSE(signal_stack::has(id));
 }
 
-TEST_CASE("a thread that has a signal stack makes no system call to find out", "[signal_stack]") {
+TEST_CASE("checking for an existing signal stack makes no system call", "[signal_stack]") {
   if (under_thread_sanitizer || under_address_sanitizer) SKIP("sanitizers make system calls of their own");
   signal_stack::prepare();
   ::pid_t const child = ::fork();
@@ -49,7 +49,7 @@ TEST_CASE("a thread that has a signal stack makes no system call to find out", "
     signal_stack::use();
     if (::prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT) != 0) ::_exit(77);
     for (int i = 0; i < 100; ++i) signal_stack::use();
-    ::syscall(SYS_exit, 0);  // strict mode ends a process by SIGKILL at any other call but read, write and sigreturn
+    ::syscall(SYS_exit, 0);  // strict mode kills a process at any other call than read, write and sigreturn
   }
   int status = -1;
   REQUIRE(::waitpid(child, &status, 0) == child);
@@ -57,7 +57,7 @@ TEST_CASE("a thread that has a signal stack makes no system call to find out", "
   CHECK(status == 0);
 }
 
-TEST_CASE("the stack of a thread that ends on it counts for no later thread of the same number", "[signal_stack]") {
+TEST_CASE("the signal stack of an ended thread does not count for a later thread with the same number", "[signal_stack]") {
   if (under_thread_sanitizer || under_address_sanitizer) SKIP("sanitizers set signal stacks themselves");
   signal_stack::prepare();
   struct sigaction wanted {};

@@ -1,18 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The library with one compiler, as a consumer uses it: its headers are no system headers, and many warnings are errors.
+"""Tests the library with one compiler like a consumer: its headers are not system headers, and many warnings are errors.
 
 usage: check_compiler.py CHECK --compiler NAME [--standard N] --tests DIR --include DIR... [--system DIR]... --work DIR [--code FILE]
 
-CHECK   headers           all headers pass among macros with short names, nothing is generated
+CHECK   headers           all headers compile after macros with short names, without code generation
         headers_and_code  the same with all code of reports
-        small_program     a program of two units, one of them scope.hpp alone without exceptions and type information, runs; the code is linked
-        whole_program     a program of two units that both have everything, code too, runs; with clang++, one of them has the code
-        fast_math         the same with -ffast-math, which NaN and infinities survive; linked with a library of the code besides
+        small_program     runs a program of two units, one of them with scope.hpp alone, without exceptions and RTTI; links the code
+        whole_program     runs a program of two units that both include everything, with the code; with clang++, one of them has the code
+        fast_math         the same with -ffast-math: NaN and infinities still work; also linked with a library of the code
         no_rtti           headers_and_code with -fno-rtti
-        no_exceptions     with -fno-exceptions scope.hpp passes, and the other headers say why not
-        misuse            what must not compile does not, for the right reason
-Exit code 77: there is no such compiler.
+        no_exceptions     with -fno-exceptions scope.hpp compiles, and the other headers say why they do not
+        misuse            invalid uses do not compile, for the right reason
+Exit code 77: the compiler is not installed.
 """
 import argparse
 import os
@@ -27,10 +27,10 @@ BOTH = """-Wall -Wextra -Wpedantic -Wconversion -Wsign-conversion -Wold-style-ca
     -Wzero-as-null-pointer-constant -Wsuggest-override -Wimplicit-fallthrough -Wunused""".split()
 GNU = "-Wshadow -Wuseless-cast -Wduplicated-cond -Wduplicated-branches -Wlogical-op".split()
 CLANG = "-Wshadow-all -Wcomma -Wunreachable-code -Wheader-hygiene -Wrange-loop-analysis".split()
-# Since 19, clang++ warns of what std::stable_sort of libstdc++ 12 calls within itself, in every program that sorts.
+# Since version 19, clang++ warns about calls inside std::stable_sort of libstdc++ 12, in every program that sorts.
 CLANG_WITH_OLD_LIBRARY = ["-Wno-deprecated-declarations"]
 
-# What must not compile, and what the compilers then say.
+# Invalid uses, and the messages of the compilers.
 MISUSES = {
     "COPY": r"deleted (function|constructor)",
     "MOVE": r"deleted (function|constructor)",
@@ -58,12 +58,12 @@ class Compiler:
         self.given = given
         self.is_clang = "clang" in given.compiler
         launcher = [shutil.which("ccache")] if shutil.which("ccache") else []
-        # 2b is 23 for those that came before it.
+        # older compilers call C++23 2b
         standard = {23: "2b"}.get(given.standard, given.standard)
         self.common = [*launcher, given.compiler, f"-std=c++{standard}", "-DFMT_HEADER_ONLY", *(f"-I{each}" for each in given.include),
                        *(word for each in given.system for word in ("-isystem", each))]
         if not self.is_clang:
-            self.common.append("--param=ggc-min-heapsize=2000000")  # saves g++ 11 a fifth of the time that all code takes
+            self.common.append("--param=ggc-min-heapsize=2000000")  # saves g++ 11 a fifth of the compile time of all code
         self.warnings = [*BOTH, *(CLANG + CLANG_WITH_OLD_LIBRARY if self.is_clang else GNU), "-Werror"]
 
     def run(self, *words):
@@ -128,7 +128,7 @@ def fast_math(compiler):
     units = [compiled(compiler, "program.cpp", "-DEVERYTHING", "-DFAST_MATH", "-Og", "-ffast-math"),
              compiled(compiler, "scopes.cpp", "-DEVERYTHING", "-DPROFKIT_CODE_ELSEWHERE", "-Og", "-ffast-math"),
              compiled(compiler, "fast_math.cpp", "-DPROFKIT_CODE_ELSEWHERE", "-Og", "-ffast-math")]
-    # The same code in a library besides: headers in several units define nothing twice.
+    # Also with a library of the same code: headers in several units must not define anything twice.
     run_program(compiler, units, ["-Wl,--whole-archive", compiler.given.code, "-Wl,--no-whole-archive"])
 
 
@@ -165,7 +165,7 @@ def main():
     parser.add_argument("--system", action="append", default=[])
     parser.add_argument("--code", type=pathlib.Path)
     given = parser.parse_args()
-    given.tests, given.work = given.tests.resolve(), given.work.resolve() / "check_compiler"  # a folder of its own: it is emptied
+    given.tests, given.work = given.tests.resolve(), given.work.resolve() / "check_compiler"  # a separate folder, because it is emptied
     if shutil.which(given.compiler) is None:
         print(f"skipped: there is no {given.compiler} on this machine (scripts/test.sh installs it on Debian)")
         return 77

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// NaN and infinities with -ffast-math, for which the compiler assumes that they do not exist. A unit of program.cpp.
+// NaN and infinities with -ffast-math, under which the compiler assumes that they do not exist. A unit of program.cpp.
 #include <profkit/profkit.hpp>
 
 #include <cstdint>
@@ -53,7 +53,7 @@ int count_failures_of_fast_math() {
     PROF_COUNTER("none", minus_nan);
     PROF_COUNTER("much", infinity);
     PROF_COUNTER("little", number_of(std::uint64_t{0xfff} << 52U));
-    PROF_COUNTER("some", number_of(step.index() == 1 ? nan_bits : two_bits));  // by its bits: the compiler may take a NaN for impossible
+    PROF_COUNTER("some", number_of(step.index() == 1 ? nan_bits : two_bits));  // by its bits: the compiler may assume no NaN
   }
   profkit::report const report = session.report();
   std::string const text = report.full_text();

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// All headers, and all code of sessions and reports if it is not elsewhere, among the macros of others: headers that a program may include before profkit's define
-// macros with short names: I (complex.h), B0 (termios.h), major, minor and makedev (sys/sysmacros.h), MIN and MAX (sys/param.h), DOMAIN
-// and OVERFLOW (math.h), None, Bool, Status and others (X11), CHECK, DEBUG and ERROR (logging libraries), small (windows.h), linux and unix
-// (the compiler). profkit's headers must not use these names.
+// Includes all headers, and all code of sessions and reports unless it is compiled elsewhere, after macros of other libraries. Headers that
+// a program may include before profkit's define macros with short names: I (complex.h), B0 (termios.h), major, minor and makedev
+// (sys/sysmacros.h), MIN and MAX (sys/param.h), DOMAIN and OVERFLOW (math.h), None, Bool, Status and others (X11), CHECK, DEBUG and ERROR
+// (logging libraries), small (windows.h), linux and unix (the compiler). profkit's headers must not use these names.
 
-#include "foreign_headers.hpp"  // the poison is for profkit's own headers only
+#include "foreign_headers.hpp"  // before the macros, which only profkit's own headers must withstand
 
 #undef linux
 #undef unix

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What must not compile, one MISUSE each. Without any it compiles, so that what is refused is the misuse.
+// Code that must not compile, one MISUSE each. Without MISUSE it compiles, so that only the misuse can be the error.
 #include <profkit/profile/described.hpp>
 #include <profkit/scope.hpp>
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A session in a program of two units, which checks itself. Compiled with every compiler; without Catch2, which not every one has.
+// A program of two units that checks its own session. Compiled with every compiler. Does not use Catch2, which some compilers cannot
+// compile.
 #ifdef EVERYTHING
 #include "all_headers.hpp"
 #else

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The other unit: scope.hpp alone, which needs neither exceptions nor type information. With EVERYTHING it includes all, as the first one.
+// The other unit: scope.hpp alone, which needs neither exceptions nor RTTI. With EVERYTHING it includes all headers, like the first one.
 #ifdef EVERYTHING
 #include "all_headers.hpp"
 #else

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The twin of without_scopes.cpp, with every macro of scope.hpp.
+// The same code as without_scopes.cpp, with every macro of scope.hpp.
 
 #include <profkit/scope.hpp>
 

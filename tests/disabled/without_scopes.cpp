@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The twin of with_scopes.cpp, which knows nothing of profkit but the name of a type.
+// The same code as with_scopes.cpp, without profkit except for the name of a type.
 
 namespace profkit {
 class scope_token;

@@ -12,7 +12,7 @@ MAX_LENGTH = 120
 
 
 def long_lines(text):
-    """(number, length) of each."""
+    """@return (number, length) of each overlong line."""
     in_code = False
     for number, line in enumerate(text.split("\n"), 1):
         if line.lstrip().startswith("```"):

@@ -16,7 +16,7 @@ def without_code(text):
 
 
 def anchors_of(text):
-    """The anchors that GitHub creates for headings: lower case, no punctuation, dashes for spaces."""
+    """@return the anchors that GitHub creates for headings: lower case, no punctuation, dashes for spaces."""
     text = re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL)
     headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.replace("`", "").lower()).replace(" ", "-") for heading in headings}

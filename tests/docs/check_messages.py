@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compares docs/troubleshooting.md with the code: each message that profkit throws, prints or puts into a report has a row, and vice versa.
 
-A message is what stands in `error{...}`, in `fail(...)`, in what goes to stderr, in `#error`, and in the texts of reports that TEXTS finds. Its string
-literals are its fixed parts; between them anything may stand. In the page, <...> stands for what differs.
+A message is the text in `error{...}`, in `fail(...)`, in output to stderr, in `#error`, and in the texts of reports that TEXTS matches. Its
+string literals are its fixed parts, with any text between them. In the page, <...> stands for variable text.
 
 usage: check_messages.py ROOT [--list]      --list: the fixed parts of each message, and where it is
 """
@@ -14,7 +14,7 @@ import sys
 PAGE = "docs/troubleshooting.md"
 SOURCES = ["include/profkit/**/*.hpp", "tools/profkit/*.[ch]pp"]
 CALLS = ["error{", "ValidationError{", "fail(", "warn(", "fprintf(stderr, ", "fmt::print(stderr, "]
-# Texts of reports that say what is missing or wrong.
+# Texts of reports about missing or wrong data.
 TEXTS = {
     "include/profkit/report/quality_text.hpp": r"inline std::string clock_change_text.*?(?=overhead: )",
     "include/profkit/session/own_collectors.hpp": r"\"between steps only\"[^\n]*",
@@ -29,7 +29,7 @@ TEXTS = {
     "tools/profkit/comparison_words.hpp": r"return \"host speed: unknown[^;]*;",
     "include/profkit/analyze/work/model_flops.hpp": r"why_no_peaks? =.*?;",
 }
-SECTIONS_OF_OTHERS = {"Nothing happens", "CMake"}  # what compilers and CMake say
+SECTIONS_OF_OTHERS = {"Nothing happens", "CMake"}  # messages of compilers and CMake
 CMAKE_FILES = ["CMakeLists.txt", "cmake/profkit-config.cmake.in"]
 LITERAL = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
 PLACEHOLDER = re.compile(r"<[^<>]+>")
@@ -38,7 +38,7 @@ MIN_LETTERS = 6
 
 
 def tokens_of(text):
-    """Literals as ("literal", value), everything else character by character as ("code", c)."""
+    """Yields literals as ("literal", value), everything else character by character as ("code", c)."""
     position = 0
     while position < len(text):
         literal = LITERAL.match(text, position)
@@ -51,7 +51,7 @@ def tokens_of(text):
 
 
 def inside_brackets(text):
-    """To the bracket that closes the one before the text."""
+    """@return the text up to the bracket that closes the one before the text."""
     depth = 1
     for kind, value, end in tokens_of(text):
         if kind == "code":
@@ -71,7 +71,7 @@ def statements_of(text):
 
 
 def fixed_parts(expression):
-    """The literals in their order, neighbours joined. A comma or a choice (c ? "a" : "b") between two begins another message."""
+    """@return the literals in order, with adjacent ones joined. A comma or a choice (c ? "a" : "b") between two begins another message."""
     messages, between = [[]], ""
     for kind, value, _ in tokens_of(expression):
         if kind == "code":
@@ -92,13 +92,13 @@ def normal(pieces):
 
 
 def says_something(parts):
-    """Not so: what consists of what others say, as in "<call>: <error>", and names of calls."""
+    """@return False for messages that only forward other messages, as in "<call>: <error>", and for names of calls."""
     text = " ".join(parts)
     return len(re.findall(r"[A-Za-z]", text)) >= MIN_LETTERS and " " in text
 
 
 def messages_in(root):
-    """The fixed parts of each message, and where it is."""
+    """@return the fixed parts of each message, with its file."""
     result = {}
     for path in sorted(path for pattern in SOURCES for path in root.glob(pattern)):
         text = re.sub(r"^\s*//[^\n]*", "", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
@@ -118,7 +118,7 @@ def messages_in(root):
 
 
 def messages_of_page(page):
-    """The code spans in the first cells of the tables, by section."""
+    """Yields the code spans in the first cells of the tables, by section."""
     for section in re.split(r"^## ", page, flags=re.MULTILINE)[1:]:
         title = section.splitlines()[0]
         for line in section.splitlines():

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks that README.md shows the output of its program, except for the figures; the reports of recorded profiles in PICTURES are what `profkit report`
-prints, figures included; and the rows of cost in README.md are those of docs/results.
+"""Checks that README.md shows the output of its program, except for the figures, and that its overhead rows match docs/results. The reports
+of recorded profiles in PICTURES must equal the output of `profkit report`, including figures.
 
 usage: check_readme.py ROOT PROGRAM [PROFKIT]     PROFKIT: the program `profkit`; without it the pictures are not compared
 """
@@ -16,7 +16,7 @@ VERDICTS = r"too few|stable|noisy|drifting|still warming|throttled"
 
 
 def normal(line):
-    """Removes figures, widths of columns and text that depends on the machine."""
+    """Removes figures, column widths and text that depends on the machine."""
     line = re.sub(rf"\b({VERDICTS})\b", "<verdict>", line.strip())
     line = re.sub(r"^host: <verdict>: .*", "host: <verdict>", line)
     line = re.sub(r"^(warm-up) \d+ given; .*", r"\1", line)
@@ -36,7 +36,7 @@ def check_output(readme, program):
     environment["LC_ALL"] = "C.UTF-8"
     printed = subprocess.run([program], env=environment, stdout=subprocess.PIPE, encoding="utf-8", check=True, timeout=60).stdout
     lines = [normal(line) for line in printed.splitlines()]
-    shown = [line for line in blocks[0].splitlines() if line.strip() not in ("", "...")]  # "...": left out
+    shown = [line for line in blocks[0].splitlines() if line.strip() not in ("", "...")]  # "..." marks omitted lines
     position = 0
     for line in shown:
         if normal(line) not in lines[position:]:
@@ -47,7 +47,7 @@ def check_output(readme, program):
 
 
 def check_picture(root, page, profkit):
-    """The block below "(`profkit report [--full] FILE`):" consists of lines of that report, in their order."""
+    """Checks that the block below "(`profkit report [--full] FILE`):" consists of lines of that report, in order."""
     match = re.search(r"`profkit report ((?:--full )?)(\S+)`\):\n\n```\n(.*?)^```", (root / page).read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
     if not match:
         return [f"{page} has no block below '(`profkit report FILE`):'"]

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Compares docs/reference.md with the code: macros, keys of PROFKIT, members of profkit::options, variables of the environment, CMake options,
-targets and components. The page names each of them, and none that does not exist; nor does any other page.
+"""Compares docs/reference.md with the code: macros, keys of PROFKIT, members of profkit::options, environment variables, CMake options,
+targets and components. The page must name all of them, and no page may name one that does not exist.
 
 usage: check_reference.py ROOT
 """
@@ -12,7 +12,7 @@ import sys
 PAGE = "docs/reference.md"
 PAGES = ["README.md", "docs/*.md", "examples/**/README.md"]
 CMAKE_FILES = ["CMakeLists.txt", "cmake/*.cmake", "examples/**/CMakeLists.txt"]
-TEST_CMAKE_FILES = ["tests/*.cmake", "tests/**/CMakeLists.txt", "bench/*.cmake", "bench/CMakeLists.txt"]  # the page may leave out what these have
+TEST_CMAKE_FILES = ["tests/*.cmake", "tests/**/CMakeLists.txt", "bench/*.cmake", "bench/CMakeLists.txt"]  # the page may omit their values
 
 
 def read(paths):
@@ -20,7 +20,7 @@ def read(paths):
 
 
 def section(page, heading):
-    """The text from a heading to the next one of the same level."""
+    """@return the text from a heading to the next one of the same level."""
     match = re.search(rf"^## {re.escape(heading)}\n(.*?)(?=^## |\Z)", page, re.MULTILINE | re.DOTALL)
     if not match:
         sys.exit(f"{PAGE} has no section '{heading}'")
@@ -28,12 +28,12 @@ def section(page, heading):
 
 
 def first_cells(text):
-    """The code spans in the first cell of each row of the tables."""
+    """@return the code spans in the first cell of each table row."""
     return {span for line in text.splitlines() if line.startswith("|") for span in re.findall(r"`([^`]+)`", line.split("|")[1])}
 
 
 def keys_of_options(header):
-    """As the message lists them, with one item for each value: 'kernels=on|off' is 'kernels=on' and 'kernels=off'."""
+    """@return the keys in the error message, with one item per value: 'kernels=on|off' is 'kernels=on' and 'kernels=off'."""
     listed = "".join(re.findall(r'"([^"]*)"', re.search(r"valid_keys =(.*?);", header, re.DOTALL).group(1)))
     items = set()
     for item in listed.split(", "):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks that docs/results has at most 300,000 bytes: the figures that pages cite, and the files that a program reads. usage: check_results_size.py ROOT"""
+"""Checks that docs/results has at most 300,000 bytes. usage: check_results_size.py ROOT"""
 import pathlib
 import sys
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks that every C++ block of the documentation occurs, line by line, in a compiled file, and CMake blocks in the files of the consumers.
+"""Checks that every C++ block of the documentation occurs, line by line, in a compiled file, and CMake blocks in the CMake files
+of examples and tests.
 
 usage: check_snippets.py ROOT
 """
@@ -16,7 +17,7 @@ SOURCES = {
 
 
 def lines_of(text):
-    """Without indent and empty lines: pages and sources may differ in those."""
+    """Removes indentation and empty lines, in which pages and sources may differ."""
     return [line.strip() for line in text.splitlines() if line.strip()]
 
 

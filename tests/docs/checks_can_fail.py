@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks that the other checks of this folder can fail: runs each on a copy of the project with one error.
+"""Checks that the other checks in this folder can fail, by running each on a copy of the project with one error.
 
 usage: checks_can_fail.py ROOT PROGRAM      PROGRAM: that of README.md
 """
@@ -11,7 +11,7 @@ import sys
 import tempfile
 
 COPIED = ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "CMakeLists.txt", "docs", "include", "cmake", "examples", "tools", "scripts", "bench", "tests", "packaging"]
-# (check, file, what stands there, what is put in its place, what the check has to say)
+# (check, file, original text, replacement, expected message)
 MISTAKES = [
     ("snippets", "docs/getting_started.md", "PROF_SCOPE_INDEXED(", "PROF_SCOPE_NUMBERED(", "docs/getting_started.md:"),
     ("reference", "docs/reference.md", "| `warmup=N` |", "| `warm=N` |", "does not have warmup=N"),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The program of README.md, whose output stands there.
+// The program of README.md, which shows its output.
 #include <profkit/profkit.hpp>
 
 #include <algorithm>

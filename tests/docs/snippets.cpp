@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Compiled, not run: what the pages of the documentation show beside the quick start. tests/docs/check_snippets.py compares.
+// The code blocks of the documentation, except for the quick start. Compiled but not run; tests/docs/check_snippets.py compares them.
 #include <profkit/analyze/analyze.hpp>
 #include <profkit/analyze/gpu/kernel_class.hpp>
 #include <profkit/cuda.hpp>

@@ -50,7 +50,7 @@ std::int64_t ns(profkit::timestamp time) { return time.time_since_epoch().count(
 
 }  // namespace
 
-TEST_CASE("a scope that was jumped over ends after the allocation in it, and before what follows", "[drain]") {
+TEST_CASE("a scope skipped by longjmp ends after the allocation in it, and before the next event", "[drain]") {
   events thread;
   thread.enter(outer_site, 100);
   thread.enter(inner_site, 200);
@@ -67,7 +67,7 @@ TEST_CASE("a scope that was jumped over ends after the allocation in it, and bef
   CHECK(thread.made().quality.misnested_scopes == 1);
 }
 
-TEST_CASE("events of one tick keep their order, and allocations have times of their own", "[drain]") {
+TEST_CASE("events of one tick keep their order, and allocations have separate times", "[drain]") {
   events thread;
   thread.enter(outer_site, 500);
   thread.allocate(500);
@@ -83,7 +83,7 @@ TEST_CASE("events of one tick keep their order, and allocations have times of th
   CHECK(thread.made().scopes[0].time.end <= thread.made().scopes[1].time.end);
 }
 
-TEST_CASE("a counter that goes backwards makes no scope end before it begins", "[drain]") {
+TEST_CASE("if the counter goes backwards, no scope ends before it begins", "[drain]") {
   events thread;
   thread.enter(outer_site, 700);
   thread.leave(600);

@@ -142,7 +142,7 @@ TEST_CASE("a step that runs while the clock is read is in the profile when its s
   CHECK(2 * program.made().steps.size() == program.made().scopes.size());
 }
 
-TEST_CASE("the scope of a step that lasts for many drains has its time", "[drain]") {
+TEST_CASE("the scope of a step that lasts for many drains has the step's time", "[drain]") {
   recording program;
   program.drain();
   {
@@ -174,7 +174,7 @@ TEST_CASE("a step without a recorded scope has a time", "[drain]") {
   CHECK(program.made().steps[0].time.end <= program.made().steps[1].time.begin);
 }
 
-TEST_CASE("a step whose scope was ended by an outer scope is as long as it lasted", "[drain]") {
+TEST_CASE("a step whose scope was ended by an outer scope has its real duration", "[drain]") {
   recording program;
   program.drain();
   profkit::site where{"around", __FILE__, __LINE__};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Samples are charged by time to the scope that was open on their thread. The source of samples is the test.
+// Samples are charged by time to the open scope of their thread. The test is the source of samples.
 #include <profkit/collect/sample_source.hpp>
 #include <profkit/drain/log_drain.hpp>
 
@@ -20,7 +20,7 @@ namespace {
 
 using profkit::detail::thread_log;
 
-/// Gives each drain the samples that the test put into it.
+/// Gives each drain the samples that the test has added.
 class given_samples final : public profkit::detail::sample_source {
  public:
   void put(thread_log const* log, std::int64_t monotonic_ns, std::uint32_t weight = 1) { later_.push_back({log, monotonic_ns, weight}); }
@@ -71,7 +71,7 @@ class sampled_recording {
         last, [] { return true; }, [] {});
   }
 
-  /// Takes a sample of this thread now, a while after the event before and before the event after.
+  /// Takes a sample of this thread now, well after the previous event and before the next one.
   void sample() {
     wait();
     samples_.put(profkit::detail::this_thread_log(), profkit::detail::monotonic_ns());
@@ -90,7 +90,7 @@ class sampled_recording {
   [[nodiscard]] given_samples& samples() { return samples_; }
 
  private:
-  /// Much more than the error of a clock anchor, which is some ten nanoseconds, or some microseconds if it is interrupted.
+  /// Much longer than the error of a clock anchor, which is about ten nanoseconds, or some microseconds if the reading is interrupted.
   static void wait() {
     std::int64_t const until = profkit::detail::monotonic_ns() + 200'000;
     while (profkit::detail::monotonic_ns() < until) continue;
@@ -106,7 +106,7 @@ using scope_names = std::vector<std::string>;
 
 }  // namespace
 
-TEST_CASE("a sample is charged to the innermost scope that was open on its thread when it was taken", "[samples]") {
+TEST_CASE("a sample is charged to the innermost scope open on its thread when it was taken", "[samples]") {
   sampled_recording here;
   here.sample();
   {
@@ -157,7 +157,7 @@ TEST_CASE("a sample from after the clock anchor waits for the next drain", "[sam
   CHECK(here.scopes() == scope_names{"second"});
 }
 
-TEST_CASE("the samples of a thread that has ended are charged to its scopes, and not to the next thread with its log", "[samples]") {
+TEST_CASE("samples of an ended thread are charged to its scopes, and not to the next thread that uses its log", "[samples]") {
   sampled_recording here;
   std::thread{[&] {
     PROF_SCOPE("of the first");

@@ -33,7 +33,7 @@ std::uint64_t text_of(profkit::profile const& profile) {
 
 }  // namespace
 
-TEST_CASE("an index that keeps growing makes paths up to the bound, and then counts in the path without an index", "[paths]") {
+TEST_CASE("a growing index creates paths up to the bound, and then counts in the path without an index", "[paths]") {
   constexpr std::uint64_t scopes = most + 1000;
   profkit::session session{plain_options(0, 2)};
   std::uint64_t next = 0;
@@ -70,7 +70,7 @@ TEST_CASE("scopes too deep for the path table are counted and charged to the sco
   CHECK(profile.paths.size() == profile.scopes.size());
   CHECK(text_of(profile) < path_table::max_long_bytes + 200'000);
   CHECK(count_scopes(profile, "step/beside") == 1);
-  // What is recorded is nested as it was.
+  // The records have the real nesting.
   for (std::size_t i = 1; i + 2 < profile.scopes.size(); ++i) {
     REQUIRE(profile.scopes[i].path == profile.paths[profile.scopes[i - 1].path].parent);
     REQUIRE(profile.scopes[i].time.begin <= profile.scopes[i - 1].time.begin);
@@ -92,7 +92,7 @@ TEST_CASE("scopes outside all others always have a path", "[paths]") {
   CHECK(profile.quality.collapsed_scopes == 10);
 }
 
-TEST_CASE("two places with one name share a path", "[paths]") {
+TEST_CASE("two sites with one name share a path", "[paths]") {
   profkit::session session{plain_options(0, 1)};
   for (profkit::step step : session) {
     { PROF_SCOPE("part"); }
@@ -121,7 +121,7 @@ TEST_CASE("index 0 is not the path without an index", "[paths]") {
   CHECK(count_scopes(profile, "step/part_0") == 3);
 }
 
-TEST_CASE("more paths than are remembered are found again", "[paths]") {
+TEST_CASE("paths are found again even if there are more than the cache holds", "[paths]") {
   constexpr std::uint64_t indices = 3000;
   profkit::session session{plain_options(0, 4)};
   for (profkit::step step : session) {

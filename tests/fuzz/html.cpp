@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Bytes are a document with texts and numbers of any value: its page is well-formed, says nothing but text, and has at most 1 MB.
+// The input is a document with any texts and numbers: its page is well-formed, contains only text, and has at most 1 MB.
 #include <fuzzer/FuzzedDataProvider.h>
 #include <profkit/report/html_page.hpp>
 
@@ -35,7 +35,7 @@ class document_maker {
  private:
   static constexpr std::size_t max_text = 40;
 
-  /// True about `mean` times in sequence.
+  /// Returns true about `mean` times in sequence.
   bool more(unsigned mean) { return from_.remaining_bytes() > 0 && from_.ConsumeIntegralInRange(0U, mean) > 0; }
   std::string text() { return from_.ConsumeRandomLengthString(max_text); }
   double number() { return from_.ConsumeBool() ? from_.ConsumeFloatingPoint<double>() : from_.ConsumeIntegralInRange(0, 200) * 0.25; }

@@ -40,10 +40,11 @@ class memory_file {
   std::string path_;
 };
 
-/// During its lifetime, an allocation that a file of this size cannot need is a finding: a length in the file was trusted.
+/// During its lifetime, an allocation that a file of this size cannot need is a finding, because it means that a length in the file was
+/// trusted.
 class allocation_limit {
  public:
-  /// @param for_a_byte empty texts take 32 bytes, 8 in the file; lists double as they grow.
+  /// @param for_a_byte bytes of memory per byte of the file. Empty texts take 32 bytes, 8 in the file; lists double as they grow.
   explicit allocation_limit(std::size_t file_bytes, std::size_t for_a_byte = 16) {
     static bool const is_installed = __sanitizer_install_malloc_and_free_hooks(&check, &ignore) != 0;
     require(is_installed, "allocations can be watched");
@@ -54,7 +55,7 @@ class allocation_limit {
   ~allocation_limit() { limit() = std::numeric_limits<std::size_t>::max(); }
 
  private:
-  static constexpr std::size_t min_limit = std::size_t{1} << 17U;  // files are read in pieces
+  static constexpr std::size_t min_limit = std::size_t{1} << 17U;  // files are read in chunks
 
   static std::size_t& limit() noexcept {
     static std::size_t bytes = std::numeric_limits<std::size_t>::max();
@@ -62,7 +63,7 @@ class allocation_limit {
   }
   static void check(void const volatile*, std::size_t bytes) {
     if (bytes <= limit()) return;
-    limit() = std::numeric_limits<std::size_t>::max();  // a message may need memory, too
+    limit() = std::numeric_limits<std::size_t>::max();  // a message may also need memory
     require(false, "no length in the file asks for more memory than the file could fill");
   }
   static void ignore(void const volatile*) {}

@@ -16,7 +16,7 @@ namespace {
 
 using parsed = std::optional<profkit::options>;
 
-/// @param message why not, if it cannot be parsed.
+/// @param message the reason if the value cannot be parsed.
 parsed parse(std::string_view text, std::string& message) {
   try {
     return profkit::options::parse(text);
@@ -26,7 +26,7 @@ parsed parse(std::string_view text, std::string& message) {
   }
 }
 
-/// Of a text without commas.
+/// Parses a text without commas.
 bool is_good(std::string_view item) {
   std::string ignored;
   return parse(item, ignored).has_value();
@@ -51,7 +51,7 @@ extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size
   }
   require(options.has_value() != has_bad, "a list can be parsed if each of its items can");
   if (!options) {
-    // The message is a text that ends with its first zero.
+    // The message must be a text without an embedded zero.
     std::string const named = ('"' + first_bad).c_str();
     require(message.find(named) != std::string::npos, "the message names the first bad item");
     return 0;

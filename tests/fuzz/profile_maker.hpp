@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-/// Creates a profile from the input: names and numbers are arbitrary, positions lie in their lists, nothing ends before it begins.
+/// Creates a profile from the input: names and numbers are arbitrary, positions are inside their lists, and nothing ends before it begins.
 class profile_maker {
  public:
   explicit profile_maker(FuzzedDataProvider& from) : from_{from} {}
@@ -56,7 +56,7 @@ class profile_maker {
   }
 
  private:
-  static constexpr std::size_t most = 12;  // of a list
+  static constexpr std::size_t most = 12;  // index into a list
   static constexpr std::size_t max_text = 24;
 
   template <class T, class Make>
@@ -110,13 +110,13 @@ class profile_maker {
   std::uint32_t position_in(List const& list) {
     return static_cast<std::uint32_t>(from_.ConsumeIntegralInRange<std::size_t>(0, list.size() - 1));
   }
-  /// Of one of the first `count`, or none.
+  /// Index of one of the first `count` elements, or none.
   std::uint32_t path_before(std::size_t count) {
     auto const path = static_cast<std::uint32_t>(from_.ConsumeIntegralInRange<std::size_t>(0, count));
     return path == count ? profkit::path_record::no_parent : path;
   }
 
-  /// There is one of each at least.
+  /// Each list has at least one element.
   void put_names(profkit::profile& made) {
     do {
       std::size_t const before = made.paths.size();
@@ -124,7 +124,7 @@ class profile_maker {
                             text(), from_.ConsumeIntegral<std::uint32_t>(), path_before(before),
                             from_.ConsumeBool() ? "backward" : text()});
     } while (made.paths.size() < most && from_.ConsumeBool());
-    if (from_.ConsumeBool()) made.paths.front().is_step = true;  // a root: no path comes before it
+    if (from_.ConsumeBool()) made.paths.front().is_step = true;  // a root, because there is no earlier path
     do {
       made.threads.push_back({number(), text(), path_before(made.paths.size())});
     } while (made.threads.size() < 3 && from_.ConsumeBool());

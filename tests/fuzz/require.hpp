@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-/// Ends the program, which reports the input as a finding.
+/// Aborts the program if the condition fails, so that libFuzzer reports the input as a finding.
 /// @param where such as the name of a file.
 inline void require(bool is_true, char const* what, char const* where = "") {
   if (is_true) return;

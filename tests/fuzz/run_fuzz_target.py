@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs one fuzz target for some time: each input of the kept corpus, then new ones that libFuzzer makes of them.
+"""Runs one fuzz target for some time: first the stored corpus, then new inputs that libFuzzer derives from it.
 
 usage: run_fuzz_target.py TARGET CORPUS FOLDER SECONDS LONGEST
 
-TARGET is the program, CORPUS the folder of kept inputs, with a dictionary CORPUS.dict beside it if there is one. New inputs go to
-FOLDER/corpus, what fails to FOLDER/findings; an input has at most LONGEST bytes. A crash, an input that takes longer than 10 s, a leak, and
-more memory than an input of that size can need are failures.
+TARGET is the program, CORPUS the folder of stored inputs, optionally with a dictionary CORPUS.dict. New inputs go to FOLDER/corpus, failing
+ones to FOLDER/findings; an input has at most LONGEST bytes. A crash, an input that takes longer than 10 s, a leak, and more memory than an
+input of that size can need are failures.
 """
 
 import pathlib

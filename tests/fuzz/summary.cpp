@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The input is a summary file: as is, and with a correct header, which no fuzzer guesses.
+// The input is a summary file: unchanged, and with a correct header, which a fuzzer cannot guess.
 #include <profkit/profile/archive_writer.hpp>
 #include <profkit/profile/byte_output.hpp>
 #include <profkit/profile/checksum.hpp>

@@ -36,7 +36,7 @@ bool is_rectangle(std::string const& csv) {
   }
 }
 
-/// Whether it can also be loaded: impossible times are rejected.
+/// Whether the profile can also be loaded: impossible times are rejected.
 bool is_loadable(profkit::profile const& made) {
   static memory_file const file;
   file.write(saved(made));

@@ -11,10 +11,10 @@
 
 // These functions are compiled once for all fuzz targets.
 
-/// What `profkit report` prints.
+/// The output of `profkit report`.
 std::string printed(profkit::profile const& profile);
 
-/// The same of a journal.
+/// The same for a journal.
 std::string printed_journal(std::filesystem::path const& file);
 
 /// All outputs of a summary, concatenated.

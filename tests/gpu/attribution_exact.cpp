@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Launches kernels, copies and memsets from several threads on several streams, each of which carries the identity of its scope: kernels
-// in their grid, copies and memsets in their size. Checks that every one is charged to that scope, and prints how many are.
+// Launches kernels, copies and memsets from several threads on several streams. Each operation encodes its scope: kernels in their grid
+// size, copies and memsets in their size. Checks that every operation is charged to that scope, and prints their number.
 //
 // usage: profkit_gpu_programs attribution_exact [KERNELS [all]]     1,000,000 by default; all: with all API calls collected
 #include <profkit/analyze/analyze.hpp>
@@ -30,7 +30,7 @@ constexpr std::uint32_t outer_scopes = 31;
 constexpr std::uint32_t inner_scopes = 32;
 constexpr std::uint32_t threads = 4;
 constexpr std::uint32_t streams_per_thread = 2;
-constexpr std::uint32_t outside = 500;  ///< in place of an inner scope: launched in the outer scope itself
+constexpr std::uint32_t outside = 500;  ///< launched in the outer scope itself instead of an inner scope
 constexpr std::size_t bytes_unit = 16;
 
 void check(cudaError_t status) {
@@ -39,7 +39,7 @@ void check(cudaError_t status) {
   std::exit(2);
 }
 
-/// What a scope is: its number among its kind, its parent's, and the thread's.
+/// The identity of a scope: its number, its parent's number, and the thread's number.
 struct identity {
   std::uint32_t thread;
   std::uint32_t outer;

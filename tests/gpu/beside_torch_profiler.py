@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Asks for kernels in a process that has used the profiler of PyTorch, which keeps CUPTI. Needs a GPU.
+"""Requests kernels in a process that has used PyTorch's profiler, which keeps CUPTI in use. Needs a GPU.
 
-usage: beside_torch_profiler.py LIBRARY     exit code: 0 if profkit says so and both profiles of PyTorch are whole
+usage: beside_torch_profiler.py LIBRARY     exit code: 0 if profkit reports that and both profiles of PyTorch are complete
 """
 import ctypes
 import sys

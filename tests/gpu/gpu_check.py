@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The checks that need a GPU: each is a test gpu_check.NAME of ctest, and scripts/gpu_check.sh builds and runs them all.
+"""The checks that need a GPU. Each is a ctest test gpu_check.NAME; scripts/gpu_check.sh builds and runs all of them.
 
-Prints a line for each result and adds it to gpu_check.md and gpu_check.json in the output folder, which keep the results of other checks.
-Exit code: 0 all passed, 1 one failed, 4 nothing was judged, as without a GPU or without the programs.
+Prints a line per result, and adds it to gpu_check.md and gpu_check.json in the output folder; results of other checks there are kept.
+Exit code: 0 all passed, 1 one failed, 4 nothing was judged, for example without a GPU or without the programs.
 """
 import argparse
 import collections
@@ -32,10 +32,10 @@ from checks.utilization import check_utilization
 
 SKIPPED = 4
 
-# The programs that it runs; "torch": this Python needs PyTorch.
+# The programs that a check runs; "torch": this Python needs PyTorch.
 Check = collections.namedtuple("Check", "function needs")
 TRAINER, TORCH, PROGRAM = "transformer_train", "torch", "profkit"
-# In the order in which they run: what is quick and says most comes first.
+# In running order: fast and informative checks first.
 CHECKS = {
     "gpu_tests": Check(check_gpu_tests, ["profkit_gpu_tests"]),
     "examples": Check(check_examples, ["example_cuda_streams", "example_cuda_graph"]),
@@ -73,7 +73,7 @@ CHECKS = {
     "speed": Check(check_speed, [TRAINER, TORCH]),
     "long": Check(check_long, [TRAINER, PROGRAM, TORCH]),
 }
-# These run only when they are named: they would make a run of all checks too long.
+# These run only if named, because they would make a run of all checks too long.
 ON_REQUEST = {"long"}
 
 
@@ -82,7 +82,7 @@ def missing(check, build):
 
 
 class Results:
-    """Of this run and of earlier ones in the same folder."""
+    """@return the results of this run and of earlier ones in the same folder."""
 
     def __init__(self, out):
         self.out = out

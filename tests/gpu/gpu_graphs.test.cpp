@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Kernel collection with CUDA graphs on a real device. Every operation has the number of its capturing place: kernels as grid size, copies
-// and memsets as size.
+// Kernel collection with CUDA graphs on a real device. Every operation encodes the number of its capturing place: kernels in their grid
+// size, copies and memsets in their size.
 #include <profkit/analyze/analyze.hpp>
 #include <profkit/analyze/gpu/attribution.hpp>
 #include <profkit/cupti.hpp>
@@ -41,7 +41,7 @@ struct graph {
   cudaGraph_t handle = nullptr;
 };
 
-/// Instantiated at its construction.
+/// A graph that is instantiated at construction.
 struct runnable_graph {
   explicit runnable_graph(graph const& graph) { check(cudaGraphInstantiate(&handle, graph.handle, 0)); }
   ~runnable_graph() { cudaGraphExecDestroy(handle); }
@@ -60,7 +60,7 @@ struct fixture {
     check(cudaStreamSynchronize(on.handle));
   }
 
-  /// A kernel, a copy and a memset, by a stream.
+  /// Launches a kernel, a copy and a memset on a stream.
   void work(unsigned number) const {
     start_nothing(number, 1, on.handle);
     check(cudaGetLastError());
@@ -131,7 +131,7 @@ void expect(counts& into, unsigned number, std::string const& path, std::size_t 
   for (char const* const kind : {"kernel ", "copy ", "memset "}) into[kind + std::to_string(number) + " in " + path] += times;
 }
 
-/// The profile of what the session collected, all of it.
+/// The complete profile of the session.
 profkit::profile finish(profkit::session& session) {
   profkit::profile profile = session.report().profile();
   for (auto const& each : profile.collectors) {
@@ -154,7 +154,7 @@ using operations = std::pair<std::uint64_t, std::uint64_t>;
 
 }  // namespace
 
-TEST_CASE("what a graph runs is charged to the scopes of both threads that captured it, in a thousand replays", "[gpu]") {
+TEST_CASE("graph operations are charged to the scopes of both capturing threads, in a thousand replays", "[gpu]") {
   need_gpu();
   fixture const with;
   profkit::session session{plain_options()};
@@ -236,7 +236,7 @@ TEST_CASE("graphs built by hand are charged to the scopes that added their nodes
   profkit::profile const profile = finish(session);
   counts expected;
   expect(expected, 3, "parent", 50);
-  // The driver makes the nodes of the child anew when the graph is instantiated, and does not say from which.
+  // The driver creates the nodes of the child graph again at instantiation, and does not say from which nodes.
   expect(expected, 1, "run", 50);
   expect(expected, 2, "run", 50);
   CHECK(charged(profile) == expected);
@@ -275,13 +275,13 @@ TEST_CASE("an updated graph stays charged to the capture that was instantiated",
   counts expected;
   expect(expected, 1, "first", 10);
   expect(expected, 2, "first", 20);
-  // Of copies, CUPTI 13.0 goes on to say the size that was instantiated.
+  // For copies, CUPTI 13.0 continues to report the size at instantiation.
   expected.erase("copy 2 in first");
   expected["copy 1 in first"] += 20;
   CHECK(charged(profile) == expected);
 }
 
-TEST_CASE("graphs that come and go are each charged to their own scopes", "[gpu]") {
+TEST_CASE("short-lived graphs are each charged to their own scopes", "[gpu]") {
   need_gpu();
   fixture const with;
   profkit::session session{plain_options()};
@@ -305,7 +305,7 @@ TEST_CASE("graphs that come and go are each charged to their own scopes", "[gpu]
   CHECK(charged(finish(session)) == expected);
 }
 
-TEST_CASE("operations launched beside a graph, or captured outside scopes, are charged to the scope of their launch", "[gpu]") {
+TEST_CASE("operations launched without a graph, or captured outside scopes, are charged to the scope of their launch", "[gpu]") {
   need_gpu();
   fixture const with;
   profkit::session session{plain_options()};
@@ -329,7 +329,7 @@ TEST_CASE("operations launched beside a graph, or captured outside scopes, are c
   CHECK(operations_of_graphs(profile) == operations{3, 0});
 }
 
-TEST_CASE("a graph captured before the session is counted as such, and nothing is kept for it", "[gpu]") {
+TEST_CASE("a graph captured before the session is counted as such, and nothing is stored for it", "[gpu]") {
   need_gpu();
   fixture const with;
   graph captured;
@@ -354,7 +354,7 @@ TEST_CASE("a graph captured before the session is counted as such, and nothing i
   CHECK(profile.graph_nodes.empty());
 }
 
-TEST_CASE("sessions in sequence each charge the graphs that they saw captured", "[gpu]") {
+TEST_CASE("each of several sessions charges the graphs whose capture it saw", "[gpu]") {
   need_gpu();
   fixture const with;
   std::vector<std::string> seen;
@@ -380,8 +380,8 @@ TEST_CASE("sessions in sequence each charge the graphs that they saw captured", 
     CHECK(charged(profile) == expected);
     CHECK(operations_of_graphs(profile) == operations{300, 0});
 
-    // NVIDIA's notes say that CUPTI 13.0 gives the launches of graphs wrong correlations in sessions after the first. What a graph's
-    // operations are charged to does not depend on them; which step they count in does.
+    // NVIDIA's release notes say that CUPTI 13.0 assigns wrong correlations to graph launches in sessions after the first. The scopes of
+    // graph operations do not depend on them, but the steps in which operations count do.
     profkit::attribution const to = profkit::attribute(profile);
     std::size_t found = 0;
     for (std::uint32_t const launch : to.launch_of) {

@@ -31,7 +31,7 @@ struct idle_shares {
   double host = 0.0;
 };
 
-/// Of the GPU's idle time in steps of one scope that does `work`.
+/// The causes of GPU idle time in steps with one scope that does `work`.
 template <class Work>
 idle_shares idle_of(Work const& work) {
   stream const on;

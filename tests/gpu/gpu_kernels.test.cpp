@@ -27,7 +27,7 @@ struct device_memory {
   void* bytes = nullptr;
 };
 
-/// What was launched in scopes of a path: "fill<1>(int*)", "[CUDA memset]".
+/// The operations launched in scopes of a path: "fill<1>(int*)", "[CUDA memset]".
 std::vector<std::string> operations_in(profkit::profile const& profile, std::string_view path) {
   profkit::attribution const charged = profkit::attribute(profile);
   std::vector<std::string> names;
@@ -143,7 +143,7 @@ TEST_CASE("each thread's kernels are charged to its own scopes", "[gpu]") {
   CHECK(operations_in(profile, "main") == names{"void (anonymous namespace)::fill<7>(int*)"});
 }
 
-TEST_CASE("all API calls can be asked for, and one call is recorded for each launch", "[gpu]") {
+TEST_CASE("all API calls can be requested, and one call is recorded for each launch", "[gpu]") {
   need_gpu();
   device_memory const memory;
   auto* const values = static_cast<int*>(memory.bytes);
@@ -166,7 +166,7 @@ TEST_CASE("all API calls can be asked for, and one call is recorded for each lau
   }
 }
 
-TEST_CASE("a second collector of kernels says that there is one", "[gpu]") {
+TEST_CASE("a second collector of kernels reports that one exists", "[gpu]") {
   need_gpu();
   profkit::session session{plain_options()};
   session.collect(profkit::cupti_kernels());
@@ -175,7 +175,7 @@ TEST_CASE("a second collector of kernels says that there is one", "[gpu]") {
   CHECK(second.status().reason.find("another collector of kernels") != std::string::npos);
 }
 
-TEST_CASE("what waits for the device is recorded for as long as it waits, and is no launch", "[gpu]") {
+TEST_CASE("a call that waits for the device is recorded with its duration, and is no launch", "[gpu]") {
   need_gpu();
   cudaStream_t stream = nullptr;
   cudaEvent_t event = nullptr;
@@ -239,7 +239,7 @@ TEST_CASE("kernels of a graph are launched in the scope that launched the graph"
 
 TEST_CASE("driver memory is charged to the scope that requested it, by any call", "[gpu]") {
   need_gpu();
-  check(cudaFree(nullptr));  // there is a context before
+  check(cudaFree(nullptr));  // create the context first
   constexpr std::size_t size = std::size_t{64} << 20U;
   profkit::session session{plain_options()};
   session.collect(profkit::cupti_kernels());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Programs that gpu_check.py runs, in one: they take less time to compile than the headers that they include. Each gets the arguments of a
-// main, the first of which is its name.
+// The programs that gpu_check.py runs, combined into one, because their headers take longer to compile than they do. Each gets the
+// arguments of a main, beginning with its name.
 #pragma once
 
 namespace attribution_exact {

@@ -22,7 +22,7 @@ namespace {
 constexpr std::uint64_t kernel_ns = 5'000'000;
 
 /// 3 warm-up steps and 20 measured ones that launch two kernels of 5 ms.
-/// @param waits for the device at the end of each step; else the host never waits.
+/// @param waits whether to wait for the device at the end of each step.
 template <class Collect>
 profkit::report run_loop(bool waits, Collect const& collect) {
   stream const on;
@@ -48,7 +48,7 @@ void collect_kernels(profkit::session& into) {
   REQUIRE(status.works);
 }
 
-/// Between CUDA events, without CUPTI.
+/// Timed with CUDA events, without CUPTI.
 double event_timed_ms() {
   profkit::report const report =
       run_loop(false, [](profkit::session& session, cudaStream_t on) { session.collect(profkit::cuda_step_timer(on)); });

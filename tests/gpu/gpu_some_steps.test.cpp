@@ -31,7 +31,7 @@ void require_kernels(profkit::collector_status const& status) {
   REQUIRE(status.works);
 }
 
-/// How many kernels carry the number of which step.
+/// The number of kernels by the step whose number they carry.
 std::map<std::uint64_t, std::uint64_t> kernels_by_step(profkit::profile const& profile) {
   std::map<std::uint64_t, std::uint64_t> result;
   for (profkit::gpu_operation_record const& each : profile.gpu_operations) {
@@ -42,7 +42,7 @@ std::map<std::uint64_t, std::uint64_t> kernels_by_step(profkit::profile const& p
 
 }  // namespace
 
-TEST_CASE("every kernel of the collected steps is recorded, though the host runs ahead, and none of the others", "[gpu]") {
+TEST_CASE("every kernel of the collected steps is recorded although the host runs ahead, and none of other steps", "[gpu]") {
   need_gpu();
   stream const on;
   profkit::session session{every_third(9)};
@@ -69,7 +69,7 @@ TEST_CASE("every kernel of the collected steps is recorded, though the host runs
   CHECK(find_row(report.summary(), "step/forward")->gpu->kernels == 3 * all);
 }
 
-TEST_CASE("a graph that is replayed in every step is charged to where it was captured in the collected ones", "[gpu]") {
+TEST_CASE("a graph replayed in every step is charged to its capturing scopes in the collected steps", "[gpu]") {
   need_gpu();
   stream const on;
   start_nothing(1, 1, on.handle);
@@ -101,15 +101,15 @@ TEST_CASE("a graph that is replayed in every step is charged to where it was cap
   CHECK(find_row(report.summary(), "step/forward")->gpu->kernels == 3 * 2 * launches_a_step);
 }
 
-TEST_CASE("switching takes no part in the GPU time of a step", "[gpu]") {
+TEST_CASE("switching collection does not count in the GPU time of a step", "[gpu]") {
   need_gpu();
   stream const on;
   profkit::session session{every_third(9)};
-  session.collect(profkit::cuda_step_timer(on.handle));  // before the kernels, whose switching comes first all the same
+  session.collect(profkit::cuda_step_timer(on.handle));  // registered before the kernels, whose switching still comes first
   require_kernels(session.collect(profkit::cupti_kernels()).status());
   for ([[maybe_unused]] profkit::step const step : session) start_busy(1, 1, on.handle, std::uint64_t{5'000'000});
   profkit::report const report = session.report();
-  // What runs is in the budget of the collected steps and in no other; each began when nothing else ran.
+  // All operations are in the budget of the collected steps and in no other; each began when nothing else ran.
   for (profkit::gpu_operation_record const& each : report.profile().gpu_operations) {
     for (profkit::step_record const& step : report.profile().steps) {
       if (step.has_kernels || each.time.begin >= step.time.end || each.time.end <= step.time.begin) continue;

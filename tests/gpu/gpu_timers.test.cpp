@@ -26,7 +26,7 @@ void launch_busy(int ms, cudaStream_t stream) {
   check(cudaGetLastError());
 }
 
-/// Work that is not complete when the step ends, so that asking for its events says "not ready", which is an error of its own.
+/// Work that is not complete when the step ends, so that querying its events returns "not ready", which is an error code.
 void launch_slowly(cudaStream_t stream) {
   start_busy(1, 1, stream, std::uint64_t{40'000'000});
   std::this_thread::sleep_for(std::chrono::milliseconds{11});
@@ -43,7 +43,7 @@ double gpu_ms(profkit::summary const& summary, char const* path) {
   return row->gpu_events->total.count();
 }
 
-/// How many events profkit has made since `count_events` was constructed.
+/// The number of events that profkit has created since `count_events` was constructed.
 class count_events {
  public:
   count_events() {
@@ -60,7 +60,7 @@ class count_events {
   inline static std::uint64_t count = 0;
 };
 
-/// Of this process, resident now.
+/// Current resident bytes of this process.
 std::uint64_t resident_bytes() {
   std::FILE* const file = std::fopen("/proc/self/statm", "re");
   if (file == nullptr) throw std::runtime_error{"no /proc/self/statm"};
@@ -81,7 +81,7 @@ std::size_t device_bytes_in_use() {
 
 }  // namespace
 
-TEST_CASE("a kernel is seen in the scope on its stream and not in that on another", "[gpu]") {
+TEST_CASE("a kernel is timed in the scope on its stream and not in the scope on another stream", "[gpu]") {
   need_running_gpu();
   stream const busy_stream;
   stream const idle_stream;
@@ -118,7 +118,7 @@ TEST_CASE("recording never waits for the device", "[gpu]") {
   CHECK(summary.quality.unread_gpu_times == 0);
 }
 
-TEST_CASE("a capture goes on undisturbed, and what is captured has no time", "[gpu]") {
+TEST_CASE("a capture is not disturbed, and captured scopes have no time", "[gpu]") {
   need_running_gpu();
   stream const work;
   stream const captured;
@@ -126,7 +126,7 @@ TEST_CASE("a capture goes on undisturbed, and what is captured has no time", "[g
   session.collect(profkit::cuda_step_timer{work.handle});
   cudaGraph_t graph = nullptr;
   for (profkit::step step : session) {
-    // Global mode: a forbidden call of any thread would end the capture. It spans steps 1 and 2 with their draining.
+    // Global mode: a forbidden call on any thread would end the capture. It spans steps 1 and 2 including their draining.
     if (step.index() == 1) check(cudaStreamBeginCapture(captured.handle, cudaStreamCaptureModeGlobal));
     if (step.index() == 1 || step.index() == 2) {
       PROF_GPU_SCOPE("captured", captured.handle);
@@ -168,7 +168,7 @@ TEST_CASE("device memory grows by an allocation", "[gpu]") {
   CHECK_FALSE(summary.environment.gpu.empty());
 }
 
-TEST_CASE("an error of the program is still there after a step", "[gpu]") {
+TEST_CASE("a CUDA error of the program is still set after a step", "[gpu]") {
   need_running_gpu();
   stream const work;
   profkit::session session{plain_options(0, 3)};
@@ -208,7 +208,7 @@ TEST_CASE("a busy device reports its clocks and its power", "[gpu]") {
   CHECK(steps.clocks[0].max_celsius.value_or(50) < 150U);
 }
 
-TEST_CASE("a million GPU scopes make events for a few steps only, and grow by their records", "[gpu]") {
+TEST_CASE("a million GPU scopes create events for a few steps only, and memory grows only by their records", "[gpu]") {
   need_running_gpu();
   constexpr std::uint64_t steps = 1000;
   constexpr std::uint64_t scopes_per_step = 1000;
@@ -229,18 +229,17 @@ TEST_CASE("a million GPU scopes make events for a few steps only, and grow by th
     }
     for (std::uint64_t i = 0; i < scopes_per_step; ++i) PROF_GPU_SCOPE("scope", work.handle);
     check(cudaStreamSynchronize(work.handle));
-    // Longer than the shortest time between two drains, so each step finds the events of steps before.
+    // Longer than the shortest time between two drains, so that each step finds the events of earlier steps.
     std::this_thread::sleep_for(std::chrono::milliseconds{11});
   }
   std::uint64_t const resident_at_end = resident_bytes();
   CHECK(events_after_first > 0);  // other tests may have left some
-  // The session's thread may come late once in a while: then some steps more wait for their times. A million scopes have two million
-  // events.
+  // The session's thread may sometimes be late; then more steps wait for their times. A million scopes would have two million events.
   CHECK(count_events::count <= 4 * events_after_first);
-  // The driver may move by some pages; an event or a buffer for each of the scopes would be more.
+  // The driver's usage may change by some pages; an event or a buffer per scope would be more.
   CHECK(device_bytes_in_use() <= device_after_first + (std::size_t{2} << 20U));
-  // A scope has a scope_record and a gpu_scope_record; their lists double, with both copies there while they do. Beside them 16 MiB of the
-  // log stay once written.
+  // A scope has a scope_record and a gpu_scope_record. Their lists double, and both copies exist meanwhile. In addition, 16 MiB of the log
+  // stay resident once written.
   std::uint64_t const records = steps * scopes_per_step * (sizeof(profkit::scope_record) + sizeof(profkit::gpu_scope_record));
   CHECK(resident_at_end <= resident_after_first + 3 * records + (std::uint64_t{32} << 20U));
   profkit::profile const& profile = session.report().profile();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// For tests/gpu/beside_torch_profiler.py: whether a session can collect kernels in the process that has loaded this library.
+// For tests/gpu/beside_torch_profiler.py: reports whether a session can collect kernels in the process that has loaded this library.
 #include <profkit/cupti.hpp>
 #include <profkit/session.hpp>
 

@@ -40,7 +40,7 @@ __global__ void stencil(float* out, float const* in, std::size_t count) {
 }
 
 __global__ void gather(float* out, float const* in, std::size_t count) {
-  constexpr std::size_t far = 2'654'435'761U;  // odd: i * far mod 2^26 meets every value
+  constexpr std::size_t far = 2'654'435'761U;  // odd, so that i * far mod 2^26 takes every value
   for (std::size_t i = first_value(); i < count; i += all_threads()) out[i] = in[i * far & (max_values - 1)];
 }
 

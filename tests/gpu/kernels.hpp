@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The kernels of the tests and programs in this folder. nvcc parses what it compiles three times, so it compiles kernels.cu and nothing of
+// The kernels of the tests and programs in this folder. nvcc parses files three times, so it compiles only kernels.cu and no header of
 // profkit; examples/small and tests/packaging show that it can.
 #pragma once
 
@@ -15,14 +15,14 @@ void start_nothing(dim3 blocks, dim3 threads, cudaStream_t stream);
 /// For nodes of graphs.
 void* kernel_nothing();
 
-/// Each block keeps one multiprocessor busy for so long.
+/// Each block keeps one multiprocessor busy for this duration.
 void start_busy(dim3 blocks, dim3 threads, cudaStream_t stream, std::uint64_t ns);
 
-/// Writes `number`, which is from 0 to 9.
+/// Writes `number`, from 0 to 9.
 template <int number>
 void start_fill(dim3 blocks, dim3 threads, cudaStream_t stream, int* values);
 
-// Of slower_scope.
+// For slower_scope.
 
 constexpr std::size_t max_values = 1U << 26U;  ///< 256 MiB of floats: far more than the caches hold
 
@@ -35,7 +35,7 @@ void start_sines(dim3 blocks, dim3 threads, cudaStream_t stream, float* out, std
 void start_hash(dim3 blocks, dim3 threads, cudaStream_t stream, float* out, std::size_t rounds);
 void start_short_work(dim3 blocks, dim3 threads, cudaStream_t stream, float* out, std::size_t rounds);
 
-// Of validation_steps.
+// For validation_steps.
 
 void start_attention_forward(dim3 blocks, dim3 threads, cudaStream_t stream, float* values, int times);
 void start_mlp_forward(dim3 blocks, dim3 threads, cudaStream_t stream, float* values, int times);

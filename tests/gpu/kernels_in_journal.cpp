@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Kills programs that keep a GPU busy, and measures what their journals lack: the time from the end of the newest recorded kernel to the
-// kill. A loop of short kernels and one of long ones, each with a full queue and with occasional waits.
+// Kills programs that keep a GPU busy, and measures the data loss of their journals: the time from the end of the newest recorded kernel to
+// the kill. Uses a loop of short kernels and one of long ones, each with a full queue and with occasional waits.
 //
-// usage: profkit_gpu_programs kernels_in_journal [KILLS [FILE]]     of each kind, 5 by default. Exits with 4 where there is no GPU.
+// usage: profkit_gpu_programs kernels_in_journal [KILLS [FILE]]     per kind, 5 by default. Exits with 4 without a GPU.
 #include <profkit/cupti.hpp>
 #include <profkit/profile/save_load.hpp>
 #include <profkit/scope.hpp>
@@ -36,7 +36,7 @@ constexpr int no_gpu = 4;
 struct load {
   char const* name;
   std::uint64_t kernel_ns;
-  int kernels_between_waits;  ///< 0: it never waits; launching then waits for room in the queue
+  int kernels_between_waits;  ///< 0: never waits for the device; launches then wait for room in the queue
 };
 
 constexpr load loads[] = {
@@ -46,7 +46,7 @@ constexpr load loads[] = {
     {"500 us kernels, a wait every 10", 500'000, 10},
 };
 
-/// Never ends. @param ready written to when kernels run.
+/// Never returns. @param ready is written to when kernels run.
 [[noreturn]] void run(load const& what, std::string const& journal, int ready) {
   profkit::options options;
   options.warmup_steps = 0;

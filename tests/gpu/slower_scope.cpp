@@ -28,7 +28,7 @@ namespace slower_scope {
 namespace {
 
 constexpr unsigned threads = 256;
-constexpr unsigned blocks = 132 * 8;  ///< all of them run at once on an H200: more work is more time, without steps
+constexpr unsigned blocks = 132 * 8;  ///< all of them run concurrently on an H200, so that time grows smoothly with work
 
 void check(cudaError_t status) {
   if (status == cudaSuccess) return;
@@ -94,7 +94,7 @@ class program {
   }
 
  private:
-  /// How much a scope does: `plain`, or more.
+  /// The work of a scope: `plain`, or more.
   [[nodiscard]] std::size_t amount(char const* scope, std::size_t plain) const {
     return scope == slower_ ? static_cast<std::size_t>(std::llround(static_cast<double>(plain) * factor_)) : plain;
   }

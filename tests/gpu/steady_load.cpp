@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Steps of 0.1 s or more that keep a GPU busy in one way, or leave it idle. What it collects and writes, PROFKIT says.
+// Steps of 0.1 s or more that keep a GPU busy in one way, or leave it idle. PROFKIT determines collection and outputs.
 //
 // usage: profkit_gpu_programs steady_load KIND SECONDS      KIND: idle, arithmetic or memory
 #include <profkit/session.hpp>
@@ -21,7 +21,7 @@ namespace steady_load {
 namespace {
 
 constexpr unsigned threads = 256;
-constexpr unsigned blocks = 132 * 8;  ///< all of them run at once on an H200
+constexpr unsigned blocks = 132 * 8;  ///< all of them run concurrently on an H200
 
 void must(cudaError_t result) {
   if (result == cudaSuccess) return;

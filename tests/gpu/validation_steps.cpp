@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A loop of small steps of training, each ninth of which validates instead: two kinds of step. Its profile is recorded for tests on
-// machines without a GPU (tests/data/README.md).
+// A loop of small training steps, every ninth of which validates instead: two kinds of step. Its profile is recorded for tests on machines
+// without a GPU (tests/data/README.md).
 //
-// usage: profkit_gpu_programs validation_steps FILE      FILE: where the profile is saved
+// usage: profkit_gpu_programs validation_steps FILE      FILE: the profile to write
 #include <profkit/cupti.hpp>
 #include <profkit/profile/save_load.hpp>
 #include <profkit/profkit.hpp>

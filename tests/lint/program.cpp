@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The library and the program profkit in one unit for clang-tidy, which reads what they have in common once.
+// The library and the program profkit in one unit, so that clang-tidy reads their common headers once.
 // NOLINTBEGIN(bugprone-suspicious-include): the units are one here
 #include "library.cpp"
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""clang-tidy with the checks of .clang-tidy on one unit, compiled as the build folder compiles it. Exits with 4 where there is no clang-tidy.
+"""Runs clang-tidy with the checks of .clang-tidy on one unit, with its flags in the build folder. Exits with 4 without clang-tidy.
 
-usage: run_clang_tidy.py CLANG_TIDY BUILD UNIT [--finds CHECK]      --finds: it is a failure unless the check objects
+usage: run_clang_tidy.py CLANG_TIDY BUILD UNIT [--finds CHECK]      --finds: fails unless the check reports a finding
 """
 import argparse
 import pathlib

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs a program under nsys and compares its NVTX ranges in the domain "profkit" with what the program says that it opened.
+"""Runs a program under nsys and compares its NVTX ranges in the domain "profkit" with the ranges that the program reports.
 
 usage: compare_ranges.py NSYS PROGRAM [--capture]     exit code: 0 equal, 1 different, 4 nsys cannot run here
 --capture  nsys records the range measure_loop only, and the program counts what it opens in measured steps ("measured")
@@ -18,7 +18,7 @@ CAPTURE = ["--capture-range=nvtx", "--nvtx-capture=measure_loop@profkit", "--cap
 
 
 def ranges_of(database):
-    """Number of push/pop ranges by name, of those whose name is a registered string of the domain profkit."""
+    """@return the number of push/pop ranges by name, for names that are registered strings of the domain profkit."""
     rows = sqlite3.connect(database).execute(
         """SELECT string.value, COUNT(*), COUNT(DISTINCT event.globalTid), MIN(event.end IS NOT NULL)
            FROM NVTX_EVENTS AS event
@@ -31,7 +31,7 @@ def ranges_of(database):
 
 
 def profile(nsys, report, options, program):
-    """The report, None if there is none, and what was printed."""
+    """@return the report, or None if there is none, and the output."""
     done = subprocess.run(
         [nsys, "profile", "--trace=nvtx", "--sample=none", "--cpuctxsw=none", *options, f"--output={report}", *program],
         capture_output=True, text=True, check=False)

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Compares what Nsight Systems and profkit saw of the same program in two runs, over the measured steps. Prints a Markdown table.
+"""Compares the data of Nsight Systems and profkit from two runs of the same program, over the measured steps. Prints a Markdown table.
 
-usage: nsys_parity.py SQLITE DIRECTORY [TITLE]     exit code: 0 equal within the bars, 1 not, 2 cannot be compared
+usage: nsys_parity.py SQLITE DIRECTORY [TITLE]     exit code: 0 equal within the limits, 1 not, 2 cannot be compared
 SQLITE     nsys export --type=sqlite of a run with `-t cuda,nvtx` and PROFKIT=kernels=off
-DIRECTORY  what the trainer wrote with --out in a run of its own, with the same arguments and kernels collected
+DIRECTORY  the --out directory of another run of the trainer, with the same arguments and collected kernels
 
 A kernel belongs to the measured steps if its launching API call began inside one of them, on whatever thread. Times are in milliseconds.
 """
@@ -16,26 +16,26 @@ import pathlib
 import sqlite3
 import sys
 
-# In per cent of the value of nsys. Names and counts have to be equal.
+# In per cent of the value of nsys. Names and counts must be equal.
 TOTAL_BAR, KERNEL_BAR, PROJECTION_BAR = 1.0, 2.0, 2.0
 TOP_KERNELS = 20
-# The ranges whose projection onto the GPU is compared, those of them that the run has.
+# The ranges whose projection onto the GPU is compared, if the run has them.
 PROJECTED = ("forward", "attention_sublayer", "attention projections", "rope q", "rope k", "attention scores + mask", "softmax",
              "attention x value", "scaled dot product attention", "output projection", "optimizer")
 PUSH_POP, DOMAIN = 59, 75
 OPERATIONS = ("CUPTI_ACTIVITY_KIND_KERNEL", "CUPTI_ACTIVITY_KIND_MEMCPY", "CUPTI_ACTIVITY_KIND_MEMSET")
-PROCESS = 0xFFFFFFFFFF000000 - (1 << 64)  # a signed number, as SQLite's are
+PROCESS = 0xFFFFFFFFFF000000 - (1 << 64)  # a signed number, like SQLite's
 
 Range = collections.namedtuple("Range", "begin end thread name payload")
 Kernel = collections.namedtuple("Kernel", "count total")
 
 
 class Incomparable(Exception):
-    """One of the two sides lacks what the comparison needs."""
+    """One of the two sides lacks data for the comparison."""
 
 
 def read_ranges(database):
-    """The push/pop ranges of the domain profkit."""
+    """@return the push/pop ranges of the domain profkit."""
     domains = set(database.execute(
         f"""SELECT event.domainId, event.globalTid & {PROCESS} FROM NVTX_EVENTS AS event LEFT JOIN StringIds AS name ON name.id = event.textId
             WHERE event.eventType = {DOMAIN} AND coalesce(name.value, event.text) = 'profkit'"""))
@@ -52,7 +52,7 @@ def has_table(database, name):
 
 
 class Steps:
-    """The measured steps on the clock of nsys."""
+    """@return the measured steps on the clock of nsys."""
 
     def __init__(self, ranges, warmup):
         steps = sorted((each.begin, each.end) for each in ranges if each.name == "step" and (each.payload or 0) >= warmup)
@@ -64,8 +64,8 @@ class Steps:
 
 
 def read_operations(database):
-    """Kernels, copies and memsets with their launch: (call begin, call end, thread, begin, end, mangled name or None), in the order of the
-    calls. A launch of the runtime may be there as one of the driver too, under the same number: the outer one counts."""
+    """@return kernels, copies and memsets with their launch: (call begin, call end, thread, begin, end, mangled name or None), in the order
+    of the calls. A runtime launch may also have a driver launch with the same correlation: the outer one counts."""
     database.execute(
         f"""CREATE TEMP TABLE launch AS
             SELECT correlationId AS id, globalTid & {PROCESS} AS process, globalTid AS thread, min(start) AS begin, max(end) AS end
@@ -95,7 +95,7 @@ def count_kernels(operations, steps):
 
 
 def spellings(database):
-    """What nsys calls a kernel, by mangled name."""
+    """@return the name of each kernel in nsys, by mangled name."""
     return dict(database.execute(
         """SELECT DISTINCT coalesce(mangled.value, '?'), coalesce(demangled.value, '?') FROM CUPTI_ACTIVITY_KIND_KERNEL AS kernel
            LEFT JOIN StringIds AS mangled ON mangled.id = kernel.mangledName
@@ -103,7 +103,7 @@ def spellings(database):
 
 
 def launches_in_ranges(operations, ranges, steps):
-    """Each pair of a range of the measured steps and an operation that was launched in it, on its thread."""
+    """@return pairs of a range in the measured steps and an operation launched in it, on its thread."""
     by_thread = collections.defaultdict(list)
     for each in ranges:
         if steps.hold(each.begin):
@@ -126,7 +126,8 @@ def launches_in_ranges(operations, ranges, steps):
 
 
 def projections(operations, ranges, steps):
-    """Sum over the ranges of one name of the time from the first start to the last end of what was launched in them, on their thread."""
+    """@return the sum over the ranges with one name of the time from the first start to the last end of the operations launched in them, on
+    their thread."""
     spans = {}
     for inside, (_, _, _, first, last, _) in launches_in_ranges(operations, ranges, steps):
         span = spans.get(inside, (first, last))
@@ -138,7 +139,7 @@ def projections(operations, ranges, steps):
 
 
 def read_csv(path, key, value):
-    """One column of a summary by the names of another, of the ranges of the domain profkit."""
+    """@return one column of a summary by the names in another, for ranges of the domain profkit."""
     with open(path, encoding="utf-8", newline="") as file:
         return {row[key].removeprefix("profkit:"): float(row[value]) for row in csv.DictReader(file)}
 
@@ -201,7 +202,7 @@ def compare_kernels(table, theirs, ours, readable):
 
 
 def compare_spellings(table, theirs, spelling, found):
-    """Character by character: the names in cuda_gpu_kern_sum.csv, with their counts."""
+    """Compares the names in cuda_gpu_kern_sum.csv, character by character, and their counts."""
     expected = collections.Counter()
     for mangled, kernel in theirs.items():
         expected[spelling[mangled]] += kernel.count

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""nsys_parity.py passes two runs that are equal and fails each way in which they can differ.
+"""nsys_parity.py accepts two equal runs, and fails for each way in which they can differ.
 
 usage: parity_test.py NSYS_PARITY
 """
@@ -17,8 +17,8 @@ PROCESS = 7 << 24
 MAIN, HELPER = PROCESS + 100, PROCESS + 101
 FORWARD, SOFTMAX, MATMUL = 1, 2, 3
 
-# Two steps of 1,000 ns at 0 and 2,000, the first one warm-up; forward [100, 500] with softmax [200, 300] inside. In each step the main
-# thread launches a matmul and a memset in forward and a softmax in softmax, a helper thread a matmul, outside any range of its own.
+# Two steps of 1,000 ns at 0 and 2,000, the first one warm-up. Each has forward [100, 500] with softmax [200, 300] inside. In each step, the
+# main thread launches a matmul and a memset in forward and a softmax in softmax. A helper thread launches a matmul outside any range.
 SCHEMA = """
 CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT);
 CREATE TABLE NVTX_EVENTS (start INTEGER, end INTEGER, eventType INTEGER, text TEXT, globalTid INTEGER, textId INTEGER, domainId INTEGER,
@@ -43,7 +43,7 @@ def fill(database):
         database.executemany("INSERT INTO NVTX_EVENTS VALUES (?, ?, 59, NULL, ?, ?, ?, ?)",
                              [(at + begin, at + end, MAIN, name, domain, step) for begin, end, name, domain in ranges])
         number = 10 * step
-        # A launch of the runtime, and inside it the one of the driver under the same number.
+        # A runtime launch, and inside it the driver launch with the same correlation.
         database.executemany("INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (?, ?, ?, ?)", [
             (at + 120, at + 130, MAIN, number), (at + 122, at + 128, MAIN, number), (at + 220, at + 230, MAIN, number + 1),
             (at + 400, at + 410, MAIN, number + 2), (at + 600, at + 610, HELPER, number + 3)])

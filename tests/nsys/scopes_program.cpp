@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Opens scopes in all ways, on several threads, and prints how many of each name it opened: "count name" a line. With the argument
-// "measured" it counts those of measured steps only.
+// Opens scopes in all ways, on several threads, and prints the number of each name, as "count name" per line. With the argument "measured"
+// it counts only scopes of measured steps.
 #include <profkit/profkit.hpp>
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-# Configures, builds and runs the consumer in WORK_DIR with the arguments after "--". With EXPECT_ERROR, configuring must fail and say that.
-# With CONFIGURE_ONLY, nothing is built.
+# Configures, builds and runs the consumer in WORK_DIR with the arguments after "--". With EXPECT_ERROR, configuring must fail with that
+# text. With CONFIGURE_ONLY, nothing is built.
 
 cmake_minimum_required(VERSION 3.25)
 

@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
-# SPDX-License-Identifier: Apache-2.0
-# Makes the Debian packages and installs them with dpkg into a folder that is a system of its own, or removes them from it.
+# Builds the Debian packages and installs them with dpkg into a folder that is a separate system, or removes them from it.
 #   usage: debian.sh install BUILD_DIR ROOT CPACK | remove ROOT
 set -euo pipefail
 
@@ -13,7 +12,7 @@ PATH=$PATH:/usr/sbin:/sbin
 as_root=()
 [ "$(id -u)" = 0 ] || as_root=(fakeroot)
 
-# dpkg without dependencies: what they name is installed outside the folder.
+# Runs dpkg without dependencies, because those are installed outside the folder.
 in_root() {
   "${as_root[@]}" dpkg --root="$root" --force-depends --log="$root/dpkg.log" "$@"
 }
@@ -30,7 +29,7 @@ install() {
   for each in $(dpkg-deb -f "$library" Depends | sed 's/([^)]*)//g; s/[,|]/ /g'); do
     dpkg-query -W -f '${Status}' "$each" | grep -q 'ok installed' || fail "libprofkit-dev depends on $each, which this machine does not have"
   done
-  # Read to its end: dpkg-deb would fail if nobody took the rest of its list.
+  # awk must read all input, because dpkg-deb fails if its pipe is closed early.
   dpkg-deb -c "$library" | awk '$6 == "./usr/include/profkit/profkit.hpp" { found = 1 } END { exit !found }' || fail "libprofkit-dev has no profkit/profkit.hpp"
   for package in "$root"/packages/*.deb; do
     dpkg-deb -c "$package" | awk '{ print $2 }' | sort -u | grep -vx root/root && fail "$package: files that are not root's"
@@ -41,7 +40,7 @@ install() {
   if [ -e "$root/../packages/"profkit_*.deb ]; then "$root/usr/bin/profkit" --version; fi
 }
 
-# What dpkg keeps for itself stays.
+# Files of dpkg itself remain.
 remove() {
   local left
   root=$root/system

@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
-# SPDX-License-Identifier: Apache-2.0
-# A program is compiled with what pkg-config says of the installed library, moved to another place, and run.
+# Moves the installed library, compiles a program with pkg-config's flags for it, and runs the program.
 #   usage: pkg_config.sh PREFIX WORK_DIR VERSION COMPILER CODE      CODE: the code of reports as a compiled library
 # Exit code 77: this machine has no pkg-config.
 set -euo pipefail
@@ -20,5 +19,5 @@ read -ra link <<<"$(pkg-config --libs profkit)"
 set -x
 "$compiler" -std=c++17 "${compile[@]}" -DPROFKIT_CODE_ELSEWHERE "$here/consumer/main.cpp" -o "$work/consumer" "$code" "${link[@]}"
 PROFKIT=warmup=1,steps=3 "$work/consumer" | grep consumed
-# Plug-ins that the program opens record into its recorder.
+# Plug-ins that the program opens must record into its recorder.
 nm --dynamic "$work/consumer" | grep -E ' [A-TV-Zuvw] _ZN7profkit6detail[a-z0-9_]*8recorderE$'

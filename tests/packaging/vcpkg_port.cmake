@@ -1,5 +1,5 @@
-# The port of packaging/vcpkg, run with functions that do here what vcpkg's do: configure, install, move CMake files, and the checks that
-# vcpkg makes of what a port installed. vcpkg itself is not in the registries that tests may ask.
+# Runs the port of packaging/vcpkg with stand-ins for vcpkg's functions: configure, install, move CMake files, and vcpkg's checks of an
+# installed port. vcpkg itself is not available from the package registries that tests may use.
 #   cmake -DSOURCE_DIR= -DWORK_DIR= -DVERSION= -DGENERATOR= -P vcpkg_port.cmake
 
 cmake_minimum_required(VERSION 3.25)
@@ -30,7 +30,7 @@ foreach(i RANGE ${last})
   list(APPEND dependencies ${dependency})
 endforeach()
 
-# A function of a helper port is there if the port depends on it.
+# Functions of a helper port exist only if the port depends on it.
 function(needs port)
   if(NOT port IN_LIST dependencies)
     message(FATAL_ERROR "the port uses ${port} and does not depend on it")
@@ -82,7 +82,7 @@ function(vcpkg_install_copyright)
   file(COPY_FILE "${arg_FILE_LIST}" "${CURRENT_PACKAGES_DIR}/share/${PORT}/copyright")
 endfunction()
 
-# Where vcpkg puts a port when it installs it: elsewhere than it was built.
+# vcpkg installs a port into another folder than the one of its build.
 set(CMAKE_CURRENT_LIST_DIR "${port_dir}")
 include("${port_dir}/portfile.cmake")
 

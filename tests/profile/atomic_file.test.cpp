@@ -103,7 +103,7 @@ TEST_CASE("on a full disk every writer names its file and the reason, and keeps 
   CHECK(folder.files() == 2);
 }
 
-TEST_CASE("a device that is full is named, too, and stays a device", "[atomic_file]") {
+TEST_CASE("a full device is named, and stays a device", "[atomic_file]") {
   for (std::size_t const bytes : {10U, 1U << 20U}) {
     try {
       profkit::detail::write_file("/dev/full", std::string(bytes, 'x'));
@@ -116,7 +116,7 @@ TEST_CASE("a device that is full is named, too, and stays a device", "[atomic_fi
   CHECK(fs::is_character_file("/dev/full"));
 }
 
-TEST_CASE("a folder that is missing, is a file, or stands where the file should be, is named with the reason", "[atomic_file]") {
+TEST_CASE("a folder that is missing, is a file, or has the name of the output file is named with the reason", "[atomic_file]") {
   counted_folder const folder;
   profkit::detail::write_file(folder.path / "file", "");
   fs::create_directories(folder.path / "taken");

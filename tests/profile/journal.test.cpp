@@ -91,7 +91,7 @@ made_journal journal_in_parts() {
 
 }  // namespace
 
-TEST_CASE("the checksum is CRC-32C, whatever pieces the bytes come in", "[journal]") {
+TEST_CASE("the checksum is CRC-32C, for any division of the bytes into pieces", "[journal]") {
   profkit::detail::checksum whole;
   whole.add("123456789");
   CHECK(whole.value() == 0xe3069283U);  // the check value of CRC-32C
@@ -101,7 +101,7 @@ TEST_CASE("the checksum is CRC-32C, whatever pieces the bytes come in", "[journa
   CHECK(pieces.value() == 0x8a9136aaU);  // RFC 3720, B.4
 }
 
-TEST_CASE("a journal that was written in parts is the profile that grew", "[journal]") {
+TEST_CASE("a journal written in parts equals the profile", "[journal]") {
   temporary_file const file;
   made_journal const journal = journal_in_parts();
   file.write(journal.bytes);
@@ -112,7 +112,7 @@ TEST_CASE("a journal that was written in parts is the profile that grew", "[jour
   CHECK(saved(profkit::load(file.path)) == saved(journal.states.back()));
 }
 
-TEST_CASE("a journal truncated anywhere keeps all frames before the cut, and reports the bytes that it leaves out", "[journal]") {
+TEST_CASE("a journal truncated anywhere keeps all frames before the cut, and reports the ignored bytes", "[journal]") {
   temporary_file const file;
   made_journal const journal = journal_in_parts();
   file.write(journal.bytes);
@@ -152,7 +152,7 @@ TEST_CASE("a damaged byte ends a journal before its frame", "[journal]") {
   CHECK(profkit::load_journal(file.path).is_complete);
 }
 
-TEST_CASE("bytes after the last frame of a journal are left out", "[journal]") {
+TEST_CASE("bytes after the last frame of a journal are ignored", "[journal]") {
   temporary_file const file;
   made_journal const journal = journal_in_parts();
   file.write(journal.bytes + "more");
@@ -161,7 +161,7 @@ TEST_CASE("bytes after the last frame of a journal are left out", "[journal]") {
   CHECK(loaded.bytes_left_out == 4);
 }
 
-TEST_CASE("a frame is written only where something is new", "[journal]") {
+TEST_CASE("a frame is written only if there are new records", "[journal]") {
   profkit::detail::journal_encoder encoder;
   profkit::profile state = made_profile();
   std::string bytes;
@@ -175,7 +175,7 @@ TEST_CASE("a frame is written only where something is new", "[journal]") {
   CHECK_FALSE(bytes.empty());
 }
 
-TEST_CASE("many records come in several frames, each of which is good for itself", "[journal]") {
+TEST_CASE("many records are written in several frames, each of which is valid by itself", "[journal]") {
   temporary_file const file;
   profkit::detail::journal_encoder encoder;
   profkit::profile state = made_profile();
@@ -191,7 +191,7 @@ TEST_CASE("many records come in several frames, each of which is good for itself
   CHECK(most >= 100'000);
 }
 
-TEST_CASE("a frame that claims to be longer than the file is not believed", "[journal]") {
+TEST_CASE("a frame with a length beyond the file is rejected", "[journal]") {
   temporary_file const file;
   for (std::uint64_t const size : {std::uint64_t{1}, std::uint64_t{1} << 40U, ~std::uint64_t{0}}) {
     profkit::detail::frame_header header{profkit::detail::frame_kind::part, 0, size};
@@ -202,7 +202,7 @@ TEST_CASE("a frame that claims to be longer than the file is not believed", "[jo
   }
 }
 
-TEST_CASE("a record of a journal that points to nothing is refused", "[journal]") {
+TEST_CASE("a journal record with an invalid position is refused", "[journal]") {
   temporary_file const file;
   profkit::profile state = made_profile();
   state.scopes.back().path = 1000;
@@ -213,7 +213,7 @@ TEST_CASE("a record of a journal that points to nothing is refused", "[journal]"
                        MessageMatches(ContainsSubstring(file.path.string()) && ContainsSubstring("without path")));
 }
 
-TEST_CASE("a journal of another format, or a file that is none, is named", "[journal]") {
+TEST_CASE("a journal of another format, or a file that is no journal, is named", "[journal]") {
   temporary_file const file;
   std::string bytes = profkit::detail::journal_encoder::beginning();
   bytes[profkit::detail::journal_magic.size()] = 99;
@@ -265,7 +265,7 @@ TEST_CASE("a reader of a journal reads a late frame once its bytes are complete"
   CHECK(saved(read) == saved(journal.states.back()));
 }
 
-TEST_CASE("a reader of a journal appends, so that who reads may drop records but no tables", "[journal]") {
+TEST_CASE("a reader of a journal appends, so that its caller may drop records but no tables", "[journal]") {
   temporary_file const file;
   made_journal const journal = journal_in_parts();
   profkit::journal_reader reader{file.path};
@@ -307,7 +307,7 @@ TEST_CASE("a reader of a journal starts again when the file is replaced, even by
     CHECK((found.has_news && found.is_complete));
     CHECK(saved(read) == saved(other));
   }
-  // Without an empty file at any moment.
+  // The file must not be empty at any time.
   file.write(journal.bytes.substr(0, journal.ends[1]));
   profkit::journal_reader reader{file.path};
   profkit::profile read;
@@ -318,7 +318,7 @@ TEST_CASE("a reader of a journal starts again when the file is replaced, even by
   CHECK(saved(read) == saved(other));
 }
 
-TEST_CASE("a record of a later frame that points to nothing is refused as one of the first", "[journal]") {
+TEST_CASE("a record with an invalid position is refused in later frames too", "[journal]") {
   temporary_file const file;
   profkit::detail::journal_encoder encoder;
   profkit::profile state = made_profile();
@@ -372,7 +372,7 @@ struct made_files {
 
 }  // namespace
 
-TEST_CASE("of a journal in files, the last two are read as if they were one", "[journal]") {
+TEST_CASE("the last two files of a journal are read as one journal", "[journal]") {
   temporary_file const file;
   made_files const made;
   auto const read = [&] {
@@ -394,7 +394,7 @@ TEST_CASE("of a journal in files, the last two are read as if they were one", "[
   CHECK(loaded.content.paths.size() == made.states[2].paths.size());
 }
 
-TEST_CASE("of a journal in files, the last one alone is read where the one before is missing, damaged or another's", "[journal]") {
+TEST_CASE("the last file of a journal is read alone if the previous one is missing, damaged or from another session", "[journal]") {
   temporary_file const file;
   made_files const made;
   file.write(made.bytes[2]);
@@ -437,7 +437,7 @@ TEST_CASE("a reader of a journal continues in the next file, and reports a file 
   CHECK(of_late.scopes.size() == 3);
 }
 
-TEST_CASE("a journal has the records of two lists one behind the other", "[journal]") {
+TEST_CASE("a journal has the records of two lists in sequence", "[journal]") {
   temporary_file const file;
   profkit::detail::journal_encoder encoder;
   profkit::profile const whole = profile_with_everything();
@@ -456,7 +456,7 @@ TEST_CASE("a journal has the records of two lists one behind the other", "[journ
   CHECK(saved(profkit::load(file.path)) == saved(expected));
 }
 
-TEST_CASE("times of all frames of a journal together must be ones that nanoseconds can hold", "[journal]") {
+TEST_CASE("the times of all frames of a journal together must not overflow nanoseconds", "[journal]") {
   temporary_file const file;
   profkit::detail::journal_encoder encoder;
   profkit::profile state = made_profile();

@@ -52,7 +52,7 @@ TEST_CASE("a communicator is known by its id, its name and the rank of the proce
   CHECK(builder.so_far().communicators[1].size == 2);
 }
 
-TEST_CASE("an allocator that was there at the start keeps its bytes when its first piece comes", "[builder]") {
+TEST_CASE("an allocator that existed at the start keeps its bytes when its first block is recorded", "[builder]") {
   profkit::profile_builder builder;
   std::uint16_t const arena = builder.position_of(profkit::allocator_record{"arena", 4096, false});
   CHECK(builder.position_of(profkit::allocator_record{"arena", 0, false}) == arena);
@@ -93,7 +93,7 @@ TEST_CASE("beyond the record budget records of any kind are counted and dropped,
   CHECK(made.gpu_steps.size() == 1);
 }
 
-TEST_CASE("correlations go on where 32 bits start again", "[builder]") {
+TEST_CASE("correlations continue when 32 bits wrap around", "[builder]") {
   profkit::profile_builder builder;
   std::uint64_t const last = builder.extended_correlation(0xffffffffU);
   std::uint64_t const next = builder.extended_correlation(2);
@@ -102,7 +102,7 @@ TEST_CASE("correlations go on where 32 bits start again", "[builder]") {
   CHECK(builder.extended_correlation(3) == next + 1);
 }
 
-TEST_CASE("the time of a launch is known once its call was added", "[builder]") {
+TEST_CASE("the time of a launch is known after its call was added", "[builder]") {
   profkit::profile_builder builder;
   builder.add(call_with(5, 100));
   CHECK(builder.launch_time(5) == time_at(100));

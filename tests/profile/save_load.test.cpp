@@ -68,7 +68,7 @@ void fields(Archive& archive, counted_element& value) {
 
 }  // namespace
 
-TEST_CASE("a loaded profile is the saved one", "[save]") {
+TEST_CASE("a loaded profile equals the saved one", "[save]") {
   saved_file const file;
   profkit::profile const saved = made_profile();
   profkit::save(saved, file.path);
@@ -181,11 +181,11 @@ TEST_CASE("a profile of an earlier format is read: no step is excluded, nothing 
   REQUIRE(at_index != std::string::npos);
   // At the end of the quality record, before the flag for `stop_record`.
   constexpr std::size_t since_8 = (2 + 5 + 2) * 8 + 1 + 8;
-  // The number of the step, whether it is warm-up, its items and its work, whether it has kernels; then what is new.
+  // The number of the step, whether it is warm-up, its items and its work, whether it has kernels; then the new fields.
   std::size_t const at_has_kernels = at_index + 8 + 1 + 8 + 8;
   bytes.erase(at_has_kernels + 1, 1);
   SECTION("8: has no rank and no collectives") {
-    bytes.insert(at_has_kernels + 1, 1, '\1');  // what this version wrote since format 8
+    bytes.insert(at_has_kernels + 1, 1, '\1');  // added since format 8
     bytes[8] = 8;
     write(file.path, bytes);
     profkit::profile const loaded = profkit::load(file.path);
@@ -334,7 +334,7 @@ TEST_CASE("a file that cannot be opened, or is no profile, is named", "[save]") 
   CHECK_THROWS_MATCHES(profkit::load(file.path), profkit::error, MessageMatches(ContainsSubstring("format 99")));
 }
 
-TEST_CASE("a profile that is cut off anywhere is refused", "[save]") {
+TEST_CASE("a profile truncated anywhere is refused", "[save]") {
   saved_file const file;
   profkit::save(profile_with_everything(), file.path);
   std::string const bytes = bytes_of(file.path);
@@ -362,7 +362,7 @@ TEST_CASE("paths whose text grows with the square of the file are refused", "[sa
                        MessageMatches(ContainsSubstring("the profile is damaged: its paths take more than 256 MiB as text")));
 }
 
-TEST_CASE("a damaged byte never does worse than an error", "[save]") {
+TEST_CASE("a damaged byte causes at most an error", "[save]") {
   saved_file const file;
   profkit::save(profile_with_everything(), file.path);
   std::string const bytes = bytes_of(file.path);
@@ -377,8 +377,8 @@ TEST_CASE("a damaged byte never does worse than an error", "[save]") {
   }
 }
 
-TEST_CASE("a number of elements is believed only as far as they are there", "[save]") {
-  constexpr std::uint64_t there = 100;  // empty texts, of 8 bytes each
+TEST_CASE("a number of elements beyond the file is refused", "[save]") {
+  constexpr std::uint64_t there = 100;  // empty texts of 8 bytes each
   constexpr std::uint64_t claimed = 8 * there;
   std::string bytes(sizeof claimed + 8 * there, '\0');
   std::memcpy(&bytes[0], &claimed, sizeof claimed);
@@ -390,10 +390,10 @@ TEST_CASE("a number of elements is believed only as far as they are there", "[sa
   CHECK(counted_element::made <= there + 1);
 }
 
-TEST_CASE("times that add up to more than nanoseconds can hold are refused", "[save]") {
+TEST_CASE("times whose sum overflows nanoseconds are refused", "[save]") {
   profkit::profile profile = profile_with_everything();
   auto const lifetime = std::chrono::nanoseconds{std::chrono::hours{24 * 365 * 70}};
-  // Each fits, and two fit together.
+  // Each fits, but their sum does not.
   profile.scopes[0].time.end = profile.scopes[0].time.begin + lifetime;
   profile.gpu_operations[0].time.end = profile.gpu_operations[0].time.begin + lifetime;
   saved_file const file;
@@ -453,7 +453,7 @@ TEST_CASE("adoptions and the capture scopes of graph nodes are saved", "[save]")
   CHECK(loaded.graph_nodes[1].path == profkit::path_record::no_parent);
 }
 
-TEST_CASE("a path that adopts itself, a later one or none of the list is refused", "[save]") {
+TEST_CASE("a path that adopts itself, a later path or a position outside the list is refused", "[save]") {
   saved_file const file;
   profkit::profile profile = profile_with_adopted_scope();
   auto const own = static_cast<std::uint32_t>(profile.paths.size() - 1);
@@ -474,7 +474,7 @@ TEST_CASE("a node of a graph that points outside the paths is refused", "[save]"
   CHECK_THROWS_MATCHES(profkit::load(file.path), profkit::error, MessageMatches(ContainsSubstring("a node of a graph without path")));
 }
 
-TEST_CASE("memory, work, clocks of devices and roofs are kept", "[save]") {
+TEST_CASE("memory, work, device clocks and roofs are saved", "[save]") {
   saved_file const file;
   profkit::profile const saved = profile_with_everything();
   profkit::save(saved, file.path);
@@ -552,7 +552,7 @@ TEST_CASE("an allocation without allocator or thread is refused", "[save]") {
   check_refused(profile, "an allocation without allocator or thread");
 }
 
-TEST_CASE("a kind of allocation or a precision that there is not is refused", "[save]") {
+TEST_CASE("an unknown kind of allocation or precision is refused", "[save]") {
   profkit::profile profile = profile_with_everything();
   profile.allocations[1].kind = static_cast<profkit::allocation_kind>(3);
   check_refused(profile, "a kind of allocation is 3");

@@ -24,7 +24,7 @@ std::string archived(profkit::profile const& what) {
 
 }  // namespace
 
-TEST_CASE("a copy in slices has all that the profile has", "[profile]") {
+TEST_CASE("a copy in slices has all members of the profile", "[profile]") {
   profkit::profile profile = profile_with_everything();
   profile.quality.snapshot = profkit::snapshot_record{true, true, 3, 4};
   profkit::detail::sliced_copy copy{profile};

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A program that is told nonsense by its environment says so once on stderr, and comes to its end.
+"""A program with invalid values in its environment reports them once on stderr, and completes.
 
 usage: environment.py PROGRAM CASE
 """
@@ -19,7 +19,7 @@ def require(truth, what):
 
 
 def run(program, folder, profkit):
-    """@return what it said on stdout and stderr, without its last words."""
+    """@return stdout and stderr, without the last line of the program."""
     done = subprocess.run([program], cwd=folder, env={"PROFKIT": profkit}, capture_output=True, text=True, timeout=60)
     require(done.returncode == 0, f"exit status {done.returncode}: {done.stderr}")
     require(done.stderr.endswith(END), done.stderr)
@@ -47,7 +47,7 @@ def folder_of_journal(program, folder):
 
 
 def pipe_as_journal(program, folder):
-    """Nobody reads it, or somebody does."""
+    """The output is read, or its pipe has no reader."""
     os.mkfifo(folder / "pipe")
     for has_reader in False, True:
         reader = os.open(folder / "pipe", os.O_RDONLY | os.O_NONBLOCK) if has_reader else None
@@ -59,7 +59,7 @@ def pipe_as_journal(program, folder):
 
 
 def many_steps(program, folder):
-    """It ends the loop itself, after 4 steps more than an overflow of the number would leave."""
+    """The program ends the loop itself, 4 steps after an overflow of the number would have ended it."""
     _, said = run(program, folder, "steps=18446744073709551615,warmup=5")
     require("8 steps\n" in said, said)
 

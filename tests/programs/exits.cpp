@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Ends in the way that its argument names, while a session records. exits.py checks the result. A line on stderr says when the program is
+// Ends in the way that its argument names, while a session is active. exits.py checks the result. A line on stderr says when the program is
 // ready for a signal.
 //
 // usage: profkit_exits WAY
@@ -48,13 +48,13 @@ void some_steps(profkit::session& session) {
   for (;;) std::this_thread::sleep_for(std::chrono::milliseconds{10});
 }
 
-/// Made by `main`, before it goes on: a session in static memory.
+/// Created by `main` before it continues: a session in static memory.
 profkit::session& static_session() {
   static profkit::session session{from_environment()};
   return session;
 }
 
-/// While another thread makes steps all the time.
+/// While another thread runs steps all the time.
 [[noreturn]] void exit_beside_steps(profkit::session& session) {
   std::thread{[] {
     std::this_thread::sleep_for(std::chrono::milliseconds{20});
@@ -66,7 +66,7 @@ profkit::session& static_session() {
   }
 }
 
-/// Calls `exit` when it is drained on the session's thread.
+/// A collector that calls `exit` when the session's thread drains it.
 class exiting final : public profkit::collector {
  public:
   [[nodiscard]] std::string_view name() const noexcept override { return "exiting"; }

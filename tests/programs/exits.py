@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Programs that end while their session runs: by exit, on any thread, by a signal, by std::terminate. They end with the right status, and the
-report is where it should be.
+"""Programs that end while their session is active: by exit, on any thread, by a signal, by std::terminate. They end with the right status,
+and write the expected report.
 
 usage: exits.py PROGRAM CASE
 """
@@ -29,7 +29,7 @@ class Run:
         log = folder / "stderr"
         with open(log, "wb") as stderr, open(folder / "stdout", "wb") as stdout:
             environment = dict(os.environ, PROFKIT=options)
-            # A run without job control ignores SIGINT in what it starts.
+            # A shell without job control starts programs with SIGINT ignored.
             reset = lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)
             self.process = subprocess.Popen([program, way], cwd=folder, env=environment, stdout=stdout, stderr=stderr, preexec_fn=reset)
             for number in send:
@@ -55,7 +55,7 @@ class Run:
         return self
 
     def reports(self, steps=3, abandoned=0):
-        """What the files and the text say of the steps."""
+        """@return the steps in the files and in the text."""
         report = json.loads((self.folder / "out" / "report.json").read_text())
         require(report["steps"]["measured"] == steps, report["steps"])
         require(report["quality"]["abandoned_steps"] == abandoned, report["quality"])
@@ -110,13 +110,13 @@ def without_steps(program):
 
 
 def reported(program):
-    """The program has asked for the report itself, and ends before the session's destructor."""
+    """The program requests the report itself, and ends before the session's destructor."""
     for _, run in each(program):
         run("reported").status_is(CODE).reports(3, 0)
 
 
 def worker(program):
-    """`exit` on a thread while the main thread goes on with its steps."""
+    """`exit` on a thread while the main thread continues with its steps."""
     for way in ("worker", "static_worker"):
         for _ in range(2):
             for options, run in each(program):
@@ -157,7 +157,7 @@ def forked(program):
 
 
 def daemon(program):
-    """The process that made the session ends in `daemon`: the one that goes on says that there is no report."""
+    """The process with the session ends in `daemon`: the child, which continues, reports that there is no report."""
     for _, run in each(program):
         done = run("daemon").status_is(0).reports_nothing()
         deadline = time.monotonic() + 30
@@ -177,7 +177,7 @@ def signals(program):
 
 
 def signals_default(program):
-    """Without the option nothing is caught."""
+    """Without the option no signal is handled."""
     for number in (signal.SIGINT, signal.SIGTERM):
         for options, run in each(program):
             done = run("wait", [number]).status_is(-number).reports_nothing()
@@ -186,7 +186,7 @@ def signals_default(program):
 
 
 def signals_own(program):
-    """A handler of the program stays, and so does a signal that it ignores."""
+    """Handlers of the program and ignored signals do not change."""
     for _, run in each(program, ("report,out=out,signals=report",)):
         done = run("own_handler", [signal.SIGINT]).status_is(CODE).reports_nothing()
         require("own handler" in done.stderr, done.stderr)
@@ -195,7 +195,7 @@ def signals_own(program):
 
 
 def signals_twice(program):
-    """A second signal ends the program at once, whether the report is written or not."""
+    """A second signal ends the program immediately, even if the report is not complete."""
     for _, run in each(program, ("report,out=out,signals=report",)):
         run("wait", [signal.SIGINT, signal.SIGINT]).status_is(-signal.SIGINT)
 

@@ -27,7 +27,7 @@ void make_steps(profkit::session& session, int count) {
   }
 }
 
-/// Runs this program again, as a shell command would, and waits for it.
+/// Runs this program again, like a shell command, and waits for it.
 void run_helper(char* program) {
   ::pid_t const child = ::fork();
   if (child == 0) {

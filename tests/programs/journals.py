@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Several programs with one PROFKIT=journal=run.journal: none destroys what another one writes.
+"""Several programs with one PROFKIT=journal=run.journal: none overwrites the journal of another one.
 
 usage: journals.py PROGRAM CASE
 """
@@ -28,7 +28,7 @@ class Folder:
         return subprocess.Popen([self.program, way], cwd=self.path, env=self.environment, stderr=subprocess.PIPE, text=True, **options)
 
     def run(self, way, status=0):
-        """@return what it said."""
+        """@return the output."""
         done = subprocess.run([self.program, way], cwd=self.path, env=self.environment, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
         require(done.returncode == status, f"exit status {done.returncode}: {done.stderr}")
         return done.stderr
@@ -42,7 +42,7 @@ class Folder:
 
 
 def inherited(folder):
-    """A program runs two helpers, which inherit the variable. Each says once which file it writes instead."""
+    """A program runs two helpers, which inherit the variable. Each reports once which file it writes instead."""
     said = folder.run("parent")
     names = re.findall(r"profkit: another process writes the journal run\.journal; this one writes (run\.journal\.\d+)\n", said)
     require(len(names) == 2 and len(said.splitlines()) == 2, said)
@@ -53,7 +53,7 @@ def inherited(folder):
 
 
 def stale(folder):
-    """A file that nobody writes any more is replaced, and kept."""
+    """A file without a writer is replaced, and its old content is kept in another file."""
     for _ in range(3):
         require(folder.run("helper") == "", "it says something")
         folder.journal("run.journal", 1)
@@ -75,19 +75,19 @@ def killed(folder):
 
 def child_outlives(folder):
     """The child of a fork does not hold the lock of its parent, which has ended."""
-    # In a process group of its own: ctest waits for the child, too, which has the test's output open.
+    # In a separate process group: ctest would also wait for the child, which has the test's output open.
     with folder.start("leaves_child", start_new_session=True) as running:
         require(running.wait(60) == 0, "it failed")
         try:
             require(folder.run("helper") == "", "it says something")
             folder.journal("run.journal.before", 1)
         finally:
-            os.killpg(running.pid, signal.SIGKILL)  # fails if the child has ended, and with it the test's premise
+            os.killpg(running.pid, signal.SIGKILL)  # fails if the child has ended, so that the test would be meaningless
         running.stderr.close()
 
 
 def many_at_once(folder):
-    """Processes that start at the same time have a file each, and none is lost."""
+    """Processes that start at the same time have separate files, and none is lost."""
     (folder.path / "run.journal").write_text("of a run before")
     running = [folder.start("helper") for _ in range(12)]
     for each in running:
@@ -98,19 +98,19 @@ def many_at_once(folder):
     for name in names:
         folder.journal(name, 1)
         whole += 1
-    # One after the other they replace what those before them have finished, and keep one.
+    # Processes in sequence replace finished files of earlier ones, and keep one.
     require(whole >= 1, folder.files())
 
 
 def closed(folder):
-    """The program closes descriptors that it does not know, and opens a file of its own: nothing is written into that."""
+    """The program closes unknown descriptors and opens its own file: profkit does not write to that file."""
     folder.run("closes_all")
     require((folder.path / "own file").stat().st_size == 0, "the journal is in the program's file")
     folder.journal("run.journal", 1, "cut off")
 
 
 def pipe(folder):
-    """A pipe without a reader is refused and not waited for."""
+    """A pipe without a reader is refused, without waiting."""
     os.mkfifo(folder.path / "run.journal")
     done = subprocess.run([folder.program, "helper"], cwd=folder.path, env=folder.environment, stderr=subprocess.PIPE, text=True, timeout=60,
                           check=False)

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A program is linked in each way there is (static, static-pie, pie, no-pie; ld.bfd, gold, lld; the options of the CMake target and those of
-pkg-config) and records a scope. Dynamic ones export the recorder.
+"""Links a program in all ways (static, static-pie, pie, no-pie; ld.bfd, gold, lld; options of the CMake target and of pkg-config), and
+checks that it records a scope. Dynamic programs must export the recorder.
 
 usage: linkers.py OBJECT COMPILER CODE SYMBOLS PC
   OBJECT   tests/programs/alive.cpp, compiled for a shared library, as most static libraries are
   CODE     the code of sessions, as a library
   SYMBOLS  the list of symbols that the CMake target gives to the linker
   PC       profkit.pc
-Exit code 4: there is nothing to link with.
+Exit code 4: no linker works.
 """
 import pathlib
 import re
@@ -22,7 +22,7 @@ LINKERS = ["bfd", "gold", "lld"]
 
 
 def can_link(compiler, folder, linker, mode):
-    """An empty program: gold knows no -static-pie, and a machine may have no static C library."""
+    """Links an empty program, because gold does not support -static-pie and the static C library may be missing."""
     empty = folder / "empty.cpp"
     empty.write_text("int main() {}\n")
     program = folder / "empty"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The address space of thread logs, and the behaviour without any left.
+// The address space of thread logs, and the behaviour when none is left.
 #include <profkit/scope.hpp>
 #include <profkit/session.hpp>
 
@@ -49,7 +49,7 @@ void limit_address_space(std::uint64_t bytes) {
   require(::setrlimit(RLIMIT_AS, &limit) == 0, "cannot limit the address space");
 }
 
-/// Threads that live at the same time, each with so many scopes. Their stacks are small.
+/// Threads that exist at the same time, each with this many scopes. Their stacks are small.
 void record_on_threads(std::size_t threads, std::uint64_t scopes) {
   std::atomic<std::size_t> recorded{0};
   struct work {
@@ -98,7 +98,7 @@ int locked() {
   record_on_threads(threads, 1000);
   std::uint64_t const taken = memory(1) - before;
   std::printf("%llu KiB\n", static_cast<unsigned long long>(taken >> 10U));
-  // Of the 8 threads the stacks of 256 KiB and glibc's arenas, 13 logs, and what the session itself has.
+  // For 8 threads: stacks of 256 KiB, glibc's arenas, 13 logs, and the memory of the session itself.
   require(taken < (std::uint64_t{64} << 20U), std::to_string(taken) + " bytes became resident");
   require(session.report().profile().quality.dropped_events == 0, "events were dropped");
   return 0;
@@ -106,7 +106,7 @@ int locked() {
 
 void refused() {
   profkit::session session{plain_options()};
-  constexpr std::uint64_t scopes = 500'000;  // 12 MB, of which the first MiB is there
+  constexpr std::uint64_t scopes = 500'000;  // 12 MB, of which the first MiB is mapped
   rlimit const no_limit{RLIM_INFINITY, RLIM_INFINITY};
   int error = 0;
   limit_address_space(memory(0) + (std::uint64_t{1} << 20U));

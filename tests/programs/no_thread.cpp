@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A session in a process that cannot create threads, as with `ulimit -u` or in a sandbox: the steps drain, and the report says so.
+// A session in a process that cannot create threads, as with `ulimit -u` or in a sandbox: the steps drain, and the report states that.
 //
 // usage: profkit_no_thread steps | journal | exit
 #include <profkit/profile/save_load.hpp>
@@ -49,7 +49,7 @@ int main(int argc, char** argv) {
   profkit::options options;
   options.warmup_steps = 0;
   options.measured_steps = steps;
-  // Less than all steps record: the log is drained while they run.
+  // Less than the records of all steps, because the log is drained while they run.
   options.log_slots_per_thread = std::uint64_t{1} << 16U;
   if (way == "journal") options.journal = journal;
   profkit::session session{options};

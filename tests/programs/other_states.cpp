@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The reports of sessions that record nothing, or no measured step.
+// The reports of sessions that recorded nothing, or no measured step.
 #include <profkit/profkit.hpp>
 
 #include <sys/wait.h>

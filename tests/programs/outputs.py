@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A program whose session ends where an output fails: the others are there, the one that failed is named, and the program goes on.
+"""If an output fails at the end of a session, the others are written, the failed one is named, and the program continues.
 
 usage: outputs.py PROGRAM CASE
 """
@@ -23,8 +23,8 @@ def require(truth, what):
 
 
 def run(program, folder, profkit, stdout, prepare=None):
-    """@return what it said on stderr."""
-    environment = {"PROFKIT": profkit, "LLVM_PROFILE_FILE": os.devnull}  # what a run for coverage writes at exit() is no output of profkit
+    """@return stderr."""
+    environment = {"PROFKIT": profkit, "LLVM_PROFILE_FILE": os.devnull}  # files of coverage builds are no outputs
     done = subprocess.run([program], cwd=folder, env=environment, stdout=stdout, stderr=subprocess.PIPE, text=True, preexec_fn=prepare)
     require(done.returncode == 0, f"exit status {done.returncode}: {done.stderr}")
     require("the program came to its end\n" in done.stderr, done.stderr)
@@ -37,7 +37,7 @@ def require_files(folder, missing=frozenset()):
 
 
 def files_first(program, folder):
-    """Where nobody reads what is printed, the files are there."""
+    """Files are written even if the pipe of stdout has no reader."""
     read, write = os.pipe()
     os.set_blocking(write, False)
     try:
@@ -73,7 +73,7 @@ def full(program, folder):
 
 
 def pipe(program, folder):
-    """As `| true`. (Python ignores SIGPIPE; the program must not.)"""
+    """Like `| true`. (Python ignores SIGPIPE; the program must not.)"""
     read, write = os.pipe()
     os.close(read)
     said = run(program, folder, "report,out=out", write, lambda: signal.signal(signal.SIGPIPE, signal.SIG_DFL))
@@ -82,7 +82,7 @@ def pipe(program, folder):
 
 
 def limit(program, folder):
-    """As `ulimit -f`: the signal of a file that gets too long would end the program."""
+    """Like `ulimit -f`: the signal for a file that grows beyond the limit would end the program."""
     def prepare():
         signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
         resource.setrlimit(resource.RLIMIT_FSIZE, (1024, 1024))
@@ -94,7 +94,7 @@ def limit(program, folder):
 
 
 def each_alone(program, folder):
-    """Two of the files cannot be made; the others can."""
+    """Two of the files cannot be created; the others can."""
     (folder / "out" / "report.json").mkdir(parents=True)
     (folder / "out" / "scopes.csv").mkdir()
     said = run(program, folder, "out=out,trace", subprocess.DEVNULL)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Threads open scopes, sample counters and record allocations while sessions begin and end. For ThreadSanitizer: a thread may see that a
-// session records before it sees other writes of the session.
+// Threads open scopes, sample counters and record allocations while sessions begin and end. For ThreadSanitizer: a thread may notice a
+// session before it sees its other writes.
 #include <profkit/scope.hpp>
 #include <profkit/session.hpp>
 
@@ -19,7 +19,7 @@ int main() {
     threads.emplace_back([&is_over] {
       static profkit::site pool{"pool", __FILE__, __LINE__};
       while (!is_over) {
-        // A new thread each time, for its first event may be of any kind, and its last scope may be open when the session ends.
+        // A new thread each time, so that its first event can be of any kind, and its last scope can be open when the session ends.
         std::thread{[] {
           for (int k = 0; k < 20; ++k) {
             PROF_COUNTER("k", k);

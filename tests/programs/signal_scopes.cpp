@@ -4,7 +4,7 @@
 //   usage: signal_scopes CASE
 //   nested       handlers open and close scopes, on the thread's stack
 //   other_stack  the same on a stack of their own
-//   jumps        a handler leaves by siglongjmp what it has interrupted
+//   jumps        a handler leaves the interrupted code by siglongjmp
 #include <profkit/scope.hpp>
 #include <profkit/session.hpp>
 
@@ -24,11 +24,11 @@
 #include <thread>
 #include <vector>
 
-#ifndef __has_feature  // clang's; g++ has macros for it
+#ifndef __has_feature  // only in clang; g++ has macros for it
 #define __has_feature(feature) 0
 #endif
 #if defined(__SANITIZE_THREAD__) || __has_feature(thread_sanitizer)
-constexpr bool delays_signals = true;  // until the program calls something that the sanitizer knows
+constexpr bool delays_signals = true;  // until the program calls a function that the sanitizer intercepts
 #else
 constexpr bool delays_signals = false;
 #endif
@@ -37,7 +37,7 @@ namespace {
 
 constexpr auto round_time = std::chrono::milliseconds{30};
 
-std::atomic<std::uint64_t> in_handlers{0};  ///< scopes and counters that they opened
+std::atomic<std::uint64_t> in_handlers{0};  ///< number of scopes and counters opened by handlers
 
 void on_timer(int) {
   PROF_SCOPE("handler");
@@ -73,13 +73,13 @@ class timer_of_this_thread {
   timer_t timer_{};
 };
 
-/// @return how many scopes and counters it opened.
+/// @return the number of scopes and counters opened.
 std::uint64_t nest(std::uint64_t i) {
   PROF_SCOPE("outer");
   PROF_SCOPE_INDEXED("middle", i % 5);
   PROF_COUNTER("i", i);
   PROF_SCOPE("inner", (profkit::work{1.0, 2.0}));
-  return 5;  // the work, too
+  return 5;  // the work itself
 }
 
 void install(int flags) {
@@ -110,7 +110,7 @@ class own_signal_stack {
   std::vector<char> memory_;
 };
 
-/// One session. @return how many events of handlers were dropped.
+/// Runs one session. @return the number of dropped events of handlers.
 std::uint64_t record_round(bool own_stack) {
   profkit::options options;
   options.warmup_steps = 0;
@@ -127,7 +127,7 @@ std::uint64_t record_round(bool own_stack) {
     while (!is_over) {
       for (int i = 0; records && i < 1000; ++i) count += nest(count);
       timespec const pause{0, records ? 200'000 : 0};
-      ::nanosleep(&pause, nullptr);  // a signal ends it; sleep_for would sleep again, and with signals as frequent as these for ever
+      ::nanosleep(&pause, nullptr);  // A signal ends it; sleep_for would sleep again, and with frequent signals forever.
     }
     opened += count;
   };

@@ -18,7 +18,7 @@ import termios
 import time
 
 ENTER, LEAVE = b"\x1b[?1049h", b"\x1b[?1049l"
-COVERAGE = {"LLVM_PROFILE_FILE": os.environ.get("LLVM_PROFILE_FILE", os.devnull)}  # not a file in the folder of the test
+COVERAGE = {"LLVM_PROFILE_FILE": os.environ.get("LLVM_PROFILE_FILE", os.devnull)}  # not in the test folder
 
 
 def require(truth, what):
@@ -27,7 +27,7 @@ def require(truth, what):
 
 
 class Watch:
-    """profkit watch with a terminal of its own."""
+    """profkit watch with its own pseudo-terminal."""
 
     def __init__(self, folder, *arguments, rows=24, columns=100, is_job=False, **environment):
         self.is_job, self.job_pipe = is_job, os.pipe()
@@ -46,7 +46,7 @@ class Watch:
         fcntl.ioctl(self.terminal, termios.TIOCSCTTY, 0)
         if not self.is_job:
             return
-        # As a job of a shell: Ctrl-Z stops only what somebody can continue.
+        # Like a job of a shell, because Ctrl-Z has no effect on orphaned process groups.
         signal.signal(signal.SIGTTOU, signal.SIG_IGN)
         job = os.fork()
         if job == 0:
@@ -70,7 +70,7 @@ class Watch:
                 time.sleep(seconds)
 
     def screen(self):
-        """The lines of the last whole screen, without colours."""
+        """@return the lines of the last complete screen, without colours."""
         frames = self.written.split(b"\x1b[H")
         whole = [frame for frame in frames[1:] if b"\x1b[J" in frame]
         if not whole:
@@ -79,7 +79,7 @@ class Watch:
         return re.split(r"\r+\n", re.sub(r"\x1b\[[0-9;]*[mK]", "", text))  # the terminal adds a carriage return
 
     def wait_for(self, what, seconds=30):
-        """Until a line of the screen has it. @return the match."""
+        """Waits until a line of the screen matches. @return the match."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             self.read(0.1)
@@ -108,7 +108,7 @@ class Watch:
         return self.process.returncode
 
     def read_the_rest(self):
-        """What a process that has ended or stopped has written."""
+        """@return the output of a process that has ended or stopped."""
         for _ in range(5):
             self.read(0.05)
 
@@ -132,7 +132,7 @@ def files(folder):
 
 
 def inode_of(file):
-    """None while one journal takes the place of another"""
+    """@return None while one journal replaces another"""
     try:
         return file.stat().st_ino
     except FileNotFoundError:
@@ -140,7 +140,7 @@ def inode_of(file):
 
 
 def lives(program, folder):
-    """It starts before the program; the journal goes on in other files; the program is killed, and starts again."""
+    """watch starts before the program; the journal continues in other files; the program is killed, and starts again."""
     watch = Watch(folder, "run.journal")
     watch.wait_for("no journal yet: start the program with PROFKIT=journal=run.journal")
     require(files(folder) == [], files(folder))
@@ -174,12 +174,12 @@ def lives(program, folder):
     watch.key(b"q")
     require(watch.wait_until_over() == 0, f"exit code {watch.process.returncode}: {watch.process.stderr.read()}")
     watch.require_restored()
-    left = [name for name in files(folder) if name != "run.journal.next"]  # which a kill may leave
+    left = [name for name in files(folder) if name != "run.journal.next"]  # may remain after a kill
     require(left == ["run.journal", "run.journal.before", "run.journal.before.1"], left)
 
 
 def signals(program, folder):
-    """Signals end it, with the terminal restored; it stops and continues; the size follows the terminal."""
+    """Signals end watch and restore the terminal. It stops and continues, and follows the size of the terminal."""
     with start(program, folder, "journal=run.journal", "20") as done:
         require(done.wait(60) == 0, "the program failed")
     for number in signal.SIGINT, signal.SIGTERM, signal.SIGHUP:
@@ -217,9 +217,9 @@ def state(pid):
 
 
 def ranks(program, folder):
-    """A folder: a row for each journal, also for those that come later; arrows choose one."""
+    """A folder: a row for each journal, including later ones; arrow keys choose one."""
     ranks_0_and_2 = [start(program, folder, f"journal=rank.{rank}.journal", "1000000", "10") for rank in (0, 2)]
-    journals = [folder / f"rank.{rank}.journal" for rank in (0, 2)]  # which are shown in the order in which they are found
+    journals = [folder / f"rank.{rank}.journal" for rank in (0, 2)]  # shown in the order of discovery
     wait_until(lambda: time.sleep(0.05) or all(path.exists() and path.stat().st_size > 0 for path in journals), "no journals")
     watch = Watch(folder, ".", rows=30)
     watch.wait_for(r"^> rank\.0\.journal +running .* ms ")
@@ -238,7 +238,7 @@ def ranks(program, folder):
 
 
 def plain(program, folder):
-    """Without a terminal: a snapshot after each interval with something new. --once: one, or an error. NO_COLOR and ASCII."""
+    """Without a terminal: a snapshot after each interval with new data. With --once: one, or an error. NO_COLOR and ASCII."""
     done = start(program, folder, "journal=run.journal", "20")
     require(done.wait(60) == 0, "the program failed")
     profkit = os.environ["PROFKIT_PROGRAM"]
@@ -265,7 +265,7 @@ def plain(program, folder):
 
 
 def only_reads(program, folder):
-    """It needs no right to write, takes no lock, and leaves nothing in the folder."""
+    """watch needs no write permission, takes no lock, and leaves no files in the folder."""
     start(program, folder, "journal=run.journal", "1000000", "100")
     while not (folder / "run.journal").exists():
         time.sleep(0.05)
@@ -277,7 +277,7 @@ def only_reads(program, folder):
     for descriptor in pathlib.Path(f"/proc/{watch.process.pid}/fdinfo").iterdir():
         try:
             require("lock:" not in descriptor.read_text(encoding="utf-8"), f"it holds a lock: {opened}")
-        except FileNotFoundError:  # closed meanwhile
+        except FileNotFoundError:  # closed in the meantime
             pass
     locks = pathlib.Path("/proc/locks").read_text(encoding="utf-8") if pathlib.Path("/proc/locks").exists() else ""
     require(not re.search(rf" {watch.process.pid} ", locks), locks)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A program for watch.py, with the journal that PROFKIT says: steps of about 10 ms, until it is killed or told to end.
+// A program for watch.py, which writes the journal of PROFKIT: steps of about 10 ms, until it is killed or told to end.
 //
-// usage: profkit_watched [STEPS [SCOPES]]      SCOPES a step, besides "work" and "odd work"
+// usage: profkit_watched [STEPS [SCOPES]]      SCOPES per step, in addition to "work" and "odd work"
 #include <profkit/profkit.hpp>
 
 #include <chrono>
@@ -21,7 +21,7 @@ int main(int argc, char** argv) {
     profkit::step const step{session};
     PROF_SCOPE("work");
     for (std::uint64_t j = 0; j < scopes; ++j) PROF_SCOPE("tiny");
-    PROF_SCOPE("odd \x1b[2J work");  // a name is no command to the terminal
+    PROF_SCOPE("odd \x1b[2J work");  // a name must not be interpreted by the terminal
     std::this_thread::sleep_for(std::chrono::milliseconds{10});
   }
   return 0;

@@ -4,9 +4,9 @@
 //   usage: wrong_ends CASE
 //   moved        coroutines with open scopes resume on another thread
 //   interleaved  coroutines with open scopes take turns on one thread
-//   jumped       longjmp over one scope, over many, and over more than a log knows
+//   jumped       longjmp over one scope, over many, and over more than a log tracks
 //   fibers       ucontext: stacks with open scopes take turns
-//   kept         after all that the thread's own scopes are as they should be
+//   kept         after all of these, the thread's own scopes are correct
 #include <profkit/scope.hpp>
 #include <profkit/session.hpp>
 
@@ -52,7 +52,7 @@ profkit::options steps(std::uint64_t count) {
   return result;
 }
 
-/// Checks the invariants of every case.
+/// Checks the invariants of all cases.
 /// @return the quality record.
 profkit::quality_record check(profkit::report const& report, std::uint64_t opened) {
   profkit::profile const& profile = report.profile();
@@ -92,7 +92,7 @@ struct task {
   };
 };
 
-/// Resumes coroutines, on the thread that calls `run`.
+/// Resumes coroutines on the thread that calls `run`.
 class queue {
  public:
   void push(std::coroutine_handle<> waiting) {

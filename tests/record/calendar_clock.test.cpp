@@ -25,7 +25,7 @@ calendar_clock set_by(std::int64_t change) {
 
 }  // namespace
 
-TEST_CASE("times begin as the calendar does, and readings of a clock that nobody sets differ by less than what counts", "[calendar]") {
+TEST_CASE("times begin with the calendar, and readings of an unchanged clock differ by less than the threshold", "[calendar]") {
   calendar_clock clock{{0, 1000 * one_second}};
   CHECK(clock.at_monotonic(7) == at(1000 * one_second + 7));
   clock.look({1, 1000 * one_second + 60});
@@ -40,7 +40,7 @@ TEST_CASE("times begin as the calendar does, and readings of a clock that nobody
   CHECK(now.change() == std::chrono::nanoseconds{0});
 }
 
-TEST_CASE("a reading of a calendar that was set forward has one moment, but for what lies closely around the change", "[calendar]") {
+TEST_CASE("a reading of a calendar that was set forward is unambiguous, except close to the change", "[calendar]") {
   calendar_clock const clock = set_by(5 * one_second);
   CHECK(clock.changes() == 1);
   CHECK(clock.change() == std::chrono::seconds{5});
@@ -51,7 +51,7 @@ TEST_CASE("a reading of a calendar that was set forward has one moment, but for 
         std::vector{at(1010 * one_second + one_second / 4), at(1010 * one_second + 3 * one_second / 4)});
 }
 
-TEST_CASE("a reading of a calendar that was set back may be of two moments", "[calendar]") {
+TEST_CASE("a reading of a calendar that was set back may be ambiguous", "[calendar]") {
   calendar_clock const clock = set_by(-5 * one_second);
   CHECK(clock.change() == std::chrono::seconds{-5});
   CHECK(clock.may_be(at(1004 * one_second)) == std::vector{at(1004 * one_second)});
@@ -59,7 +59,7 @@ TEST_CASE("a reading of a calendar that was set back may be of two moments", "[c
   CHECK(clock.may_be(at(1014 * one_second)) == std::vector{at(1019 * one_second)});
 }
 
-TEST_CASE("a reading is of no moment that is still to come", "[calendar]") {
+TEST_CASE("a reading is never converted to a future time", "[calendar]") {
   std::int64_t const now = profkit::detail::monotonic_ns();
   calendar_clock clock{{now - 20 * one_second, 0}};
   clock.look({now - 15 * one_second, 0});

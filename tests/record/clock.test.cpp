@@ -50,7 +50,7 @@ TEST_CASE("the line goes through its anchors", "[clock]") {
   CHECK(line.convert(5000).time_since_epoch().count() == 2051);
 }
 
-TEST_CASE("outside its anchors the line has the mean rate, and an anchor at which no time has passed changes nothing", "[clock]") {
+TEST_CASE("outside its anchors the line has the mean rate, and an anchor without elapsed time changes nothing", "[clock]") {
   clock_line line{{0, 0}};
   line.advance({1'000'000, 500'000});
   line.advance({1'000'100, 500'090});  // 10 ns of jitter in a short line
@@ -73,7 +73,7 @@ TEST_CASE("without an invariant counter CLOCK_MONOTONIC is the counter", "[clock
   CHECK(line.convert(anchor.ticks + 777).time_since_epoch().count() == anchor.ns + 777);
 }
 
-TEST_CASE("a recorded scope lies between readings of CLOCK_REALTIME around it", "[clock]") {
+TEST_CASE("a recorded scope is between readings of CLOCK_REALTIME around it", "[clock]") {
   profkit::session session{plain_options()};
   auto const before = clock_ns(CLOCK_REALTIME);
   {

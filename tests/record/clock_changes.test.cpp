@@ -109,14 +109,14 @@ TEST_CASE("durations follow the steady clock despite changes of the system clock
   CHECK_THAT(report.full_text(), ContainsSubstring(text));
 }
 
-TEST_CASE("a clock that is set twice is counted twice, and one that nobody sets is not mentioned") {
+TEST_CASE("a clock that is set twice is counted twice, and an unchanged clock is not mentioned") {
   profkit::session session{plain_options(0, 3)};
   clock_is_set const undo;
   std::chrono::nanoseconds const to[] = {0s, 5s, -1s};
   for (profkit::step step : session) {
     set_clock_by(to[step.index()]);
     work();
-    // The session's thread reads the clock while draining. A snapshot forces a drain, however busy the host is.
+    // The session's thread reads the clock while draining. A snapshot forces a drain, even if the host is busy.
     CHECK(session.snapshot().summary().quality.clock_changes == step.index());
   }
   profkit::report const report = session.report();

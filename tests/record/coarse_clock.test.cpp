@@ -30,7 +30,7 @@ struct loop final : profkit::step_loop {
 
 }  // namespace
 
-TEST_CASE("a step begins after all before it and ends after all in it, be it in one tick of the clock") {
+TEST_CASE("a step begins after earlier events and ends after its own events, even within one clock tick") {
   __atomic_fetch_or(&recorder.flags, use_monotonic_clock, __ATOMIC_RELAXED);
   loop steps;
   for (std::uint64_t i = 0; i < 3; ++i) {

@@ -67,11 +67,11 @@ TEST_CASE("a scope that is a collective has its operation, its group, its bytes 
   CHECK(is_scope);
 }
 
-TEST_CASE("collectives of many threads and depths are all there, once", "[collectives]") {
+TEST_CASE("collectives of many threads and depths are all recorded, once", "[collectives]") {
   static profkit::communicator group{"group", 5, 0, 2, 0};
   constexpr std::uint64_t threads = 3;
   constexpr std::uint64_t rounds = 3000;  // some chunks of a log
-  constexpr int deepest = 70;             // deeper than what a log knows
+  constexpr int deepest = 70;             // deeper than a log tracks
   profkit::session session{plain_options()};
   std::vector<std::thread> running;
   for (std::uint64_t i = 0; i < threads; ++i) {
@@ -104,7 +104,7 @@ TEST_CASE("a collective without a session is counted and not recorded", "[collec
   CHECK(session.report().profile().collectives.empty());
 }
 
-TEST_CASE("kept steps keep their collectives, and no others", "[collectives]") {
+TEST_CASE("kept steps keep their collectives, and those of other steps are dropped", "[collectives]") {
   static profkit::communicator group{"kept", 8, 0, 2, 0};
   profkit::options options = plain_options();
   options.warmup_steps = 0;

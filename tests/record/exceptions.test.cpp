@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Exceptions that leave scopes and steps, threads that come and go, and the child of a fork that runs another program.
+// Exceptions that leave scopes and steps, short-lived threads, and the child of a fork that runs another program.
 #include <profkit/scope.hpp>
 
 #include <sys/wait.h>
@@ -121,7 +121,7 @@ TEST_CASE("an exception closes scopes of every kind, from the inside out", "[exc
   }
 }
 
-TEST_CASE("exceptions that are thrown again, or by a destructor, leave scopes closed", "[exceptions]") {
+TEST_CASE("exceptions that are rethrown, or thrown by a destructor, close scopes", "[exceptions]") {
   profkit::session session{plain_options()};
   CHECK_THROWS_AS(rethrow(4), int);
   CHECK_THROWS_AS(throw_from_destructor(), std::runtime_error);
@@ -134,7 +134,7 @@ TEST_CASE("exceptions that are thrown again, or by a destructor, leave scopes cl
   CHECK(count_scopes(profile, "around the destructor") == 1);
 }
 
-TEST_CASE("an exception that was caught inside a scope changes nothing about it", "[exceptions]") {
+TEST_CASE("an exception caught inside a scope does not change the scope", "[exceptions]") {
   profkit::session session{plain_options()};
   for (int i = 0; i < 1000; ++i) {
     PROF_SCOPE("outer");
@@ -154,7 +154,7 @@ TEST_CASE("an exception that was caught inside a scope changes nothing about it"
   CHECK(count_scopes(profile, "outer/rest") == 1000);
 }
 
-TEST_CASE("steps that throw are counted and not measured, and the loop can go on", "[exceptions]") {
+TEST_CASE("steps that throw are counted and not measured, and the loop can continue", "[exceptions]") {
   profkit::session session{plain_options(0, 10)};
   int left = 0;
   while (session.wants_step()) {
@@ -176,7 +176,7 @@ TEST_CASE("steps that throw are counted and not measured, and the loop can go on
   CHECK(find_row(report.summary(), "step/work")->host.count == 7);
 }
 
-TEST_CASE("a step inside a step is an error that says so, and the outer one is measured", "[exceptions]") {
+TEST_CASE("a step inside a step is an error with that message, and the outer one is measured", "[exceptions]") {
   profkit::session session{plain_options(0, 2)};
   for (profkit::step const step : session) {
     if (step.index() == 0) CHECK_THROWS_AS(profkit::step{session}, profkit::error);
@@ -250,12 +250,13 @@ TEST_CASE("ten thousand short-lived threads are recorded in bounded memory", "[t
   CHECK(count_scopes(profile, "outer") == rounds * at_once);
   CHECK(count_scopes(profile, "outer/inner") == 3 * rounds * at_once);
   CHECK(profile.threads.size() == rounds * at_once + 1);
-  CHECK(logs_at_once <= logs_before + between_drains * at_once + 4);  // 4: those that wait for new threads
+  CHECK(logs_at_once <= logs_before + between_drains * at_once + 4);  // A log takes a few pages, a scope 24 bytes and a thread about 64
+                                                                      // bytes of the profile, and twice as much while its list grows.
   // A log takes a few pages, a scope 24 bytes and a thread about 64 of the profile, twice as much while its list grows.
   if (!is_sanitized) CHECK(bytes < logs_at_once * 8 * 4096 + 3 * (24 * 4 + 64) * rounds * at_once + (std::uint64_t{8} << 20U));
 }
 
-TEST_CASE("a fork with exec in a session of several threads runs the program and leaves the session alone", "[fork]") {
+TEST_CASE("a fork with exec in a session of several threads runs the program and does not affect the session", "[fork]") {
   constexpr int children = 20;
   std::atomic<bool> is_done{false};
   profkit::session session{plain_options(0, children)};

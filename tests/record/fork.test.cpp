@@ -28,7 +28,7 @@ int in_child(profkit::session& of_parent) {
 
 }  // namespace
 
-TEST_CASE("after fork the child has no session, can make one, and leaves the parent's alone", "[fork]") {
+TEST_CASE("after fork the child has no session, can create one, and does not affect the parent's", "[fork]") {
   if (under_thread_sanitizer) SKIP("ThreadSanitizer ends a child that starts a thread");
   profkit::session session{plain_options(0, 2)};
   { PROF_SCOPE("before"); }

@@ -105,7 +105,7 @@ TEST_CASE("allocations are charged to the scopes of the calling thread", "[memor
   CHECK(summary.allocators[0].reused_addresses == 0);
 }
 
-TEST_CASE("threads that allocate at once are charged each for its own", "[memory]") {
+TEST_CASE("concurrent allocations are charged to the scopes of their own thread", "[memory]") {
   constexpr std::uint64_t threads = 4;
   constexpr std::uint64_t rounds = 500;
   profkit::session session{plain_options(0, 1)};
@@ -141,7 +141,7 @@ TEST_CASE("threads that allocate at once are charged each for its own", "[memory
   CHECK(summary.allocators.at(0).last_bytes == 0);
 }
 
-TEST_CASE("without a session nothing is recorded, and a session does not see what came before it", "[memory]") {
+TEST_CASE("without a session nothing is recorded, and a session does not record earlier allocations", "[memory]") {
   profkit::record_allocation(pool, piece(1), 10);
   profkit::session session{plain_options(0, 1)};
   for (profkit::step step : session) profkit::record_release(pool, piece(1), 10);
@@ -155,7 +155,7 @@ TEST_CASE("without a session nothing is recorded, and a session does not see wha
   CHECK(second.report().summary().allocators.empty());
 }
 
-TEST_CASE("allocations past the bound of a log are dropped and counted, and scopes still end", "[memory]") {
+TEST_CASE("allocations beyond the capacity of a log are dropped and counted, and scopes still end", "[memory]") {
   profkit::options options = plain_options(0, 1);
   options.log_slots_per_thread = 33;  // a size that no other test uses
   profkit::session session{options};
@@ -227,7 +227,7 @@ TEST_CASE("with memory=scopes a source is read at both ends of every scope", "[m
   CHECK(summary.allocators[0].outside_change_bytes == 0);
 }
 
-TEST_CASE("what changes behind the last inner scope is the step's, not lost between the steps", "[memory]") {
+TEST_CASE("usage that changes after the last inner scope counts for the step, and is not lost between steps", "[memory]") {
   tank::level = 0;
   profkit::session session{polling_options(0, 3)};
   session.collect(tank{});

@@ -74,7 +74,7 @@ TEST_CASE("the same function under two parents gives two paths", "[scope]") {
   CHECK(count_scopes(profile, "outer/inner") == 2);
 }
 
-TEST_CASE("an inner scope lies within its outer scope, and ends before it", "[scope]") {
+TEST_CASE("an inner scope is within its outer scope, and ends before it", "[scope]") {
   profkit::profile const profile = record([] { outer(); });
   REQUIRE(profile.scopes.size() == 3);
   profkit::interval const whole = profile.scopes[2].time;
@@ -90,7 +90,7 @@ TEST_CASE("a scope has its source location", "[scope]") {
   CHECK(profile.paths[0].line > 0);
 }
 
-TEST_CASE("the index of a scope is a number of any size", "[scope]") {
+TEST_CASE("the index of a scope can be any number", "[scope]") {
   profkit::profile const profile = record([] {
     for (std::int64_t const index : {std::int64_t{0}, std::int64_t{11}, std::int64_t{-1}, INT64_MAX}) {
       PROF_SCOPE_INDEXED("layer", index);
@@ -123,7 +123,7 @@ TEST_CASE("PROF_FUNCTION in a class shows the class, and in a lambda the functio
                                           "engine::run/engine::run lambda", "engine::run/engine::run lambda/engine::run lambda"});
 }
 
-TEST_CASE("a name of PROF_FUNCTION that is not understood is that of the function alone", "[scope]") {
+TEST_CASE("if PROF_FUNCTION cannot parse a name, it uses the name of the function alone", "[scope]") {
   constexpr profkit::detail::function_name unknown = profkit::detail::short_function_name("a spelling of some other compiler", "run");
   CHECK(std::string{unknown.text} == "run");
   std::string const longest(200, 'x');

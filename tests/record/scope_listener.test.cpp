@@ -80,7 +80,7 @@ TEST_CASE("there is one listener at a time, for all threads", "[scope_listener]"
   CHECK(calls == 2);  // also without a session
 }
 
-TEST_CASE("launches of a thread outside scopes belong to its default scope from then on", "[default_scope]") {
+TEST_CASE("launches of a thread outside scopes belong to its default scope once that is set", "[default_scope]") {
   profkit::session session{plain_options()};
   {
     profkit::step step{session};

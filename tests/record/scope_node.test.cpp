@@ -39,7 +39,7 @@ scope_token token_of_known() {
 
 }  // namespace
 
-TEST_CASE("when the table of places is full, tokens are of none and adopting scopes are plain ones, where they are", "[token]") {
+TEST_CASE("when the table of nodes is full, tokens are empty and adopting scopes become plain scopes in place", "[token]") {
   profkit::session session{plain_options()};
   scope_token const known = token_of_known();
   CHECK(known);

@@ -78,7 +78,7 @@ std::string path_of_levels(int depth) {
 
 }  // namespace
 
-TEST_CASE("an adopting scope is shown as the path of the scope that it works for, and what the work is", "[token]") {
+TEST_CASE("an adopting scope is shown as the path of the scope that it works for, with its role", "[token]") {
   profkit::profile const profile = record_tokens([] {
     scope_token const token = token_of_attention();
     on_another_thread([token] { PROF_ADOPT_SCOPE("backward", token); });
@@ -98,7 +98,7 @@ TEST_CASE("an adopting scope is shown as the path of the scope that it works for
   }
 }
 
-TEST_CASE("an adopting scope lies in the open scope of its thread, even if another parent is given", "[token]") {
+TEST_CASE("an adopting scope is inside the open scope of its thread, even if another parent is given", "[token]") {
   profkit::profile const profile = record_tokens([] {
     scope_token const token = token_of_attention();
     scope_token under;
@@ -118,7 +118,7 @@ TEST_CASE("an adopting scope lies in the open scope of its thread, even if anoth
   CHECK(profile.scopes.size() == 7);
 }
 
-TEST_CASE("without an open scope on its thread it lies under the given parent", "[token]") {
+TEST_CASE("without an open scope on its thread it is under the given parent", "[token]") {
   profkit::profile const profile = record_tokens([] {
     scope_token const token = token_of_attention();
     PROF_SCOPE("waiting");
@@ -157,7 +157,7 @@ TEST_CASE("a token refers to its scope even after the scope, its thread and its 
   CHECK(path_name(second, second.paths.at(second.scopes[0].path).adopted_from) == "forward/layer_3/attention");
 }
 
-TEST_CASE("tokens that are taken again in the same place, on any thread, are of one path", "[token]") {
+TEST_CASE("tokens taken again in the same place, on any thread, have one path", "[token]") {
   profkit::profile const profile = record_tokens([] {
     scope_token const first = token_of_attention();
     scope_token const again = token_of_attention();
@@ -173,7 +173,7 @@ TEST_CASE("tokens that are taken again in the same place, on any thread, are of 
   CHECK(profile.paths.size() == 4);
 }
 
-TEST_CASE("a token taken outside any scope, on a new thread or without a session, is of no scope", "[token]") {
+TEST_CASE("a token taken outside any scope, on a new thread or without a session, is empty", "[token]") {
   {
     PROF_SCOPE("without session");
     CHECK_FALSE(scope_token::current());
@@ -189,7 +189,7 @@ TEST_CASE("a token taken outside any scope, on a new thread or without a session
   });
 }
 
-TEST_CASE("a token of the innermost open scope is that of the scope around it once that has ended", "[token]") {
+TEST_CASE("after the innermost scope has ended, a new token refers to the enclosing scope", "[token]") {
   profkit::profile const profile = record_tokens([] {
     PROF_SCOPE("outer");
     { PROF_SCOPE("inner"); }
@@ -198,7 +198,7 @@ TEST_CASE("a token of the innermost open scope is that of the scope around it on
   CHECK(count_scopes(profile, "outer (backward)") == 1);
 }
 
-TEST_CASE("a path leaves out the step that it is in, and a step starts a tree of its own", "[token]") {
+TEST_CASE("a path omits the step that it is in, and a step starts a separate tree", "[token]") {
   profkit::session session{plain_options(0, 2)};
   scope_token of_step;
   {
@@ -219,7 +219,7 @@ TEST_CASE("a path leaves out the step that it is in, and a step starts a tree of
   CHECK(count_scopes(profile, "step (after)/inside") == 1);
 }
 
-TEST_CASE("scopes of different indices are different, and an index is a number of any size", "[token]") {
+TEST_CASE("scopes with different indices are different, and an index can be any number", "[token]") {
   profkit::profile const profile = record_tokens([] {
     for (std::int64_t const index : {std::int64_t{0}, std::int64_t{-1}, INT64_MAX}) {
       scope_token token;
@@ -235,7 +235,7 @@ TEST_CASE("scopes of different indices are different, and an index is a number o
   CHECK(count_scopes(profile, "layer_9223372036854775807 (backward)") == 1);
 }
 
-TEST_CASE("places of one name in the source are one path, and so are the scopes that adopt them", "[token]") {
+TEST_CASE("sites with one name are one path, and so are the scopes that adopt them", "[token]") {
   profkit::profile const profile = record_tokens([] {
     scope_token one;
     scope_token other;
@@ -256,7 +256,7 @@ TEST_CASE("places of one name in the source are one path, and so are the scopes 
   CHECK(profile.paths.size() == 3);
 }
 
-TEST_CASE("what is opened in an adopting scope can be adopted in turn", "[token]") {
+TEST_CASE("a scope opened in an adopting scope can be adopted in turn", "[token]") {
   profkit::profile const profile = record_tokens([] {
     scope_token token = token_of_attention();
     scope_token itself;
@@ -276,7 +276,7 @@ TEST_CASE("what is opened in an adopting scope can be adopted in turn", "[token]
   }
 }
 
-TEST_CASE("tasks that hand their token on forever make paths of bounded length, and of bounded number", "[token]") {
+TEST_CASE("tasks that pass their token on forever create paths of bounded length and number", "[token]") {
   constexpr std::uint64_t tasks = 5000;
   // Each way of passing tokens on doubles or lengthens the previous path.
   for (int const way : {0, 1, 2}) {
@@ -300,7 +300,7 @@ TEST_CASE("tasks that hand their token on forever make paths of bounded length, 
   }
 }
 
-TEST_CASE("deeper than the entries that a thread keeps, a token is of a scope around the innermost one", "[token]") {
+TEST_CASE("deeper than the entries that a thread keeps, a token refers to an enclosing scope", "[token]") {
   constexpr int known = static_cast<int>(profkit::detail::thread_log::known_depth) - 1;
   for (int const depth : {known - 1, known, known + 1, known + 2, 200}) {
     profkit::profile const profile = record_tokens([depth] {
@@ -313,7 +313,7 @@ TEST_CASE("deeper than the entries that a thread keeps, a token is of a scope ar
   }
 }
 
-TEST_CASE("having been deeper than that leaves no wrong entry behind", "[token]") {
+TEST_CASE("nesting deeper than that leaves no wrong entry behind", "[token]") {
   constexpr int known = static_cast<int>(profkit::detail::thread_log::known_depth) - 1;
   profkit::profile const profile = record_tokens([] {
     scope_token token;
@@ -353,7 +353,7 @@ TEST_CASE("an API call on the stack is no scope", "[token]") {
   CHECK(profile.api_calls.size() == 2);
 }
 
-TEST_CASE("an adopting scope that the log has no room for is counted and leaves the others whole", "[token]") {
+TEST_CASE("an adopting scope without room in the log is counted and does not affect the others", "[token]") {
   profkit::options options = plain_options();
   options.log_slots_per_thread = 72;
   constexpr std::uint64_t opened = 100;
@@ -369,7 +369,7 @@ TEST_CASE("an adopting scope that the log has no room for is counted and leaves 
   CHECK(profile.quality.open_scopes == 0);
 }
 
-TEST_CASE("a scope that was opened in an earlier session is still a place", "[token]") {
+TEST_CASE("a token of a scope opened in an earlier session is valid", "[token]") {
   profkit::session first{plain_options()};
   PROF_SCOPE("across");
   static_cast<void>(first.report());
@@ -378,7 +378,7 @@ TEST_CASE("a scope that was opened in an earlier session is still a place", "[to
   CHECK(scope_names(second.report().profile()) == texts{"across (backward)"});
 }
 
-TEST_CASE("threads that take and adopt tokens at once, while the session drains, lose and mix nothing", "[token]") {
+TEST_CASE("threads that take and adopt tokens concurrently, while the session drains, lose and mix nothing", "[token]") {
   constexpr int threads = 8;
   constexpr int rounds = 4000;
   constexpr int layers = 12;
@@ -425,7 +425,7 @@ TEST_CASE("threads that take and adopt tokens at once, while the session drains,
   CHECK(profile.paths.size() == 1 + 1 + 3 * layers);
 }
 
-TEST_CASE("in the tree an adopted scope comes before what works for it, in the order in which scopes first began", "[scope_token]") {
+TEST_CASE("in the tree, an adopted scope is before the scopes that work for it, in the order of first beginnings", "[scope_token]") {
   profkit::session session{plain_options()};
   std::thread{[] { PROF_SCOPE("older thread"); }}.join();
   {

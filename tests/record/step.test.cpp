@@ -21,7 +21,7 @@ using Catch::Matchers::MessageMatches;
 static_assert(!std::is_copy_constructible_v<profkit::step>);
 static_assert(!std::is_move_constructible_v<profkit::step>);
 
-TEST_CASE("the range-for makes warm-up and measured steps in order", "[step]") {
+TEST_CASE("the range-for creates warm-up and measured steps in order", "[step]") {
   profkit::session session{plain_options(2, 3)};
   std::vector<std::uint64_t> indices;
   std::vector<bool> warmups;
@@ -36,7 +36,7 @@ TEST_CASE("the range-for makes warm-up and measured steps in order", "[step]") {
   CHECK(summary.steps.host.count == 3);
 }
 
-TEST_CASE("a loop of one's own makes one step per iteration", "[step]") {
+TEST_CASE("a custom loop creates one step per iteration", "[step]") {
   profkit::session session{plain_options(1, 0)};
   for (int i = 0; i < 4; ++i) {
     profkit::step step{session};
@@ -84,7 +84,7 @@ TEST_CASE("steps do not nest", "[step]") {
   CHECK_THROWS_MATCHES(session.report(), profkit::error, MessageMatches(ContainsSubstring("inside a step")));
 }
 
-TEST_CASE("a loop that is left early has the steps that it made", "[step]") {
+TEST_CASE("a loop that is left early has the steps that it created", "[step]") {
   profkit::session session{plain_options(1, 10)};
   for (profkit::step step : session) {
     if (step.index() == 4) break;
@@ -92,7 +92,7 @@ TEST_CASE("a loop that is left early has the steps that it made", "[step]") {
   CHECK(session.report().summary().steps.host.count == 4);
 }
 
-TEST_CASE("a step that an exception leaves is counted and not measured", "[step]") {
+TEST_CASE("a step exited by an exception is counted and not measured", "[step]") {
   profkit::session session{plain_options(0, 3)};
   try {
     for (profkit::step step : session) {
@@ -109,7 +109,7 @@ TEST_CASE("a step that an exception leaves is counted and not measured", "[step]
   CHECK(find_row(summary, "step/work")->host.count == 2);
 }
 
-TEST_CASE("a step that the program excludes is counted, and it and its scopes are in no figure", "[step]") {
+TEST_CASE("a step that the program excludes is counted, and no figure contains it or its scopes", "[step]") {
   profkit::session session{plain_options(1, 4)};
   std::uint64_t made = 0;
   for (profkit::step step : session) {
@@ -130,7 +130,7 @@ TEST_CASE("a step that the program excludes is counted, and it and its scopes ar
   CHECK(find_row(summary, "step/work")->host.count == 2);
 }
 
-TEST_CASE("to exclude a warm-up step has no further effect", "[step]") {
+TEST_CASE("excluding a warm-up step has no further effect", "[step]") {
   profkit::session session{plain_options(2, 1)};
   for (profkit::step step : session) {
     if (step.is_warmup()) step.exclude();
@@ -141,7 +141,7 @@ TEST_CASE("to exclude a warm-up step has no further effect", "[step]") {
   CHECK(report.summary().steps.excluded == 0);
 }
 
-TEST_CASE("an excluded step that an exception leaves counts as abandoned alone", "[step]") {
+TEST_CASE("an excluded step exited by an exception counts only as abandoned", "[step]") {
   profkit::session session{plain_options(0, 2)};
   try {
     for (profkit::step step : session) {
@@ -156,7 +156,7 @@ TEST_CASE("an excluded step that an exception leaves counts as abandoned alone",
   CHECK(summary.quality.abandoned_steps == 1);
 }
 
-TEST_CASE("a scope that the program named step is not the session's step, on no thread", "[step]") {
+TEST_CASE("a program's scope named step is not the session's step, on any thread", "[step]") {
   profkit::session session{plain_options(0, 3)};
   {
     PROF_SCOPE("step");  // its path is the first
@@ -195,7 +195,7 @@ TEST_CASE("a scope that the program named step is not the session's step, on no 
   CHECK(std::count_if(profile.paths.begin(), profile.paths.end(), [](auto const& each) { return each.is_step; }) == 1);
 }
 
-TEST_CASE("what a token carries from a step lies in the session's step", "[step]") {
+TEST_CASE("a scope that adopts a token from a step is in the session's step", "[step]") {
   profkit::session session{plain_options(0, 1)};
   for (profkit::step const step : session) {
     static_cast<void>(step);

@@ -20,11 +20,11 @@ namespace {
 
 constexpr int skipped = 4;
 
-#ifndef __has_feature  // clang's; g++ has macros for it
+#ifndef __has_feature  // only in clang; g++ has macros for it
 #define __has_feature(feature) 0
 #endif
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-constexpr bool is_sanitized = true;  // the sanitizers make system calls of their own
+constexpr bool is_sanitized = true;  // sanitizers make system calls themselves
 #else
 constexpr bool is_sanitized = false;
 #endif
@@ -42,7 +42,7 @@ void some_scopes() {
   }
 }
 
-/// From here on any system call except exit ends the process. (The strict mode of seccomp would also forbid reading the time-stamp
+/// From here on, any system call except exit ends the process. (The strict mode of seccomp would also forbid reading the time-stamp
 /// counter.)
 bool lock_in() {
   sock_filter program[] = {

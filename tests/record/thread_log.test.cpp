@@ -31,7 +31,7 @@ int count_logs() {
 
 }  // namespace
 
-TEST_CASE("eight threads lose nothing while the session drains", "[log]") {
+TEST_CASE("eight threads lose no records while the session drains", "[log]") {
   constexpr int threads = 8;
   constexpr int rounds = 20000;
   profkit::session session{plain_options(0, 1000)};
@@ -66,7 +66,7 @@ TEST_CASE("eight threads lose nothing while the session drains", "[log]") {
 
 // Each of these tests has a different bound, so that each creates a new log.
 
-TEST_CASE("past the bound of the profile every record is counted and in the figures, and the steps are kept", "[log]") {
+TEST_CASE("beyond the record budget, every record counts in the figures, and the steps are kept", "[log]") {
   profkit::options options = plain_options(0, 1000);
   options.max_records = 1000;
   profkit::session session{options};
@@ -94,7 +94,7 @@ TEST_CASE("past the bound of the profile every record is counted and in the figu
   CHECK(report.summary().steps.host.count == steps);
 }
 
-TEST_CASE("past the bound of a log every dropped event is counted and the rest is whole", "[log]") {
+TEST_CASE("beyond the capacity of a log, every dropped event is counted and the others are intact", "[log]") {
   profkit::options options = plain_options();
   options.log_slots_per_thread = 1024;
   constexpr std::uint64_t opened = 5000;
@@ -113,7 +113,7 @@ TEST_CASE("past the bound of a log every dropped event is counted and the rest i
   CHECK(count_scopes(profile, "outer/inner") == 170);
 }
 
-TEST_CASE("deep nesting past the bound keeps every end of what it began", "[log]") {
+TEST_CASE("deep nesting beyond the capacity keeps the end of every recorded scope", "[log]") {
   profkit::options options = plain_options();
   options.log_slots_per_thread = 64;
   profkit::session session{options};
@@ -124,7 +124,7 @@ TEST_CASE("deep nesting past the bound keeps every end of what it began", "[log]
   CHECK(profile.quality.open_scopes == 0);
 }
 
-TEST_CASE("once drained, a log that was full records again", "[log]") {
+TEST_CASE("a full log records again after it is drained", "[log]") {
   profkit::options options = plain_options();
   options.log_slots_per_thread = 66;
   profkit::session session{options};
@@ -153,7 +153,7 @@ TEST_CASE("a recorded scope takes 24 bytes, an indexed one 32", "[log]") {
   CHECK((log.next_slot - between) * static_cast<std::ptrdiff_t>(sizeof(std::uint64_t)) == 100 * 32);
 }
 
-TEST_CASE("scopes that lie deeper than the log knows them are recorded like the others", "[log]") {
+TEST_CASE("scopes deeper than the log tracks are recorded like the others", "[log]") {
   constexpr int depth = 3 * profkit::detail::thread_log::known_depth;
   profkit::session session{plain_options()};
   nest(depth);
@@ -168,7 +168,7 @@ TEST_CASE("scopes that lie deeper than the log knows them are recorded like the 
   CHECK(count_scopes(profile, "level/level") == 2);
 }
 
-TEST_CASE("a log that is drained in time keeps to its beginning", "[log]") {
+TEST_CASE("a log that is drained in time reuses its beginning", "[log]") {
   constexpr int steps = 8;
   constexpr int rounds = 10000;
   profkit::options options = plain_options(0, steps);
@@ -191,7 +191,7 @@ TEST_CASE("a log that is drained in time keeps to its beginning", "[log]") {
   CHECK(furthest < steps * rounds * 3 * 3 / 4);
 }
 
-TEST_CASE("a small log that goes round many times loses and mixes nothing", "[log]") {
+TEST_CASE("a small log that wraps around many times loses and mixes nothing", "[log]") {
   constexpr int steps = 60;
   profkit::options options = plain_options(0, steps);
   options.log_slots_per_thread = 50;
@@ -220,7 +220,7 @@ TEST_CASE("a small log that goes round many times loses and mixes nothing", "[lo
   for (int step = 0; step < steps; ++step) CHECK(profile.counters[static_cast<std::size_t>(step)].value == step);
 }
 
-TEST_CASE("new threads find logs that a session made for them, and it makes more", "[log]") {
+TEST_CASE("new threads use logs created by the session in advance, and it creates more", "[log]") {
   profkit::session session{plain_options(0, 50)};
   for (profkit::step const step : session) {
     if (step.index() == 2) break;
@@ -243,7 +243,7 @@ TEST_CASE("new threads find logs that a session made for them, and it makes more
   CHECK(count_scopes(session.report().profile(), "work") == 8);
 }
 
-TEST_CASE("threads that come and go use the same memory again", "[log]") {
+TEST_CASE("short-lived threads reuse memory", "[log]") {
   profkit::session session{plain_options(0, 50)};
   int after_first = 0;
   std::uint64_t joined = 0;
@@ -259,7 +259,7 @@ TEST_CASE("threads that come and go use the same memory again", "[log]") {
   CHECK(profile.threads.size() == joined + 1);
 }
 
-TEST_CASE("threads past the bound of logs are counted, and recorded again when logs have been read", "[log]") {
+TEST_CASE("threads beyond the maximum number of logs are counted, and recorded again when logs have been read", "[log]") {
   profkit::options options = plain_options(0, 2);
   options.log_slots_per_thread = 3072;
   auto& bound = profkit::detail::max_logs;

@@ -24,7 +24,7 @@ profkit::work_record const& work_in(profkit::profile const& profile, std::string
 
 }  // namespace
 
-TEST_CASE("a scope says what it has to do, down to the last bit", "[work]") {
+TEST_CASE("a scope records its declared work exactly", "[work]") {
   profkit::session session{plain_options()};
   {
     PROF_SCOPE("outer", profkit::work{1.0 / 3.0, 2.0 / 7.0, profkit::precision::bf16, 2.5F});
@@ -59,7 +59,7 @@ TEST_CASE("work has the beginning of its scope", "[work]") {
   }
 }
 
-TEST_CASE("work that is known later belongs to the innermost scope, and adds to what it said", "[work]") {
+TEST_CASE("work added later belongs to the innermost scope, and adds to its declared work", "[work]") {
   profkit::session session{plain_options()};
   {
     PROF_SCOPE("outer", profkit::work{1.0, 2.0});
@@ -89,7 +89,7 @@ TEST_CASE("a scope without work, and work without a scope or a session, record n
   CHECK(scope_names(profile) == std::vector<std::string>{"plain"});
 }
 
-TEST_CASE("what the arguments of a scope with work do happens once, with and without a session", "[work]") {
+TEST_CASE("the arguments of a scope with work are evaluated once, with and without a session", "[work]") {
   int calls = 0;
   auto const counted = [&] {
     ++calls;
@@ -114,7 +114,7 @@ TEST_CASE("work on another thread belongs to the scopes there", "[work]") {
   CHECK(path_name(profile, profile.work[0].path) == "there");
 }
 
-TEST_CASE("work past the bound of a log is dropped and counted, and its scope is kept", "[work]") {
+TEST_CASE("work beyond the capacity of a log is dropped and counted, and its scope is kept", "[work]") {
   profkit::options options = plain_options();
   options.log_slots_per_thread = 34;  // a size that no other test uses
   profkit::session session{options};

@@ -21,7 +21,7 @@ using nlohmann::json;
 
 namespace {
 
-/// In each step another thread works 2 ms for the outer `attention` and launches a kernel of 4 ms.
+/// In each step, another thread works 2 ms for the outer `attention` and launches a kernel of 4 ms.
 profkit::profile profile_with_backward(bool has_kernels = true) {
   profkit::profile result = made_gpu_profile();
   auto const path = static_cast<std::uint32_t>(result.paths.size());
@@ -44,7 +44,7 @@ profkit::report report_of(profkit::profile profile) {
 
 }  // namespace
 
-TEST_CASE("the report shows adopted work beside the own work of a scope", "[adopted]") {
+TEST_CASE("the report shows adopted work next to the own work of a scope", "[adopted]") {
   profkit::report const report = report_of(profile_with_backward());
   // Two measured steps. The outer attention and the inner one: a softmax of 1 ms and an addition of 1.5 ms.
   std::string const row = "    attention  backward        2.000          5.000      2    4.000      8.000    8.000          1.60";
@@ -69,7 +69,7 @@ TEST_CASE("the report shows adopted work beside the own work of a scope", "[adop
   CHECK(attention["kernel_ratio"].get<double>() == Approx(1.6));
 }
 
-TEST_CASE("where kernels were not collected the work of the GPU for a scope is n/a, and null", "[adopted]") {
+TEST_CASE("if kernels were not collected, GPU work for a scope is n/a, and null in JSON", "[adopted]") {
   profkit::report const report = report_of(profile_with_backward(false));
   CHECK_THAT(report.full_text(),
              ContainsSubstring("    attention  backward        2.000            n/a      2    4.000        n/a      n/a"));
@@ -88,7 +88,7 @@ TEST_CASE("a report without adopting scopes has no such table, and an empty list
   CHECK(all["adopted"].empty());
 }
 
-TEST_CASE("work carried to another thread is in the report", "[adopted]") {
+TEST_CASE("work handed to another thread is in the report", "[adopted]") {
   profkit::session session{plain_options(1, 2)};
   for (profkit::step step : session) {
     profkit::scope_token token;

@@ -33,8 +33,8 @@ profkit::detail::section budget_of(profkit::summary const& summary) {
 
 }  // namespace
 
-// In both measured steps of 10 ms operations run in [1.5, 4.8] and [5.8, 6.8], in the second in [8.0, 8.5], too. What ended the idle
-// stretches was launched until 1.4 by `load` on the other thread, and until 5.6 by `backward`.
+// In both measured steps of 10 ms, operations run in [1.5, 4.8] and [5.8, 6.8]; in the second one also in [8.0, 8.5]. The operations that
+// end the idle stretches are launched by `load` on the other thread until 1.4, and by `backward` until 5.6.
 TEST_CASE("the parts of the budget add up to the step", "[budget]") {
   std::string const csv = profkit::detail::csv_of(table_of(budget_of(recorded_summary()), "budget"));
   CHECK_THAT(csv, ContainsSubstring("part of the step,ms,of step,GPU busy ms,launch-bound ms,host-bound ms,synchronisation ms,copies ms,"
@@ -73,7 +73,7 @@ TEST_CASE("report.json has the budget over all measured steps", "[budget]") {
   CHECK(starving == Approx(10.9));
 }
 
-TEST_CASE("launch-bound is n/a where no launching call was recorded, and the report says why", "[budget]") {
+TEST_CASE("launch-bound is n/a if no launching call was recorded, and the report says why", "[budget]") {
   profkit::profile profile = made_gpu_profile();
   profile.api_calls.clear();
   profkit::summary const summary = profkit::analyze(profile);
@@ -88,7 +88,7 @@ TEST_CASE("launch-bound is n/a where no launching call was recorded, and the rep
   CHECK(json::parse(profkit::report_json(recorded_summary())).at("budget").at("gpu_idle").at("launch_bound_ms").is_number());
 }
 
-TEST_CASE("a report with kernels shows the budget before the scopes, one without says why it has none", "[budget]") {
+TEST_CASE("a report with kernels shows the budget before the scopes, and one without says why it has none", "[budget]") {
   profkit::profile profile = made_gpu_profile();
   auto const text_of = [](profkit::profile const& content) {
     return profkit::report{std::make_shared<profkit::profile const>(content)}.full_text();

@@ -46,7 +46,7 @@ TEST_CASE("zero, values that round to zero, negative values and missing values a
         "1,234,567");
 }
 
-TEST_CASE("times of a table have one unit in all columns, and a duration its own", "[column_numbers]") {
+TEST_CASE("times of a table have one unit in all columns, and a single duration its own", "[column_numbers]") {
   data_table table{"t",
                    "",
                    {{"scope"},
@@ -69,7 +69,7 @@ TEST_CASE("times of a table have one unit in all columns, and a duration its own
   CHECK(heading(5) == "% of step");
 }
 
-TEST_CASE("counts that are no whole numbers have a decimal", "[column_numbers]") {
+TEST_CASE("fractional counts have a decimal", "[column_numbers]") {
   data_table table{"t", "", {{"per step", column_kind::count}}, {}};
   table.rows.push_back({{{12.0}}});
   CHECK(column_numbers{table, 0}.text(12.0) == "12");

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Decodes trace.pftrace and finds in it what trace.json of the same profile has.
+"""Decodes trace.pftrace and checks that it has the content of trace.json of the same profile.
 
 usage: compare_traces.py packing|slices|ranks PROGRAM PROFILE...
 
-PROGRAM is profkit_write_traces, each PROFILE one that it takes. `packing` holds the compressed packets against those that are not, with
-Python's zlib. `slices` decodes with Google's protos (the package perfetto from PyPI) and compares tracks, slices with their nesting and
-arguments, arrows and counters. `ranks` decodes the traces of all profiles, one behind another, as one. Exits with 4, "skipped", if that package
-is not there.
+PROGRAM is profkit_write_traces, each PROFILE an argument for it. `packing` compares compressed packets with uncompressed ones, using Python's
+zlib. `slices` decodes with Google's protos (the package perfetto from PyPI) and compares tracks, slices with their nesting and arguments,
+arrows and counters. `ranks` decodes the concatenated traces of all profiles as one. Exits with 4, "skipped", if that package is not
+installed.
 """
 
 import collections
@@ -34,7 +34,7 @@ def varint(data, at):
 
 
 def fields(data):
-    """The fields of a message that are numbers of bytes."""
+    """@return the length-delimited fields of a message."""
     at = 0
     while at < len(data):
         tag, at = varint(data, at)
@@ -46,7 +46,7 @@ def fields(data):
 
 
 def unpack(data):
-    """A trace without compressed packets."""
+    """@return the trace without compressed packets."""
     result = bytearray()
     for number, packet in fields(data):
         assert number == 1, number
@@ -81,7 +81,7 @@ def check_packing(folder, profile):
 
 
 def with_depth(slices):
-    """Slices (begin, duration, ...) in the order of their begin, each with how many are around it."""
+    """@return slices (begin, duration, ...) in the order of their begin, each with its depth."""
     ends = []
     for each in slices:
         while ends and ends[-1] <= each[0]:
@@ -127,7 +127,7 @@ class JsonTrace:
 
 
 class Sequence:
-    """What the packets of one sequence say once for those after them."""
+    """State that packets of one sequence define for later packets."""
 
     def __init__(self, packet):
         defaults = packet.trace_packet_defaults
@@ -253,7 +253,7 @@ def check_slices(folder, profile, protos):
 
 
 def check_ranks(program, profiles, protos):
-    """ProtoTrace requires that each track and each sequence is there once, and that each slice ends."""
+    """ProtoTrace requires that each track and each sequence is unique, and that each slice ends."""
     with tempfile.TemporaryDirectory() as name:
         paths = []
         for position, profile in enumerate(profiles):

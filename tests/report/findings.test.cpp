@@ -49,7 +49,8 @@ std::vector<std::string> names_of(folded_tree const& tree) {
 
 }  // namespace
 
-TEST_CASE("the headline of a busy GPU states that only kernels help, and the first finding the maximum saving on the host", "[findings]") {
+TEST_CASE("for a busy GPU, the headline states that only kernels help, and the first finding has the maximum saving on the host",
+          "[findings]") {
   made_summary made{35, 46.32};
   made.budget({{"forward", 13.61, 0.10, 0.0, 0.01, 0.04, 0.34}, {"backward", 31.16, 0.07, 0.09, 0.02, 0.12, 0.76}});
   CHECK(headline_of(made.get()) ==
@@ -66,7 +67,7 @@ TEST_CASE("less than 1 % of idle time is no finding", "[findings]") {
   CHECK(findings_of(made.get()).empty());
 }
 
-TEST_CASE("each cause of idle time has its headline, its advice and the most that it can save", "[findings]") {
+TEST_CASE("each cause of idle time has its headline, its advice and its maximum saving", "[findings]") {
   auto const check = [](made_summary::part const& part, char const* headline, char const* finding_text) {
     made_summary made;
     made.budget({part});
@@ -88,8 +89,7 @@ TEST_CASE("each cause of idle time has its headline, its advice and the most tha
         "Use pinned memory and a stream of their own: at most 4.00 ms (40 %)");
 }
 
-TEST_CASE("a headline names a scope only where the GPU waits for it for half of the time, and says mostly only of half of the idle time",
-          "[findings]") {
+TEST_CASE("a headline names a scope or says mostly only for at least half of the idle time", "[findings]") {
   made_summary spread;
   spread.budget({{"load", 3.0, 0.0, 1.6}, {"decode", 2.0, 0.0, 1.2}, {"augment", 1.0, 0.0, 1.2}});
   CHECK(headline_of(spread.get()) ==
@@ -102,7 +102,7 @@ TEST_CASE("a headline names a scope only where the GPU waits for it for half of 
   CHECK(headline_of(mixed.get()) == "A step takes 10.0 ms; the GPU idles for 40 % of it, above all while the host is in load");
 }
 
-TEST_CASE("a program that uses CUDA graphs is not told to use them", "[findings]") {
+TEST_CASE("a program that uses CUDA graphs is not advised to use them", "[findings]") {
   made_summary made;
   made.budget({{"load", 6.0, 4.0}});
   made.get().gpu = profkit::gpu_summary{};
@@ -110,7 +110,7 @@ TEST_CASE("a program that uses CUDA graphs is not told to use them", "[findings]
   CHECK_THAT(findings_of(made.get()).front(), ContainsSubstring("> Fewer and larger operations can save 4.00 ms (40 %) at most."));
 }
 
-TEST_CASE("where most of the step is outside any scope, the lever is to add scopes", "[findings]") {
+TEST_CASE("if most of the step is outside any scope, the advice is to add scopes", "[findings]") {
   made_summary made;
   made.budget({{"forward", 3.0}, {profkit::outside_any_scope, 7.0}});
   made.scope(0, "step", 10.0).gpu_time(3.0, 0.0).scope(1, "forward", 3.0).gpu_time(3.0, 0.0).kernel("gemm", "matmul", 10.0, 1);
@@ -119,7 +119,7 @@ TEST_CASE("where most of the step is outside any scope, the lever is to add scop
              ContainsSubstring("> Add scopes first: 7.00 ms (70 %) of the step are in operations that were launched outside any scope."));
 }
 
-TEST_CASE("communication that nothing hides bounds the step if it is more than the idle time", "[findings]") {
+TEST_CASE("exposed communication bounds the step if it is more than the idle time", "[findings]") {
   made_summary made;
   made.budget({{"forward", 9.7, 0.3}});
   made.get().budget->communication = {milliseconds{100.0}, milliseconds{60.0}};
@@ -167,7 +167,7 @@ TEST_CASE("the largest lever is named by classes of kernels, the longest kernel,
   CHECK_THAT(findings_of(made.get()).front(), ContainsSubstring("Most kernel time is in kernels without a class. Longest: "));
 }
 
-TEST_CASE("host time of other threads is no part of the step, and scopes of the same name are told apart", "[findings]") {
+TEST_CASE("host time of other threads is no part of the step, and scopes with the same name are distinguished", "[findings]") {
   made_summary made;
   made.get().environment.gpu = {};
   made.scope(0, "step", 10.0)
@@ -201,7 +201,7 @@ TEST_CASE("outliers that move the mean by 1 % are a finding, with their numbers 
         "step 3 30.0 ms, step 4 30.0 ms, and 1 more. > Look at them in a trace (keep=slowest:5): the mean is 1.00 ms above the median.");
 }
 
-TEST_CASE("without steps, and with all steps warm-up, the finding says how to get figures", "[findings]") {
+TEST_CASE("without steps, or with warm-up steps only, the finding says how to get figures", "[findings]") {
   profkit::summary none;
   none.covers_steps = false;
   CHECK_THAT(findings_of(none).front(), ContainsSubstring("for (profkit::step step : session)"));
@@ -232,7 +232,7 @@ TEST_CASE("if no kind of step is usual, the headline is about all steps", "[find
   CHECK_THAT(headline_of(made.get()), ContainsSubstring("A step takes 10.0 ms"));
 }
 
-TEST_CASE("a loss is always a finding, with its number, and displaces the last one", "[findings]") {
+TEST_CASE("a data loss is always a finding with its number, and displaces the last one", "[findings]") {
   made_summary made;
   made.one_part(5.0, 5.0);
   made.get().steps.host_verdict.verdict = profkit::step_verdict::noisy;
@@ -245,7 +245,7 @@ TEST_CASE("a loss is always a finding, with its number, and displaces the last o
         "scopes.");
 }
 
-TEST_CASE("memory from 90 % of the device on is a finding, and less is none", "[findings]") {
+TEST_CASE("memory of at least 90 % of the device is a finding, and less is none", "[findings]") {
   constexpr std::uint64_t gib = 1U << 30U;
   made_summary made;
   made.get().memory = {{"host", "resident", 10, gib, gib, gib, {}, {}, {}},
@@ -261,7 +261,7 @@ TEST_CASE("memory from 90 % of the device on is a finding, and less is none", "[
   CHECK(findings_of(made.get()).empty());
 }
 
-TEST_CASE("siblings that differ in the recorder's index only are one row, from three on, and so are their children", "[folded_scopes]") {
+TEST_CASE("three or more siblings that differ only in their index are one row, and so are their children", "[folded_scopes]") {
   made_summary made;
   made.scope(0, "step", 10.0);
   for (int i = 0; i < 3; ++i) made.scope(1, "layer", 2.0 + i, i).scope(2, "attention", 1.0).scope(2, i == 1 ? "dense_7" : "norm_3", 0.5);

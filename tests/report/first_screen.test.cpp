@@ -65,7 +65,7 @@ std::vector<std::filesystem::path> recorded_profiles() {
   return result;
 }
 
-/// Restores a variable of the environment.
+/// Restores an environment variable.
 class changed_variable {
  public:
   changed_variable(char const* name, char const* value) : name_{name} {
@@ -103,7 +103,7 @@ TEST_CASE("the first screen of each recorded profile has at most 60 lines of at 
   }
 }
 
-TEST_CASE("the first screen of a recorded profile, as a whole", "[first_screen]") {
+TEST_CASE("the first screen of a recorded profile equals its file", "[first_screen]") {
   profkit::summary const summary = profkit::analyze(profkit::load(std::filesystem::path{TEST_DATA} / "small-128-train-fp32.profile"));
   std::ifstream stream{std::filesystem::path{TEST_DATA} / "small-128-train-fp32.txt"};
   std::string const wanted{std::istreambuf_iterator<char>{stream}, {}};
@@ -163,7 +163,7 @@ TEST_CASE("control characters and invalid bytes in names do not reach the termin
   check_size(screen(made.get(), ascii));
 }
 
-TEST_CASE("without steps, without scopes, without kernels and without anything there is a first screen", "[first_screen]") {
+TEST_CASE("without steps, scopes, kernels or any data there is a first screen", "[first_screen]") {
   profkit::summary nothing;
   nothing.covers_steps = false;
   check_size(screen(nothing));
@@ -190,7 +190,7 @@ TEST_CASE("collectors that failed are named with their reason in the line of the
   CHECK_THAT(screen(made.get()), !ContainsSubstring("kernels: not collected") && ContainsSubstring("the GPU is n/a: no GPU."));
 }
 
-TEST_CASE("a host without a GPU shows host times, and says why the GPU's are n/a", "[first_screen]") {
+TEST_CASE("a host without a GPU shows host times, and says why GPU times are n/a", "[first_screen]") {
   made_summary made{40, 49.73};
   made.get().environment.gpu = {};
   made.scope(0, "step", 49.73).scope(1, "gpt2_backward", 28.10);
@@ -203,7 +203,7 @@ TEST_CASE("a host without a GPU shows host times, and says why the GPU's are n/a
   CHECK_THAT(text, !ContainsSubstring("WHERE THE STEP WENT"));
 }
 
-TEST_CASE("only a UTF-8 locale gets block characters, and only ASCII is added to names otherwise", "[first_screen]") {
+TEST_CASE("only a UTF-8 locale gets block characters, and otherwise only ASCII is added to names", "[first_screen]") {
   made_summary made;
   made.one_part(9.0, 1.0);
   text_style ascii;
@@ -226,7 +226,7 @@ TEST_CASE("only a UTF-8 locale gets block characters, and only ASCII is added to
   CHECK_FALSE(is_utf8_with(""));
 }
 
-TEST_CASE("text has colours only where they are wanted, and the same characters", "[first_screen]") {
+TEST_CASE("text has colours only if requested, and always the same characters", "[first_screen]") {
   made_summary made;
   made.one_part(5.0, 5.0);
   text_style coloured;
@@ -240,7 +240,7 @@ TEST_CASE("text has colours only where they are wanted, and the same characters"
   CHECK_FALSE(profkit::detail::style_of(-1).has_colours);
 }
 
-TEST_CASE("a terminal gives its width and colours, NO_COLOR takes the colours", "[first_screen]") {
+TEST_CASE("a terminal provides width and colours, and NO_COLOR disables colours", "[first_screen]") {
   int const controller = ::posix_openpt(O_RDWR | O_NOCTTY);
   REQUIRE(controller >= 0);
   REQUIRE(::grantpt(controller) == 0);

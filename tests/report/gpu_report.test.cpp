@@ -70,7 +70,7 @@ TEST_CASE("report.json has the GPU's work by scope and by name", "[report]") {
   CHECK(report["gpu"]["gpu_kernel_ms"].get<double>() == Approx(13.1));
 }
 
-TEST_CASE("report.json has the time in which the GPU did nothing, of the steps and by scope", "[report]") {
+TEST_CASE("report.json has the GPU idle time of the steps and by scope", "[report]") {
   json const report = gpu_json();
   CHECK(report["gpu"]["gpu_idle_ms"].get<double>() == Approx(10.9));
   CHECK(report["gpu"]["gpu_idle_self_ms"] == 0.0);
@@ -139,7 +139,7 @@ TEST_CASE("the text has the GPU's work by scope, kernels, classes and copies", "
   CHECK_THAT(gpu_report(made_gpu_profile(true)).full_text(), ContainsSubstring("cudaDeviceSynchronize"));
 }
 
-TEST_CASE("the text says for how long the GPU did nothing, and of what", "[report]") {
+TEST_CASE("the text has the GPU idle time and the time that it is a part of", "[report]") {
   std::string const text = gpu_report().full_text();
   CHECK_THAT(text, ContainsSubstring("idle: no operation ran on any device for 10.900 ms, 54.5 % of the measured steps' 20.000 ms"));
   CHECK_THAT(text, !ContainsSubstring("ms to none"));
@@ -186,7 +186,7 @@ TEST_CASE("a name is cut between characters", "[report]") {
   CHECK(profkit::detail::shortened("short", 10) == "short");
 }
 
-TEST_CASE("where kernels were not collected the report says why and every figure of them is n/a", "[report]") {
+TEST_CASE("if kernels were not collected, the report says why and every figure of them is n/a", "[report]") {
   profkit::profile profile = made_gpu_profile();
   profile.collectors = {{"kernels", "not collected", "another tool holds CUPTI", profkit::collector_kind::kernels}};
   profkit::report const report = gpu_report(profile);
@@ -204,7 +204,7 @@ TEST_CASE("where kernels were not collected the report says why and every figure
   }
 }
 
-TEST_CASE("report.json says of how many steps its figures of the GPU are", "[report]") {
+TEST_CASE("report.json has the number of steps that GPU figures cover", "[report]") {
   profkit::profile profile = made_gpu_profile();
   CHECK(gpu_json(profile)["gpu"]["steps"] == 2);
   profile.steps[2].has_kernels = false;
@@ -218,7 +218,7 @@ TEST_CASE("report.json says of how many steps its figures of the GPU are", "[rep
   CHECK(written["kernels"][0]["per_step"]["steps"] == 1);
 }
 
-TEST_CASE("write makes the files of kernels only where they were collected", "[report]") {
+TEST_CASE("write creates the files of kernels only if they were collected", "[report]") {
   std::filesystem::path const directory = std::filesystem::temp_directory_path() / ("profkit-gpu-report-" + std::to_string(::getpid()));
   std::vector<std::string> const always{"nvtx_pushpop_sum.csv", "trace.json", "report.md"};
   std::vector<std::string> const with_kernels{

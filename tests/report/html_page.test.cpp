@@ -69,7 +69,7 @@ TEST_CASE("a page refers to nothing outside of it", "[html]") {
   for (char const* const each : {"http:", "https:", "src=", "url(", "@import", "<link", "<img"}) CHECK_THAT(page, !ContainsSubstring(each));
 }
 
-TEST_CASE("a page with thousands of rows, boxes, steps and points has at most 1 MB, and states what is left out", "[html]") {
+TEST_CASE("a page with thousands of rows, boxes, steps and points has at most 1 MB, and states what it omits", "[html]") {
   std::string const page = html_page(huge_document());
   CHECK(page.size() <= profkit::detail::max_html_bytes);
   CHECK(html_fault(page) == "");
@@ -109,7 +109,7 @@ TEST_CASE("characters that reorder or hide text are visible in a page", "[html]"
   CHECK(html_text("caf\xc3\xa9 \xe2\x80\xba \xe6\xad\xa5") == "caf\xc3\xa9 \xe2\x80\xba \xe6\xad\xa5");
 }
 
-TEST_CASE("figures of no number, of zero and of one value give a well-formed page", "[html]") {
+TEST_CASE("figures without values, with zeros or with one value give a well-formed page", "[html]") {
   using namespace profkit::detail;
   constexpr double nan = std::numeric_limits<double>::quiet_NaN();
   constexpr double inf = std::numeric_limits<double>::infinity();
@@ -186,7 +186,7 @@ TEST_CASE("a finding links the name of its scope to the row of the scope", "[htm
   CHECK_THAT(html_page(made), !ContainsSubstring("href=\"#row-"));
 }
 
-TEST_CASE("names of kernels are cut in the middle, with the complete name beside", "[html]") {
+TEST_CASE("kernel names are cut in the middle, and the complete name is in the page", "[html]") {
   std::string const page = html_page(made_document());
   CHECK_THAT(page, ContainsSubstring("title=\"void at::native::vectorized_elementwise_kernel&lt;4, at::native::FillFunctor&lt;float&gt;, "
                                      "std::array&lt;char*, 1&gt; &gt;(int)\""));
@@ -202,7 +202,7 @@ TEST_CASE("the axis of steps has whole numbers, for few steps too", "[html]") {
   CHECK_THAT(page, !ContainsSubstring(">1.0</text>"));
 }
 
-TEST_CASE("a long path loses its beginning, and another long name its middle", "[html]") {
+TEST_CASE("a long path is cut at the beginning, and another long name in the middle", "[html]") {
   using profkit::detail::shortened_path;
   CHECK(shortened_path("forward/layer_*/attention (backward)", 36) == "forward/layer_*/attention (backward)");
   CHECK(shortened_path("forward/layer_*/attention (backward)", 25) == "\xe2\x80\xa6/attention (backward)");

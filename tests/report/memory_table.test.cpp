@@ -31,8 +31,8 @@ namespace {
 
 constexpr std::uint64_t mib = 1U << 20U;
 
-/// In each of the two measured steps `layer_0` has 3 MiB and retains 1; `forward` has 2 MiB of its own between its layers and releases
-/// them; and the step releases what the layer retained. `layer_1` allocates nothing. 10 MiB remain from the warm-up.
+/// In each of the two measured steps, `layer_0` has 3 MiB and retains 1; `forward` has 2 MiB of its own between its layers and releases
+/// them; and the step releases the memory retained by the layer. `layer_1` allocates nothing. 10 MiB remain from the warm-up.
 profkit::profile profile_with_memory() {
   profkit::profile result = made_profile();
   result.allocators = {{"libtorch", 4 * mib, false}};
@@ -76,7 +76,7 @@ json scope_named(json const& report, std::string const& path) {
 
 }  // namespace
 
-TEST_CASE("the table has the scopes that had memory, in their tree", "[memory]") {
+TEST_CASE("the table has the scopes with memory, in their tree", "[memory]") {
   profkit::report const report = memory_report_of(profile_with_memory());
   std::string const text = report.full_text();
   CHECK_THAT(text, ContainsSubstring("Memory by scope\n"));
@@ -143,7 +143,7 @@ TEST_CASE("report.json has the memory of every scope, by allocator", "[memory]")
   CHECK(allocator.at("reused_addresses") == 0);
 }
 
-TEST_CASE("the peak of a scope is that of the polled allocator where there is no other", "[memory]") {
+TEST_CASE("the peak of a scope is that of the polled allocator if there is no other", "[memory]") {
   profkit::profile profile = profile_with_two_allocators();
   profile.allocators.erase(profile.allocators.begin());
   profile.allocations.erase(profile.allocations.begin(), profile.allocations.end() - 4);
@@ -174,7 +174,7 @@ TEST_CASE("releases without a known allocation are in the data quality", "[memor
   CHECK_THAT(text, ContainsSubstring("1 allocations of libtorch reused a live address: a release was not recorded\n"));
 }
 
-TEST_CASE("scope_memory.csv is written where an allocator was listened to", "[memory]") {
+TEST_CASE("scope_memory.csv is written if an allocator reported allocations", "[memory]") {
   std::filesystem::path const directory = std::filesystem::temp_directory_path() / ("profkit-memory-" + std::to_string(::getpid()));
   memory_report_of(made_profile()).write(directory);
   CHECK_FALSE(std::filesystem::exists(directory / "scope_memory.csv"));
@@ -186,7 +186,7 @@ TEST_CASE("scope_memory.csv is written where an allocator was listened to", "[me
   std::filesystem::remove_all(directory);
 }
 
-TEST_CASE("the trace shows all that an allocator has given, at every change in the steps shown", "[memory]") {
+TEST_CASE("the trace shows the total usage of an allocator, at every change in the steps shown", "[memory]") {
   json const trace = json::parse(profkit::trace_json(profile_with_memory(), 1));
   std::vector<std::uint64_t> totals;
   for (json const& each : trace.at("traceEvents")) {
@@ -195,7 +195,7 @@ TEST_CASE("the trace shows all that an allocator has given, at every change in t
   CHECK(totals == std::vector<std::uint64_t>{16 * mib, 17 * mib, 15 * mib, 17 * mib, 15 * mib, 14 * mib});
 }
 
-TEST_CASE("the changes of a total are told apart whatever an allocator said", "[memory]") {
+TEST_CASE("the changes of a total have the right sign for any values of an allocator", "[memory]") {
   constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
   profkit::summary summary;
   profkit::allocator_summary& allocator = summary.allocators.emplace_back();

@@ -113,7 +113,7 @@ std::vector<std::string> lines_of(std::string const& text) {
 
 }  // namespace
 
-TEST_CASE("the part of a line is one line that a terminal shows as it is", "[names]") {
+TEST_CASE("a name inside a line stays on one line and contains no terminal commands", "[names]") {
   CHECK(one_line("a\nb\rc\td\x1b[0m\x7f") == "a\\nb\\rc\\td\\x1b[0m\\x7f");
   CHECK(one_line("\xc2\x9b \xe2\x80\xa8 \xe2\x80\xa9") == "\\u009b \\u2028 \\u2029");
   CHECK(one_line("gr\xc3\xbc\xc3\x9f \xe4\xb8\xad \xf0\x9f\x98\x80") == "gr\xc3\xbc\xc3\x9f \xe4\xb8\xad \xf0\x9f\x98\x80");
@@ -124,7 +124,7 @@ TEST_CASE("the part of a line is one line that a terminal shows as it is", "[nam
   CHECK(one_line(std::string(100'000, '\x80')).size() < 4 * profkit::detail::max_shown_text);
 }
 
-TEST_CASE("a table has a line for each row whatever is in its cells, and CSV gives the cells back", "[names]") {
+TEST_CASE("a table has a line for each row with any cells, and cells are read back from CSV unchanged", "[names]") {
   profkit::detail::data_table table;
   table.columns = {{"name"}, {"count", profkit::detail::column_kind::count}};
   for (std::string const& name : hostile_names()) table.rows.push_back({{{name}, {1.0}}});
@@ -147,7 +147,7 @@ TEST_CASE("a table has a line for each row whatever is in its cells, and CSV giv
   }
 }
 
-TEST_CASE("a report with names of any bytes is one line a row, and valid UTF-8 without control characters", "[names]") {
+TEST_CASE("a report with names of any bytes has one line per row, and is valid UTF-8 without control characters", "[names]") {
   profkit::report const report = hostile_report();
   for (std::string const& text : {report.full_text(), report.markdown()}) {
     CHECK(is_utf8(text));
@@ -195,7 +195,7 @@ TEST_CASE("every file of a report with names of any bytes is well-formed", "[nam
     std::string const content = content_of(entry.path());
     INFO(entry.path().filename());
     ++files;
-    if (entry.path().extension() != ".profkit") CHECK(is_utf8(content));  // that one is binary
+    if (entry.path().extension() != ".profkit") CHECK(is_utf8(content));  // this file is binary
     if (entry.path().extension() == ".json") CHECK(json::accept(content));
     if (entry.path().extension() == ".csv") {
       auto const records = read_csv(content);
@@ -213,7 +213,7 @@ TEST_CASE("every file of a report with names of any bytes is well-formed", "[nam
   std::filesystem::remove_all(folder());
 }
 
-TEST_CASE("a saved profile gives names back byte for byte", "[names]") {
+TEST_CASE("a saved profile restores names byte for byte", "[names]") {
   profkit::report const report = hostile_report();
   std::filesystem::path const file = folder().string() + ".profile";
   profkit::save(report.profile(), file);

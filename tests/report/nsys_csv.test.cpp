@@ -102,7 +102,7 @@ nsys_case made_case() {
   return result;
 }
 
-/// What `nsys stats --format csv` prints for the report scripts of Nsight Systems 2025.3.1 on a database with the two measured steps.
+/// The output of `nsys stats --format csv` for the report scripts of Nsight Systems 2025.3.1 on a database with the two measured steps.
 std::map<std::string, std::string> const printed_by_nsys = {
     {"nvtx_pushpop_sum.csv", R"csv(Time (%),Total Time (ns),Instances,Avg (ns),Med (ns),Min (ns),Max (ns),StdDev (ns),Range
 48.4,18000,2,9000.0,9000.0,9000,9000,0.0,profkit:step
@@ -193,7 +193,7 @@ TEST_CASE("without kernels there is the summary of ranges alone, without all API
   CHECK(csv_by_name(profile).size() == 6);
 }
 
-TEST_CASE("a scope that is open around the loop is a level, as Nsight Systems counts them", "[nsys_csv]") {
+TEST_CASE("a scope that is open around the loop is a level, as in Nsight Systems", "[nsys_csv]") {
   nsys_case around = made_case();
   around.made().paths.push_back({profkit::path_record::no_parent, "epoch", {}, {}, 0});
   around.scope(5, 0, 500, 40000);
@@ -206,7 +206,7 @@ TEST_CASE("a scope that is open around the loop is a level, as Nsight Systems co
   }
 }
 
-TEST_CASE("of nested ranges of one name each counts, a kernel inside counts once and its time twice", "[nsys_csv]") {
+TEST_CASE("nested ranges with one name all count, and a kernel inside counts once with its time twice", "[nsys_csv]") {
   nsys_case nested = made_case();
   nested.made().paths[3] = {2, "layer", 0, {}, 0};
   nested.made().scopes[0].time = between(1150, 5500);  // around the other one of the first step
@@ -234,6 +234,6 @@ TEST_CASE("a total beyond 64 bits wraps around without undefined behaviour", "[n
   CHECK(profkit::detail::nsys_statistics_of(samples).total == 1);
 }
 
-TEST_CASE("an empty profile makes headings without rows", "[nsys_csv]") {
+TEST_CASE("an empty profile gives headings without rows", "[nsys_csv]") {
   for (auto const& [name, content] : csv_by_name({})) CHECK(content.find('\n') == content.size() - 1);
 }

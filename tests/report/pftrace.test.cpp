@@ -32,7 +32,7 @@ std::string plain(profkit::profile const& profile, std::uint64_t steps = 100) {
   return profkit::trace_pftrace(profile, profkit::attribute(profile), steps, profkit::pftrace_packing::plain);
 }
 
-/// Begins are 1, ends -1, in the order of the packets.
+/// Begins count 1, ends -1, in the order of the packets.
 std::vector<int> begins_and_ends(std::string const& trace) {
   std::vector<int> result;
   for (protozero::pbf_reader packets{trace}; packets.next(profkit::detail::pftrace::trace_packets);) {
@@ -67,7 +67,7 @@ profkit::profile many_scopes(std::size_t count) {
 
 }  // namespace
 
-TEST_CASE("where perfetto.hpp is in the program, trace.pftrace is written beside trace.json", "[pftrace]") {
+TEST_CASE("if a program includes perfetto.hpp, trace.pftrace is written next to trace.json", "[pftrace]") {
   profkit::profile const profile = made_gpu_profile();
   profkit::report const report{std::make_shared<profkit::profile const>(profile)};
   report.write(folder().string(), 2);
@@ -95,7 +95,7 @@ TEST_CASE("a scope takes at most 16 bytes of a compact trace", "[pftrace]") {
   CHECK(begins_and_ends(plain(profile)).size() == 2 * profile.scopes.size());
 }
 
-TEST_CASE("every slice ends, and none outlasts the one around it", "[pftrace]") {
+TEST_CASE("every slice ends, and none outlasts the enclosing one", "[pftrace]") {
   profkit::profile profile;
   profile.threads.push_back({1, "train"});
   profile.paths = {{profkit::path_record::no_parent, "a", {}, "made.cpp", 1}, {profkit::path_record::no_parent, "b", {}, "made.cpp", 1}};
@@ -104,7 +104,7 @@ TEST_CASE("every slice ends, and none outlasts the one around it", "[pftrace]") 
   CHECK(begins_and_ends(plain(profile)) == std::vector<int>{1, 1, -1, -1, 1, -1});
 }
 
-TEST_CASE("an empty profile makes a trace without slices", "[pftrace]") {
+TEST_CASE("an empty profile gives a trace without slices", "[pftrace]") {
   CHECK_FALSE(profkit::trace_pftrace({}).empty());
   CHECK(begins_and_ends(plain({})).empty());
   profkit::profile warm_up_only = made_gpu_profile();
@@ -112,7 +112,7 @@ TEST_CASE("an empty profile makes a trace without slices", "[pftrace]") {
   CHECK(begins_and_ends(plain(warm_up_only)).empty());
 }
 
-TEST_CASE("a compact trace holds names of any bytes as UTF-8, whole", "[pftrace]") {
+TEST_CASE("a compact trace has complete names of any bytes as UTF-8", "[pftrace]") {
   profkit::profile profile = made_gpu_profile();
   std::string const hostile = "quote \" newline \n control \x01 </script> broken \xff\xc3";
   std::string const shown = "quote \" newline \n control \x01 </script> broken \xef\xbf\xbd\xef\xbf\xbd";

@@ -19,7 +19,7 @@ using profkit::detail::data_table;
 
 namespace {
 
-/// Two rows, the second inside the first, with a column of each kind that a printer treats in its own way.
+/// Two rows, the second inside the first, with one column of each kind that printers treat differently.
 data_table printed_table() {
   data_table result;
   result.name = "made";
@@ -45,7 +45,7 @@ TEST_CASE("text is aligned by characters, in a unit for all rows, without bars a
         "  gr\xc3\xbc\xc3\x9f       n/a  1,500.0       n/a\n");
 }
 
-TEST_CASE("a table with fixed units has them in text, too", "[printers]") {
+TEST_CASE("a table with fixed units also has them in text", "[printers]") {
   data_table table = printed_table();
   table.has_fixed_units = true;
   CHECK(text_without_colours(table) ==
@@ -73,7 +73,7 @@ TEST_CASE("CSV quotes cells where needed, and has fixed units, complete names an
   CHECK_THAT(csv_of(table), ContainsSubstring("\nthe whole name,1234.500,"));
 }
 
-TEST_CASE("rows that are not listed are summed up, in CSV they are complete", "[printers]") {
+TEST_CASE("rows that are not listed are summed up, and CSV has all of them", "[printers]") {
   data_table table = printed_table();
   table.listed_rows = 1;
   table.folded_label = "and 1 more";
@@ -82,7 +82,7 @@ TEST_CASE("rows that are not listed are summed up, in CSV they are complete", "[
   CHECK_THAT(csv_of(table), !ContainsSubstring("and 1 more") && ContainsSubstring("gr\xc3\xbc"));
 }
 
-TEST_CASE("columns that apply to no row are left out", "[printers]") {
+TEST_CASE("columns that apply to no row are omitted", "[printers]") {
   data_table table;
   table.columns = {{"name"}, {"remark"}};
   table.rows = {{{{"a"}, {""}}}};
@@ -109,7 +109,7 @@ TEST_CASE("full text and Markdown have all sections with tables and notes, witho
                            !ContainsSubstring("Only on pages") && !ContainsSubstring("how to read"));
 }
 
-TEST_CASE("JSON of a document has its sentences, and its tables with the numbers as they are", "[printers]") {
+TEST_CASE("JSON of a document has its sentences, and its tables with exact numbers", "[printers]") {
   data_table table = printed_table();
   table.columns.push_back({"each", column_kind::range});
   table.columns.push_back({"change", column_kind::change});

@@ -96,7 +96,7 @@ TEST_CASE("in the summary of kernels of a recorded run each name is spelled as N
   CHECK(found == expected);
 }
 
-TEST_CASE("in a recorded run each kernel is charged to the ranges that Nsight Systems has around its launch", "[recorded]") {
+TEST_CASE("in a recorded run each kernel is charged to the ranges that enclose its launch in Nsight Systems", "[recorded]") {
   recorded_run const run{any_run()};
   std::map<std::pair<std::string, std::string>, std::uint64_t> expected;
   for (auto const& [range, kernels] : run.nsys.at("launched_in_range").items()) {
@@ -135,7 +135,7 @@ TEST_CASE("in a recorded run every kernel has a class, and the classes sum to th
   CHECK(summary.gpu->classes.front().name == "matmul");
 }
 
-TEST_CASE("in a recorded run the work of scopes adds up", "[recorded]") {
+TEST_CASE("in a recorded run the GPU work of scopes adds up", "[recorded]") {
   recorded_run const run{any_run()};
   profkit::summary const summary = profkit::analyze(run.profile);
   double self = 0.0;
@@ -151,7 +151,7 @@ TEST_CASE("in a recorded run the work of scopes adds up", "[recorded]") {
   CHECK(find_row(summary, "step/forward")->gpu->latency_mean->count() > 0.0);
 }
 
-TEST_CASE("in a recorded run the time in which the GPU did nothing is charged to the scopes of the step, and adds up", "[recorded]") {
+TEST_CASE("in a recorded run the GPU idle time is charged to the scopes of the step, and adds up", "[recorded]") {
   recorded_run const run{any_run()};
   profkit::summary const summary = profkit::analyze(run.profile);
   REQUIRE(summary.gpu->idle);
@@ -300,7 +300,7 @@ TEST_CASE("operations of a recorded graph replay are charged to the scopes of it
   CHECK(find_row(graph, "step/forward")->host.count == 0);
 }
 
-TEST_CASE("in a recorded run the scopes' memory is LibTorch's own, to the byte", "[recorded]") {
+TEST_CASE("in a recorded run the memory of scopes equals LibTorch's own figures, to the byte", "[recorded]") {
   profkit::profile const profile = profkit::load(TEST_DATA "/tiny-128-train-bf16.profile");
   profkit::summary const summary = profkit::analyze(profile);
   REQUIRE(summary.scopes.at(0).name == "step");

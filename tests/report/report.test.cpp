@@ -82,7 +82,7 @@ TEST_CASE("in report.json a missing value is null, never 0", "[report]") {
   CHECK(empty["environment"]["gpu"].is_null());
 }
 
-TEST_CASE("the members of report.json stand where they have stood since schema 1", "[report]") {
+TEST_CASE("the members of report.json are in the same places as in schema 1", "[report]") {
   nlohmann::ordered_json const report = nlohmann::ordered_json::parse(profkit::report_json({}));
   auto const follows = [&](char const* object, std::vector<std::string> const& keys) {
     nlohmann::ordered_json const& all = report.at(nlohmann::ordered_json::json_pointer{object});
@@ -104,7 +104,7 @@ TEST_CASE("the members of report.json stand where they have stood since schema 1
   follows("/quality/overhead", {"host_ns_per_scope", "scopes", "between_steps_ms"});
 }
 
-TEST_CASE("JSON holds names of any bytes", "[report]") {
+TEST_CASE("JSON can contain names of any bytes", "[report]") {
   profkit::profile profile = made_profile();
   profile.paths[1].name =
       "quote \" backslash \\ newline \n control \x01 valid \xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80 broken \xff\xc3 \xed\xa0\x80";
@@ -134,7 +134,7 @@ TEST_CASE("the text shows host and GPU time of a scope side by side, and n/a for
   CHECK_THAT(text, !ContainsSubstring("nan") && !ContainsSubstring("inf"));
 }
 
-TEST_CASE("where no scope was timed between CUDA events, the text has no columns for that; scopes.csv always has them", "[report]") {
+TEST_CASE("if no scope was timed between CUDA events, the text has no columns for that; scopes.csv always has them", "[report]") {
   profkit::profile profile = made_profile();
   profile.gpu_scopes.clear();
   profkit::report const report{std::make_shared<profkit::profile const>(profile)};
@@ -144,7 +144,7 @@ TEST_CASE("where no scope was timed between CUDA events, the text has no columns
   CHECK_THAT(profkit::detail::csv_of(profkit::detail::scope_table(report.summary())), ContainsSubstring("GPU p50 ms"));
 }
 
-TEST_CASE("report.json has p50, p95 and p99 of every scope, also where no step was made", "[report]") {
+TEST_CASE("report.json has p50, p95 and p99 of every scope, also without steps", "[report]") {
   profkit::profile profile = made_profile();
   json const with_steps = json::parse(profkit::report_json(profkit::analyze(profile)))["scopes"][1];
   CHECK(with_steps["path"] == "step/forward");
@@ -229,7 +229,7 @@ TEST_CASE("losses are reported with their number", "[report]") {
   CHECK_THAT(text, !ContainsSubstring("nothing dropped"));
 }
 
-TEST_CASE("write makes the directory and its files", "[report]") {
+TEST_CASE("write creates the directory and its files", "[report]") {
   std::filesystem::path const directory =
       std::filesystem::temp_directory_path() / ("profkit-report-" + std::to_string(::getpid())) / "deep";
   made_report().write(directory);
@@ -263,7 +263,7 @@ TEST_CASE("write names the file that it cannot write", "[report]") {
   CHECK_THROWS_MATCHES(made_report().write("/dev/null/out"), profkit::error, MessageMatches(ContainsSubstring("/dev/null/out")));
 }
 
-TEST_CASE("the report says how fast the host was, as far as it was measured", "[report]") {
+TEST_CASE("the report has the speed of the host, if it was measured", "[report]") {
   profkit::profile profile = made_profile();
   CHECK(profkit::detail::quality_text(profkit::analyze(profile)).find("host speed") == std::string::npos);
   CHECK(json::parse(profkit::report_json(profkit::analyze(profile)))["environment"]["host_speed"].is_null());

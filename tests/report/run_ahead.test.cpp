@@ -38,7 +38,7 @@ TEST_CASE("the report says that the host runs ahead, by how many steps, and whic
   CHECK_THAT(text, ContainsSubstring("2.0 % of the measured steps' 300.000 ms"));
 }
 
-TEST_CASE("a report of a host that waits for the GPU says nothing of that", "[run_ahead]") {
+TEST_CASE("the report of a host that waits for the GPU does not mention running ahead", "[run_ahead]") {
   std::string const text = report_on(loop_that_waits().profile).full_text();
   CHECK_THAT(text, !ContainsSubstring("runs ahead") && !ContainsSubstring("GPU (kernels)"));
   CHECK_THAT(text, ContainsSubstring("tokens/s by host step time"));
@@ -87,7 +87,7 @@ TEST_CASE("report.json has the GPU's period, the lead and the step time that fol
   CHECK(without["steps"]["run_ahead_max_steps"].is_null());
 }
 
-TEST_CASE("steps=auto that stopped by host times says so where the GPU takes longer", "[run_ahead]") {
+TEST_CASE("if steps=auto stopped by host times although the GPU takes longer, the report says so", "[run_ahead]") {
   profkit::profile profile = loop_that_runs_ahead().profile;
   profile.stop = profkit::stop_record{0.01, 0.001, false, 1000};
   std::string const text = report_on(profile).full_text();

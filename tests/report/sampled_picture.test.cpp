@@ -41,7 +41,7 @@ void check_box(icicle_figure::box const& found, std::string const& name, std::ui
   CHECK(found.kind == kind);
 }
 
-/// Each box of a function begins where the one before it ends, or behind boxes that are too narrow, and lies in the box above it; the time
+/// Each box of a function begins where the previous one ends, or after boxes that are too narrow, and is inside the box above it. The time
 /// of scopes on several threads can exceed that of the scope above.
 void check_nested(icicle_figure const& figure) {
   std::vector<double> end_at(1, 0.0);              // of the last box at each depth
@@ -63,7 +63,7 @@ void check_nested(icicle_figure const& figure) {
 
 }  // namespace
 
-TEST_CASE("the picture of a step with host samples has functions behind the children of their scope, and waiting last", "[picture]") {
+TEST_CASE("the picture of a step with host samples has functions after the children of their scope, and waiting last", "[picture]") {
   std::vector<icicle_figure> const pictures = pictures_of(profkit::analyze(profile_with_samples()));
   REQUIRE(pictures.size() == 1);
   icicle_figure const& picture = pictures.front();
@@ -84,7 +84,7 @@ TEST_CASE("the picture of a step with host samples has functions behind the chil
   check_nested(picture);
 }
 
-TEST_CASE("functions that are too narrow to be seen are one box, and so are those that have no row", "[picture]") {
+TEST_CASE("functions that are too narrow to be visible are one box, and so are those without a row", "[picture]") {
   profkit::summary summary = profkit::analyze(profile_with_samples());
   profkit::sampled_scope_summary& softmax = summary.host_samples->scopes.front();
   softmax.functions[1].time = profkit::milliseconds{0.1};
@@ -94,7 +94,7 @@ TEST_CASE("functions that are too narrow to be seen are one box, and so are thos
   check_box(picture.boxes[4], "4 more functions", 1, 40.0, 8.0, box_kind::function);
 }
 
-TEST_CASE("boxes of functions lie in their scopes, whatever the profile", "[picture]") {
+TEST_CASE("boxes of functions are inside their scopes, for any profile", "[picture]") {
   std::size_t functions = 0;
   for_each_made_profile(20, [&](profkit::profile const& profile, std::uint64_t seed) {
     profkit::summary const summary = profkit::analyze(with_random_samples(profile, seed));

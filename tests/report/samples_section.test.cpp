@@ -38,7 +38,7 @@ std::string note_of(profkit::host_samples_summary const& samples) {
 
 }  // namespace
 
-TEST_CASE("a function is shown with its source line, if that is known, and with its library", "[samples_section]") {
+TEST_CASE("a function is shown with its library, and with its source line if known", "[samples_section]") {
   using profkit::detail::function_place_words;
   CHECK(function_place_words(function("exp_loop", "program", "/src/layer.cpp")) == "exp_loop (layer.cpp:40)");
   CHECK(function_place_words(function("exp_loop", "libmodel.so", "layer.cpp")) == "exp_loop (libmodel.so, layer.cpp:40)");
@@ -56,7 +56,7 @@ TEST_CASE("the answer of the section names the functions of the longest scope wi
   CHECK_THAT(answer, ContainsSubstring("libc.so.6, called by load."));
 }
 
-TEST_CASE("waiting with a name and without is apart in the answer and in the table", "[samples_section]") {
+TEST_CASE("named and unnamed waiting are separate in the answer and in the table", "[samples_section]") {
   profkit::host_samples_summary samples = *profkit::analyze(profile_with_samples()).host_samples;
   profkit::sampled_scope_summary& softmax = samples.scopes.front();
   softmax.waits = {{"cudaStreamSynchronize", 3, profkit::milliseconds{10.0}, 0.25}};

@@ -53,7 +53,7 @@ void check_is_refused(profkit::summary const& what, char const* why) {
 
 }  // namespace
 
-TEST_CASE("each value of a summary comes back from its file", "[summary]") {
+TEST_CASE("each value of a summary is restored from its file", "[summary]") {
   profkit::summary const saved = filled_summary();
   std::vector<std::string> const values = values_of(saved);
   REQUIRE(values.size() > 800);
@@ -65,7 +65,7 @@ TEST_CASE("each value of a summary comes back from its file", "[summary]") {
   CHECK(values_of(profkit::load_summary(file.path)) == values_of({}));
 }
 
-TEST_CASE("the summary of a recorded run is the same from its file, and so is its report", "[summary]") {
+TEST_CASE("the summary of a recorded run and its report are the same when read from its file", "[summary]") {
   for (char const* const name : {"small-128-train-fp32", "tiny-128-train-bf16"}) {
     profkit::summary const saved = profkit::analyze(profkit::load(std::string{TEST_DATA "/"} + name + ".profile"));
     summary_file const file;
@@ -84,7 +84,7 @@ TEST_CASE("a report has the file of its summary", "[summary]") {
   std::filesystem::remove_all(directory);
 }
 
-TEST_CASE("a summary's file that is cut off, longer or damaged anywhere is refused", "[summary]") {
+TEST_CASE("a summary file that is truncated, longer or damaged anywhere is refused", "[summary]") {
   summary_file const file;
   profkit::save_summary(profkit::analyze(made_profile()), file.path);
   std::string const bytes = file.bytes();
@@ -138,7 +138,7 @@ TEST_CASE("a summary with positions outside its lists is refused", "[summary]") 
                    "a verdict on steps is 6");
 }
 
-TEST_CASE("a summary that lacks one of two figures which are known together is refused", "[summary]") {
+TEST_CASE("a summary that lacks one of two figures that belong together is refused", "[summary]") {
   auto const check = [](char const* why, std::function<void(profkit::step_summary&)> const& change) {
     profkit::summary damaged = filled_summary();
     change(damaged.steps);

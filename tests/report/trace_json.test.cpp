@@ -156,7 +156,7 @@ TEST_CASE("idle slices of a trace add up to the idle time of the report, by caus
   }
 }
 
-TEST_CASE("tracks of a trace tell the thread, the device and the stream", "[trace]") {
+TEST_CASE("tracks of a trace name the thread, the device and the stream", "[trace]") {
   profkit::profile profile = made_gpu_profile();
   profile.environment.gpu = "NVIDIA H200";
   auto const names = [&] {
@@ -176,7 +176,7 @@ TEST_CASE("tracks of a trace tell the thread, the device and the stream", "[trac
   CHECK(names().count("GPU 1") == 1);
 }
 
-TEST_CASE("a trace shows the last measured steps only, and everything where no step was made", "[trace]") {
+TEST_CASE("a trace shows only the last measured steps, and everything if there are no steps", "[trace]") {
   profkit::profile profile = made_gpu_profile();
   CHECK(times_by_name(events_of(profile, "X", 1), "step") == std::map<std::string, std::int64_t>{{"step 2", 10'000'000}});
   CHECK(times_by_name(events_of(profile, "X", 1), "scope")["step"] == 10'000'000);
@@ -187,7 +187,7 @@ TEST_CASE("a trace shows the last measured steps only, and everything where no s
   CHECK(times_by_name(events_of(profile, "X", 1), "kernel").count("warm_up_only") == 1);
 }
 
-TEST_CASE("an operation in a trace says where it was launched and with what", "[trace]") {
+TEST_CASE("an operation in a trace has its launching scope and its launch parameters", "[trace]") {
   bool is_found = false;
   for (json const& slice : events_of(made_gpu_profile(), "X", 1)) {
     if (slice["cat"] == "copy") CHECK(slice["args"]["bytes"] == 1U << 20U);
@@ -201,7 +201,7 @@ TEST_CASE("an operation in a trace says where it was launched and with what", "[
   CHECK(is_found);
 }
 
-TEST_CASE("operations of one stream that overlap are on tracks of their own", "[trace]") {
+TEST_CASE("overlapping operations of one stream are on separate tracks", "[trace]") {
   profkit::profile profile = made_gpu_profile();
   for (profkit::gpu_operation_record& operation : profile.gpu_operations) {
     operation.stream = 7;
@@ -246,7 +246,7 @@ TEST_CASE("the track of a process of several ranks has the number of the rank", 
   CHECK(profkit::detail::process_track_name(environment) == "host node17");
 }
 
-TEST_CASE("counters and memory stand in a trace, but for values that JSON does not have", "[trace]") {
+TEST_CASE("counters and memory are in a trace, except for values that JSON cannot represent", "[trace]") {
   profkit::profile profile = made_profile();
   std::vector<json> counters = events_of(profile, "C", 1);
   REQUIRE(counters.size() == 3);
@@ -259,7 +259,7 @@ TEST_CASE("counters and memory stand in a trace, but for values that JSON does n
   CHECK(events_of(profile, "C", 1).size() == 2);
 }
 
-TEST_CASE("a trace holds names of any bytes", "[trace]") {
+TEST_CASE("a trace can contain names of any bytes", "[trace]") {
   profkit::profile profile = made_gpu_profile();
   std::string const hostile = "quote \" backslash \\ newline \n control \x01 {} %s broken \xff\xc3";
   std::string const shown = "quote \" backslash \\ newline \n control \x01 {} %s broken \xef\xbf\xbd\xef\xbf\xbd";
@@ -272,14 +272,14 @@ TEST_CASE("a trace holds names of any bytes", "[trace]") {
   for (char const* const category : {"scope", "kernel", "api"}) CHECK(times_by_name(slices, category).count(shown) == 1);
 }
 
-TEST_CASE("an empty profile makes an empty trace", "[trace]") {
+TEST_CASE("an empty profile gives an empty trace", "[trace]") {
   CHECK(events_of({}, "X").empty());
   profkit::profile warm_up_only = made_gpu_profile();
   for (profkit::step_record& step : warm_up_only.steps) step.warmup = true;
   CHECK(events_of(warm_up_only, "X").empty());
 }
 
-TEST_CASE("a trace file is written in pieces and is the same text, and an error names it", "[trace]") {
+TEST_CASE("a trace file written in pieces has the same text, and an error names the file", "[trace]") {
   profkit::profile profile = made_gpu_profile();
   for (int i = 0; i < 20'000; ++i) profile.scopes.push_back(profile.scopes.back());
   std::filesystem::path const path = std::filesystem::temp_directory_path() / ("profkit-trace-" + std::to_string(::getpid()) + ".json");

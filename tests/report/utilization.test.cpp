@@ -88,7 +88,7 @@ TEST_CASE("windows of measured steps count by their length, for each device", "[
   CHECK(all.utilization[1].memory_active->mean == Approx(0.41));
 }
 
-TEST_CASE("the report has a table of the units, and states the limiting unit beside the declared work", "[utilization]") {
+TEST_CASE("the report has a table of the units, and states the limiting unit next to the declared work", "[utilization]") {
   profkit::report const report{std::make_shared<profkit::profile const>(profile_with_utilization())};
   std::string const text = report.full_text();
   CHECK_THAT(text, ContainsSubstring("GPU utilization"));
@@ -107,7 +107,7 @@ TEST_CASE("the report has a table of the units, and states the limiting unit bes
   CHECK_THAT(profkit::report_json(report.summary()), ContainsSubstring("\"tensor_mean\": 0.61"));
 }
 
-TEST_CASE("a report without utilization has no word about it", "[utilization]") {
+TEST_CASE("a report without utilization does not mention it", "[utilization]") {
   profkit::report const report{std::make_shared<profkit::profile const>(made_work_profile{}.profile)};
   CHECK_THAT(report.text() + report.full_text() + profkit::report_json(report.summary()),
              !ContainsSubstring("utilization") && !ContainsSubstring("UNITS"));

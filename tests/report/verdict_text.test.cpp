@@ -23,7 +23,7 @@ using nlohmann::json;
 
 namespace {
 
-/// Steps of these lengths, one after the other, the first `warmup` of them warm-up.
+/// Steps with these durations, in sequence, the first `warmup` of them warm-up.
 profkit::profile profile_of_steps(std::vector<double> const& ms, std::size_t warmup) {
   profkit::profile result;
   profkit::timestamp begin{std::chrono::seconds{1'790'000'000}};
@@ -68,7 +68,7 @@ TEST_CASE("every verdict is given with its reason in one sentence", "[verdict]")
                                                    ContainsSubstring("warm-up 5 given; no steady part: the steps drift\n"));
 }
 
-TEST_CASE("a mean that slow changes would move too far says so instead of stable", "[verdict]") {
+TEST_CASE("a mean that slow changes could move too far is reported instead of stable", "[verdict]") {
   profkit::verdict_summary found;
   found.verdict = profkit::step_verdict::too_few;
   found.measured = 30;
@@ -91,7 +91,7 @@ TEST_CASE("clocks that were not read are n/a, with the consequence", "[verdict]"
                                    "300; at most 85 C; 1 reading\n"));
 }
 
-TEST_CASE("why a session with steps=auto stopped is said", "[verdict]") {
+TEST_CASE("the report says why a session with steps=auto stopped", "[verdict]") {
   profkit::profile profile = profile_of_steps(quiet_steps(), 5);
   CHECK_THAT(text_of(profile), !ContainsSubstring("stopped"));
   profile.stop = profkit::stop_record{0.01, 0.0042, false, 1000};

@@ -57,7 +57,7 @@ TEST_CASE("the report shows each scope as a share of the device peaks, forward a
              ContainsSubstring("## Work and limits\n") && ContainsSubstring("scores | declared | bf16 |"));
 }
 
-TEST_CASE("the line of the model has its denominator in full", "[work]") {
+TEST_CASE("the line of the model states its denominator in full", "[work]") {
   made made;
   made.profile.measured_roofs = {{precision::bf16, 700e12, 0.0, "matrix product"}};
   for (profkit::step_record& step : made.profile.steps) step.model_flops = 10e12;
@@ -86,7 +86,7 @@ TEST_CASE("without a denominator the report says why, and no share", "[work]") {
              ContainsSubstring("MFU n/a, no dense peak is known for bf16 on Tesla V100-SXM2-16GB\n"));
 }
 
-TEST_CASE("a share above 100 % does not stand without a remark", "[work]") {
+TEST_CASE("a share above 100 % has a remark", "[work]") {
   made made;
   made.say(made::norm, 6, {0.0, 1e12, precision::unknown, 1.0F});
   for (profkit::step_record& step : made.profile.steps) step.model_flops = 50e12;

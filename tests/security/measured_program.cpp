@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A program with a session and every collector, for security_test.py. It says whether it has more rights than its user, and what each
-// collector says of itself.
-//   --locked   what would write to the file system, run a program or reach a network kills it
-//   --write    it writes, as a program that was asked to
+// A program with a session and every collector, for security_test.py. Prints whether it has more rights than its user, and the status of
+// each collector.
+//   --locked   a system call that would write to the file system, run a program or use a network kills it
+//   --write    it writes outputs, like a program that was asked to
 #include <profkit/cuda.hpp>
 #include <profkit/cupti.hpp>
 #include <profkit/profkit.hpp>
@@ -29,13 +29,13 @@ constexpr int skipped = 4;
 constexpr std::initializer_list<int> forbidden_calls = {
     SYS_execve, SYS_execveat,  SYS_socket,   SYS_connect, SYS_mkdirat, SYS_renameat,  SYS_renameat2,    SYS_unlinkat,
     SYS_linkat, SYS_symlinkat, SYS_truncate, SYS_mknodat, SYS_fchmod,  SYS_ftruncate, SYS_memfd_create,
-#ifdef __x86_64__  // other architectures have the calls that end in "at" alone
+#ifdef __x86_64__  // other architectures have only the calls with the suffix "at"
     SYS_open,   SYS_creat,     SYS_mkdir,    SYS_rename,  SYS_unlink,  SYS_rmdir,     SYS_link,         SYS_symlink,
     SYS_mknod,  SYS_vfork,
 #endif
 };
 
-/// @return false where this cannot be done.
+/// @return false if this is not possible.
 bool lock_in() {
   constexpr unsigned writing = O_WRONLY | O_RDWR | O_CREAT | O_TRUNC | O_APPEND;
   std::vector<sock_filter> program = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr))};

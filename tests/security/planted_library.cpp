@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A library that nobody asked for. Whoever opens it leaves a file of its name in the folder that PLANTED_MARKS names.
+// A library that must not be loaded. Loading it creates a file with its name in the folder named by PLANTED_MARKS.
 #include <dlfcn.h>
 
 #include <cstdlib>

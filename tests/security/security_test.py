@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What SECURITY.md promises of a program with profkit, on the program itself (measured_program.cpp).
+"""Tests the promises of SECURITY.md on a program with profkit (measured_program.cpp).
 
 usage: security_test.py PROGRAM PLANTED FAKES CASE      PLANTED: planted_library.cpp; FAKES: the folder of the imitated drivers
 """
@@ -39,7 +39,7 @@ class Program(unittest.TestCase):
             shutil.copy(self.planted, folder / name)
 
     def some_fakes(self, *names):
-        """A folder of the imitated drivers that are named, and no others."""
+        """@return a folder with only the named imitated drivers."""
         folder = self.make("fakes-" + "-".join(names), 0o755)
         for name in names:
             shutil.copy(self.fakes / name, folder / name)
@@ -67,7 +67,7 @@ class Program(unittest.TestCase):
 
 
 class Libraries(Program):
-    """Nothing is opened that lies in the current directory."""
+    """No library in the current directory is opened."""
 
     def test_what_is_planted_is_seen_when_it_is_opened(self):
         there = self.make("there")
@@ -86,7 +86,7 @@ class Libraries(Program):
     def test_relative_paths_in_the_environment(self):
         self.plant(self.here)
         driver = self.some_fakes("libcuda.so.1")
-        (driver / "libcupti.so.13").write_text("no library\n")  # else that of the system, if it has one, comes before the variable
+        (driver / "libcupti.so.13").write_text("no library\n")  # otherwise the system's, if any, takes precedence over the variable
         for path in ("libcupti.so.13", "./libcupti.so.13", "../here/libcupti.so.13"):
             with self.subTest(path=path):
                 said = self.good(self.run_program(LD_LIBRARY_PATH=driver, PROFKIT_CUPTI_PATH=path, CUDA_HOME=".", CUDA_PATH="."))
@@ -110,7 +110,7 @@ class Libraries(Program):
 
 
 class Writes(Program):
-    """Nothing is written, no program is run and no network is used, unless asked."""
+    """Nothing is written, no program is run and no network is used, unless requested."""
 
     def locked(self, *options, **settings):
         run = self.run_program("--locked", *options, LD_LIBRARY_PATH=self.fakes, **settings)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Built several times, with another name and with hidden visibility, as libraries that are linked or opened.
-// Each has a function that opens a scope, one that takes a token and one that adopts it; the last two have the name in front.
+// Built several times, with different names and with hidden visibility, as libraries that are linked or opened with dlopen. Each has a
+// function that opens a scope, one that takes a token and one that adopts it; the names of the last two have the library name as prefix.
 #include <profkit/scope.hpp>
 
 #define JOIN_2(a, b) a##b

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The executable and the libraries `linked_a` and `linked_b` open scopes, and so do `opened_a` and `opened_b`, which are opened with
-// dlopen, `closed`, which is closed again, and `hidden`, whose version script hides the recorder. Arguments of the build: OPENED_A,
+// The executable and the linked libraries `linked_a` and `linked_b` open scopes. So do libraries opened with dlopen: `opened_a` and
+// `opened_b`, `closed`, which is closed again, and `hidden`, whose version script hides the recorder. Definitions of the build: OPENED_A,
 // OPENED_B, CLOSED, HIDDEN.
 #include <profkit/session.hpp>
 #include <profkit/session/other_recorders.hpp>
@@ -96,7 +96,7 @@ TEST_CASE("scopes of a library are in the report even if the library was closed 
   CHECK(::dlopen(CLOSED, RTLD_NOW | RTLD_NOLOAD) != nullptr);
 }
 
-TEST_CASE("the dynamic linker knows the recorder by the name that libraries look for", "[shared library]") {
+TEST_CASE("the dynamic symbol of the recorder has the name that libraries look up", "[shared library]") {
   CHECK(::dlsym(RTLD_DEFAULT, profkit::detail::recorder_symbol) == &profkit::detail::recorder);
 }
 

@@ -33,7 +33,7 @@ void keep(std::vector<Record>& records, IsWanted const& is_wanted) {
 }
 
 /// The records of the steps that begin in a stretch of time.
-/// @param position_of by step: its position in the window.
+/// @param position_of for each step, its index in the window.
 inline std::vector<profkit::detail::gpu_step_window> own_windows(profkit::profile const& whole,
                                                                  std::vector<profkit::detail::gpu_step_window> const& windows,
                                                                  interval const& own, std::vector<std::size_t> const& position_of) {
@@ -88,7 +88,7 @@ class neighbouring_calls {
   std::vector<std::uint32_t> launching_;
 };
 
-/// The state of the allocators at a moment.
+/// The state of the allocators at a point in time.
 class memory_at_borders {
  public:
   explicit memory_at_borders(profkit::profile const& whole) : whole_{whole}, changes_{profkit::detail::find_memory_changes(whole)} {
@@ -97,7 +97,7 @@ class memory_at_borders {
         [&](std::uint32_t each) { return whole.allocations[each].time; }, parent_of_);
   }
 
-  /// @param position_of by scope: its position in the window; those that are open when the stretch begins are in it.
+  /// @param position_of for each scope, its index in the window; includes the scopes that are open when the stretch begins.
   [[nodiscard]] profkit::detail::memory_before before(interval const& own, std::vector<std::uint32_t> const& position_of) const {
     using profkit::detail::memory_change;
     profkit::detail::memory_before result;
@@ -137,7 +137,7 @@ class memory_at_borders {
 
 /// Cuts a profile into windows. Each window has a copy of its records, and of the tables.
 /// @param whole the recorded profile.
-/// @param borders in ascending order, outside steps; windows lie between them. The first and the last window are unbounded on the outside.
+/// @param borders in ascending order, outside steps. The first and the last window are unbounded on the outside.
 [[nodiscard]] inline std::vector<profkit::window> cut_windows(profkit::profile const& whole,
                                                               std::vector<profkit::timestamp> const& borders) {
   using profkit::interval;
@@ -172,7 +172,7 @@ class memory_at_borders {
       std::uint32_t const call = launched.launch_of[k];
       bool const runs_with_own = launched_at[k] < own.begin && first_start < time.end;
       bool const is_in = runs_with_own || (own.begin <= time.end && time.begin < own.end);
-      bool const is_neighbour = call != profkit::attribution::none && is_needed[call];  // it identifies its call as launching
+      bool const is_neighbour = call != profkit::attribution::none && is_needed[call];  // identifies its call as a launch
       if (!is_own(launched_at[k]) && !is_in && !is_neighbour && k != next) continue;
       each.records.gpu_operations.push_back(whole.gpu_operations[k]);
       if (is_in) calls = {std::min(calls.begin, launched_at[k]), std::max(calls.end, launched_at[k])};

@@ -64,7 +64,7 @@ inline profkit::summary filled_summary() {
     result.scopes[i].parent = i == 0 ? std::nullopt : std::optional{i - 1};
   }
   for (profkit::adopted_summary& each : result.adopted) each.depth = 1;
-  result.budget->has_launches = true;  // else a report has no launch-bound times
+  result.budget->has_launches = true;  // otherwise a report has no launch-bound times
   auto const in_lists = [](std::vector<profkit::path_time>& times) { times[0].path = 0, times[1].path = 1; };
   for (profkit::timeline_step& each : result.timeline->steps) in_lists(each.stages), in_lists(each.gpu);
   for (profkit::timeline_collective& each : result.timeline->collectives) {

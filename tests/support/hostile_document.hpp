@@ -12,7 +12,7 @@
 
 #include "made_document.hpp"
 
-/// Names that try to leave the place where a page shows them.
+/// Names that try to escape from their place in a page.
 class hostile_texts {
  public:
   explicit hostile_texts(std::uint32_t seed) : state_{seed} {}

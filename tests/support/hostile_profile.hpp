@@ -7,7 +7,7 @@
 
 #include "hostile_document.hpp"
 
-/// A profile whose names are all hostile; its times are those of `from`.
+/// A profile with hostile names and the times of `from`.
 inline profkit::profile hostile_profile(profkit::profile from) {
   hostile_texts names{7};
   auto const set = [&](auto&... texts) { ((texts = names.next()), ...); };

@@ -10,8 +10,8 @@
 
 #include "is_utf8.hpp"
 
-// A strict reader of the HTML that profkit writes: elements are closed, attributes quoted, and only those that a page needs are there.
-// Browsers accept more, so that what passes here cannot have been changed by a name.
+// A strict reader of profkit's HTML: elements must be closed, attributes quoted, and only the elements of a page are allowed. Browsers
+// accept more, so a page that passes here cannot have been changed by a name.
 
 namespace html_parts {
 
@@ -36,7 +36,7 @@ inline bool is_element(std::string_view name) { return is_in(elements, name) || 
 
 }  // namespace html_parts
 
-/// What is wrong with a page; empty if nothing is.
+/// The first error in a page; empty if there is none.
 inline std::string html_fault(std::string_view page) {
   using namespace html_parts;
   if (!is_utf8(std::string{page})) return "not UTF-8";
@@ -81,7 +81,7 @@ inline std::string html_fault(std::string_view page) {
     bool const is_empty = page.substr(next, 2) == "/>";
     if (!is_empty && page[next] != '>') return "an element without an end" + near();
     at = next + (is_empty ? 2 : 1);
-    if (name == "style" || name == "script") {  // raw text, which has nothing of the program in it
+    if (name == "style" || name == "script") {  // raw text, without data of the program
       at = page.find("</" + std::string{name} + ">", at);
       if (at == std::string_view::npos) return "a style or script without an end";
       open.push_back(name);

@@ -10,7 +10,7 @@
 
 #include "made_document.hpp"
 
-/// A document of more than a page may show: thousands of rows, boxes, steps and points, with long names.
+/// A document that exceeds the limits of a page: thousands of rows, boxes, steps and points, with long names.
 inline profkit::detail::document huge_document() {
   using namespace profkit::detail;
   document made = made_document();

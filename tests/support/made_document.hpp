@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-// A document with every kind of figure, column and row. The numbers are of a recording of llm.c on an H200.
+// A document with every kind of figure, column and row. The numbers are from a recording of llm.c on an H200.
 
 namespace made_document_parts {
 
@@ -150,7 +150,7 @@ inline section budget() {
           "ran. The rest is idle time, by what the host did meanwhile."};
 }
 
-/// A scope of the usual step and of the picture of it.
+/// A scope of the usual step and of its picture.
 struct scope {
   std::uint32_t depth;
   std::string name;
@@ -375,7 +375,7 @@ inline section changes() {
   };
   add("gpt2_forward", -9.4, {-0.53, -0.43, -0.31, true});
   add("gpt2_backward", 7.84, {0.023, 0.25, 0.53, true});
-  add("layernorm_backward", 0.09, {-0.98, 0.59, 30.0, false});  // goes on beyond the axis at both ends
+  add("layernorm_backward", 0.09, {-0.98, 0.59, 30.0, false});  // extends beyond the axis at both ends
   return {"changes",
           "Changes",
           "9.4 ms less in gpt2_forward.",

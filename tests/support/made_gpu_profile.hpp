@@ -21,7 +21,7 @@
 ///     attention/attention  0, [2.4, 2.5]    addition          14      [2.7, 4.2]
 ///     step                 0, [4.2, 4.3]    memset of 4 KiB   7       [4.7, 4.8]
 ///     backward             0, [5.5, 5.6]    matmul            7       [5.8, 6.8]
-///     nothing              1, [3.0, 3.1]    addition          13      [3.2, 3.4]
+///     (no scope)           1, [3.0, 3.1]    addition          13      [3.2, 3.4]
 ///
 /// The last step has a kernel [8.0, 8.5] without a recorded launch; the first one has a kernel that no other step has.
 /// @param has_all_api_calls adds a synchronisation [9.0, 9.5] to each step.

@@ -13,15 +13,15 @@
 #include <utility>
 #include <vector>
 
-/// A simulated job: in each step each rank computes, then all ranks do some collectives of 64 MiB, which start together on no rank and end
-/// together on all.
+/// A simulated job. In each step each rank computes, then all ranks run some collectives of 64 MiB. Ranks start a collective at different
+/// times and end it together.
 struct made_job {
   std::uint32_t ranks = 4;
   std::uint32_t steps = 20;
   std::uint32_t warmup = 2;
   std::uint32_t collectives = 3;  ///< of a step
   std::uint32_t slow_rank = 0;
-  std::vector<std::uint32_t> also_slow{};   ///< further ranks with that delay
+  std::vector<std::uint32_t> also_slow{};   ///< other ranks with the same delay
   std::chrono::nanoseconds delay{};         ///< of the slow rank in each step, in the scope "step/data"
   std::chrono::nanoseconds jitter{20'000};  ///< of each rank and step
   std::chrono::nanoseconds end_noise{};     ///< each rank leaves a collective up to so much early or late

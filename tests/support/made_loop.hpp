@@ -74,7 +74,7 @@ inline made_loop loop_that_runs_ahead() {
   return made;
 }
 
-/// 12 measured steps of 10 ms on the host, which wait for 9 ms of work on the GPU.
+/// 12 measured steps of 10 ms on the host, which waits for 9 ms of work on the GPU.
 inline made_loop loop_that_waits() {
   made_loop made;
   for (int i = 0; i < 12; ++i) {

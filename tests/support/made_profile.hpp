@@ -15,9 +15,9 @@ inline profkit::timestamp at_ms(double ms) {
 
 inline std::chrono::nanoseconds ns_of_ms(double ms) { return std::chrono::nanoseconds{static_cast<std::int64_t>(ms * 1e6)}; }
 
-/// A profile whose summary can be computed by hand. Three steps of 100, 10 and 20 ms that begin at 0, 200 and 300 ms; the first is warm-up.
-/// In each: `forward` (half of the step, with a GPU time of 1.5 times that) with `layer_0` and `layer_1` inside; and `load` on another
-/// thread, for 3 ms. One `load` lies between the steps.
+/// A profile whose summary can be computed by hand. Three steps of 100, 10 and 20 ms begin at 0, 200 and 300 ms; the first is warm-up. Each
+/// has `forward` (half of the step, with a GPU time of 1.5 times that) with `layer_0` and `layer_1` inside; and `load` on another thread,
+/// for 3 ms. One `load` is between the steps.
 inline profkit::profile made_profile() {
   profkit::profile result;
   result.environment = {"host", "NVIDIA H200", "13.0", "13.0", {"train", "--size", "tiny"}};

@@ -12,7 +12,7 @@
 #include "made_loop.hpp"
 #include "made_series.hpp"
 
-// Runs whose reports are long: of many steps, and of many scopes.
+// Runs with long reports: of many steps, and of many scopes.
 
 /// 3 warm-up steps and 2,000 measured ones of about 10 ms; from step 1,203 on they take 12 ms.
 inline profkit::profile long_run() {

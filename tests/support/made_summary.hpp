@@ -10,10 +10,10 @@
 #include <utility>
 #include <vector>
 
-/// A summary made by hand, with the figures that reports are written from. Times are in milliseconds.
+/// A hand-made summary with the figures that reports show. Times are in milliseconds.
 class made_summary {
  public:
-  /// @param steps number of measured steps, all of `step_ms`.
+  /// @param steps number of measured steps, each of `step_ms`.
   explicit made_summary(std::uint64_t steps = 40, double step_ms = 10.0) {
     made_.environment = {"vm", "NVIDIA H200", "13.0", "13.0", {"/opt/bin/prof", "-s"}, 1, {}};
     made_.steps = times(steps, step_ms);
@@ -23,7 +23,7 @@ class made_summary {
     made_.quality.cost_of_1000_scopes = std::chrono::nanoseconds{20'000};
   }
 
-  /// Statistics of steps that are known well.
+  /// Statistics of steps with a small standard error.
   static profkit::step_summary times(std::uint64_t steps, double ms) {
     using profkit::milliseconds;
     profkit::step_summary result;
@@ -79,7 +79,7 @@ class made_summary {
     return *this;
   }
 
-  /// A scope. Its parent is the last one before it with a smaller depth. @param ms host time of all of them in a step.
+  /// Adds a scope. Its parent is the last scope with a smaller depth. @param ms total host time in a step.
   made_summary& scope(std::uint32_t depth, std::string name, double ms, std::optional<std::int64_t> index = {},
                       std::uint64_t count_per_step = 1) {
     profkit::scope_summary row;
@@ -96,7 +96,7 @@ class made_summary {
     return *this;
   }
 
-  /// GPU time of the last scope in a step.
+  /// Sets the GPU time per step of the last scope.
   made_summary& gpu_time(double busy, double idle) {
     double const steps = static_cast<double>(made_.steps.host.count);
     profkit::scope_summary& row = made_.scopes.back();
@@ -120,14 +120,14 @@ class made_summary {
     return *this;
   }
 
-  /// Makes a step that is all in the part "forward", which launches one kernel.
+  /// Puts the whole step into the part "forward", which launches one kernel.
   made_summary& one_part(double busy, double idle) {
     double const all = busy + idle;
     budget({{"forward", busy, idle}}).scope(0, "step", all).gpu_time(busy, idle).scope(1, "forward", all).gpu_time(busy, idle);
     return kernel("gemm", "matmul", busy, 1);
   }
 
-  /// Makes the present figures those of the usual kind, and adds another kind.
+  /// Uses the present figures for the usual kind, and adds another kind.
   made_summary& other_kind(std::string name, std::vector<std::string> parts, std::uint64_t steps, double step_ms) {
     if (made_.kinds.empty()) {
       profkit::step_kind_summary usual;

@@ -59,10 +59,10 @@ struct made_work_profile {
     }
   }
 
-  /// In the scope with the path that began at `at`.
+  /// Adds work to the scope that began at `at`.
   void say(path where, double at, profkit::work const& what) { profile.work.push_back({at_ms(begin_ + at), where, what}); }
 
-  /// Without a kernel collector.
+  /// Removes the data of the kernel collector.
   void forget_kernels() {
     profile.collectors.clear();
     profile.gpu_operations.clear();

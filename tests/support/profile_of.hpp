@@ -18,7 +18,7 @@ inline profkit::options plain_options(std::uint64_t warmup = 0, std::uint64_t me
   return result;
 }
 
-/// "outer/inner_3" of a path in a profile.
+/// "outer/inner_3" for a path of a profile.
 inline std::string path_name(profkit::profile const& profile, std::uint32_t path) {
   profkit::path_record const& record = profile.paths.at(path);
   std::string name = record.name;

@@ -11,7 +11,7 @@
 #include <random>
 #include <vector>
 
-/// With all API calls, work of some scopes (whole numbers), adopted paths, and readings of usage at the ends of steps.
+/// A random profile with all API calls, work of some scopes (whole numbers), adopted paths, and readings of usage at the ends of steps.
 inline profkit::profile with_more(profkit::profile profile, std::mt19937_64& random) {
   profile.has_all_api_calls = true;
   for (std::uint16_t allocator = 0; allocator < profile.allocators.size(); ++allocator) {

@@ -12,8 +12,7 @@
 #include <string>
 #include <vector>
 
-/// A profile of randomly nested scopes on several threads, with launches inside and outside of them, and their attribution, known by
-/// construction.
+/// A profile of randomly nested scopes on several threads, with launches inside and outside them, and their known attribution.
 struct random_gpu_profile {
   profkit::profile profile;
   std::vector<std::uint32_t> scope_of;   ///< by operation, as in `attribution`

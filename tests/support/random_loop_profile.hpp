@@ -90,7 +90,7 @@ class random_loop {
     }
   }
 
-  /// A moment between now and then.
+  /// A random time between two times.
   void launches(std::uint64_t count, profkit::timestamp until) {
     for (; count > 0 && now_ + nanoseconds{4} < until; --count) {
       now_ += nanoseconds{1 + up_to(static_cast<std::uint64_t>((until - now_).count()) / 2)};
@@ -122,6 +122,4 @@ class random_loop {
 }  // namespace made
 
 /// @param seed equal seeds create equal profiles.
-inline profkit::profile make_random_loop_profile(std::uint64_t seed) { 
-  return with_random_samples(made::random_loop{seed}.made(), seed);
-}
+inline profkit::profile make_random_loop_profile(std::uint64_t seed) { return with_random_samples(made::random_loop{seed}.made(), seed); }

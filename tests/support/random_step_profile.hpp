@@ -89,7 +89,7 @@ class random_steps {
     now_ += nanoseconds{1};
   }
 
-  /// Between the beginnings and ends of the scopes of a thread, because a call cannot contain one.
+  /// Times between the beginnings and ends of the scopes of a thread, because a call cannot contain one.
   void add_calls(std::uint64_t system_id, profkit::timestamp begin, profkit::timestamp end) {
     std::vector<profkit::timestamp> moments{begin, end};
     for (profkit::scope_record const& scope : made_.scopes) {
@@ -125,6 +125,4 @@ class random_steps {
 /// Steps of a few hundred nanoseconds, short enough to check every nanosecond: nested scopes on the step thread and on another, scopes
 /// around and between the steps, calls that launch, copy and wait, and operations of two devices at random times.
 /// @param seed equal seeds create equal profiles. The step thread is 100, the other one 101.
-inline profkit::profile make_random_step_profile(std::uint64_t seed) { 
-  return with_random_samples(made::random_steps{seed}.made(), seed);
-}
+inline profkit::profile make_random_step_profile(std::uint64_t seed) { return with_random_samples(made::random_steps{seed}.made(), seed); }

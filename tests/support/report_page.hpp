@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-// The fields of a report.json, and those that docs/report.md names, as paths such as "scopes[].per_step.steps".
+// The fields of a report.json, and those in docs/report.md, as paths such as "scopes[].per_step.steps".
 
 /// The contents of the code spans of a line of Markdown.
 inline std::vector<std::string> code_spans(std::string const& line) {
@@ -22,8 +22,8 @@ inline std::vector<std::string> code_spans(std::string const& line) {
   return result;
 }
 
-/// The section "report.json": headings and lines that begin with "Same fields: " name objects, the first cells of the rows below their
-/// fields.
+/// Reads the section "report.json". Headings and lines that begin with "Same fields: " name objects, and the first cells of the rows below
+/// them name their fields.
 inline std::set<std::string> fields_of_page(std::istream& page) {
   std::set<std::string> result;
   std::vector<std::string> objects;

@@ -7,7 +7,7 @@
 #include <string>
 #include <variant>
 
-/// The text with one blank in place of several, so that a test does not depend on the widths of columns.
+/// Replaces several blanks by one, so that a test does not depend on column widths.
 inline std::string squeezed(std::string const& text) {
   std::string result;
   for (char const c : text) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A program that host samples are taken of, without a session.
+// A program to be sampled, without a session.
 #pragma once
 
 #include <atomic>
@@ -26,12 +26,12 @@ inline double cpu_ms() {
   return static_cast<double>(now.tv_sec) * 1e3 + static_cast<double>(now.tv_nsec) * 1e-6;
 }
 
-/// Iterations of a busy function in a millisecond, as last measured.
+/// Iterations of a busy function per millisecond, from the last measurement.
 inline std::atomic<double> speed{100'000.0};
 
-// Three functions that use a given processor time. Their loops are not inlined into each other. They read the clock of processor time
-// seldom: reading it lets the kernel end the thread's turn on a processor, so that its tick, which drives timers of processor time, meets
-// other threads only.
+// Three functions that use a given processor time. Their loops are not inlined into each other. They rarely read the clock of processor
+// time, because reading it lets the kernel end the thread's time slice. Ticks, which drive timers of processor time, would then only meet
+// other threads.
 #define BUSY_FUNCTION(name, factor)                                                              \
   __attribute__((noinline)) inline void name(double ms) {                                        \
     std::uint64_t value = (factor);                                                              \
@@ -91,7 +91,7 @@ class program {
 
   void pause(bool is_paused) { is_paused_ = is_paused; }
 
-  /// Why this machine cannot run the test; empty if it can.
+  /// The reason why this machine cannot run the test; empty if it can.
   [[nodiscard]] std::string const& reason() const { return reason_; }
 
   [[nodiscard]] profkit::profile const& made() const { return made_.so_far(); }

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <ctime>
 
-// An imitated system clock that can be set: a clock_gettime for the whole program. To be included in one translation unit.
+// An imitated system clock that can be set: a clock_gettime for the whole program. Include it in one translation unit only.
 
 /// The total change of CLOCK_REALTIME.
 inline std::int64_t set_by_ns = 0;

@@ -9,7 +9,7 @@
 #include <sstream>
 #include <string>
 
-/// What `write_state` writes.
+/// The bytes that `write_state` writes.
 template <class State>
 std::string state_of(State const& what) {
   std::string result;
@@ -20,7 +20,7 @@ std::string state_of(State const& what) {
   return result;
 }
 
-/// Reads all of the bytes.
+/// Reads an object that must use all bytes.
 template <class State>
 void read_state_of(std::string const& bytes, State& into) {
   std::istringstream stream{bytes};

@@ -48,7 +48,7 @@ compare_options quiet() {
 
 }  // namespace
 
-TEST_CASE("with one run a side the interval is of the steps within and of the noise assumed between", "[compare]") {
+TEST_CASE("with one run per side the interval combines the spread of steps with the assumed noise between runs", "[compare]") {
   side_of_row const a{{{100, 1.0, 0.1, 0.0}}};
   side_of_row const b{{{100, 1.0, 0.1, 0.5}}};
   double const effective = 100.0 * (1.0 - 51.0 / 96.0) / (1.0 + 51.0 / 96.0);  // Kendall's correction of 0.5 is (100 * 0.5 + 1) / 96
@@ -63,21 +63,21 @@ TEST_CASE("with one run a side the interval is of the steps within and of the no
   CHECK(half_width(noise, 0.05) == Approx(1.95996 * std::sqrt(0.0002 + noise.within)).epsilon(1e-4));
 }
 
-TEST_CASE("with several runs the interval is the narrower one of what is assumed and what they show", "[compare]") {
+TEST_CASE("with several runs the interval is the narrower one of the assumed and the observed", "[compare]") {
   run_noise noise;
   noise.assumed = 0.0001;
   noise.runs_freedom = noise.freedom = 4.0;  // three runs a side
   noise.both = 2.0 / 3.0;
-  SECTION("few runs that differ little by chance are believed with Student's long tails") {
+  SECTION("few runs that differ little by chance are treated with Student's long tails") {
     noise.variance = 0.000001;
     // 96 % of Student's distribution with 4 degrees of freedom: a fifth of the 5 % belongs to the assumption.
     CHECK(half_width(noise, 0.05) == Approx(2.99853 * std::sqrt(0.000001 * noise.both)).epsilon(1e-4));
   }
-  SECTION("runs that differ as is assumed rest on the assumption") {
+  SECTION("runs that differ as assumed use the assumption") {
     noise.variance = 0.0001;
     CHECK(half_width(noise, 0.05) == Approx(2.57583 * std::sqrt(0.0001 * noise.both)).epsilon(1e-4));
   }
-  SECTION("runs that differ by much more refute it") {
+  SECTION("runs that differ by much more refute the assumption") {
     noise.variance = 0.0003;  // chi-square over 4 is 3: beyond 2.37
     CHECK(noise.refutes_assumption());
     CHECK(half_width(noise, 0.05) == Approx(2.99853 * std::sqrt(0.0003 * noise.both)).epsilon(1e-4));
@@ -108,7 +108,7 @@ TEST_CASE("the polygamma functions have their known values", "[compare]") {
   for (double const x : {0.01, 0.7, 3.0, 500.0}) CHECK(detail::inverse_trigamma(detail::trigamma(x)) == Approx(x));
 }
 
-TEST_CASE("the prior of variances is found from many of them", "[compare]") {
+TEST_CASE("the prior of variances is estimated from many variances", "[compare]") {
   std::mt19937_64 random{1};
   constexpr double freedom = 4.0;
   std::chi_squared_distribution<double> sample{freedom};
@@ -128,13 +128,13 @@ TEST_CASE("the prior of variances is found from many of them", "[compare]") {
     CHECK(prior.variance == Approx(0.25).epsilon(0.05));
     CHECK(prior.freedom == Approx(of_prior).epsilon(0.2));
   }
-  SECTION("two rows say nothing, nor do rows that do not vary") {
+  SECTION("two rows give no prior, nor do rows without variance") {
     CHECK(fit_variance_prior({0.1, 0.2}, freedom).freedom == 0.0);
     CHECK(fit_variance_prior({0.0, 0.0, 0.0}, freedom).freedom == 0.0);
   }
 }
 
-TEST_CASE("a row's variance is drawn towards the prior, by their degrees of freedom", "[compare]") {
+TEST_CASE("a row's variance is shrunk towards the prior, weighted by degrees of freedom", "[compare]") {
   variance_prior const own = moderate(0.4, 2.0, {0.1, 4.0}, 100.0);
   CHECK(own.variance == Approx((4.0 * 0.1 + 2.0 * 0.4) / 6.0));
   CHECK(own.freedom == Approx(6.0));
@@ -143,12 +143,12 @@ TEST_CASE("a row's variance is drawn towards the prior, by their degrees of free
   CHECK(moderate(0.4, 2.0, {0.1, std::numeric_limits<double>::infinity()}, 100.0).variance == Approx(0.1));
 }
 
-TEST_CASE("Hedges' g is the difference in spreads of steps, made smaller for few steps", "[compare]") {
+TEST_CASE("Hedges' g is the difference divided by the spread of steps, with a correction for few steps", "[compare]") {
   CHECK(hedges_g({{30, 10.0, 2.0, 0.0}}, {{30, 11.0, 2.0, 0.0}}).value() == Approx(0.5 * (1.0 - 3.0 / (4.0 * 58.0 - 1.0))));
   CHECK_FALSE(hedges_g({{30, 10.0, 0.0, 0.0}}, {{30, 11.0, 0.0, 0.0}}));
 }
 
-TEST_CASE("a scope that takes 5 % more is SLOWER, one that takes 5 % less FASTER, and so are its kernel and what is around it",
+TEST_CASE("a scope that takes 5 % more is SLOWER, one that takes 5 % less FASTER, and so are its kernel and its enclosing scopes",
           "[compare]") {
   comparison const slower = compare({plain_run(1.0, 0.01)}, {plain_run(1.05, 0.01)}, quiet());
   for (char const* const name : {"step", "step/work", "work()"}) {
@@ -160,13 +160,13 @@ TEST_CASE("a scope that takes 5 % more is SLOWER, one that takes 5 % less FASTER
   CHECK(find(compare({plain_run(1.05, 0.01)}, {plain_run(1.0, 0.01)}, quiet()), "step/work").says == verdict::faster);
 }
 
-TEST_CASE("with one run a side, and nothing known about the noise, 5 % more is UNSURE", "[compare]") {
+TEST_CASE("with one run per side and unknown noise, 5 % more is UNSURE", "[compare]") {
   CHECK(find(compare({plain_run(1.0)}, {plain_run(1.05)}), "step/work").says == verdict::unsure);
   CHECK(find(compare({plain_run(1.0)}, {plain_run(1.001)}), "step/work").says == verdict::unsure);
   CHECK(find(compare({plain_run(1.0)}, {plain_run(2.0)}), "step/work").says == verdict::slower);
 }
 
-TEST_CASE("what is surely near 0 is SAME, what may be large is UNSURE", "[compare]") {
+TEST_CASE("a change that is certainly near 0 is SAME, one that may be large is UNSURE", "[compare]") {
   compare_options options;
   options.gpu_noise = 0.002;
   CHECK(find(compare({plain_run(1.0)}, {plain_run(1.001)}, options), "step/work").says == verdict::same);
@@ -179,7 +179,7 @@ TEST_CASE("what is surely near 0 is SAME, what may be large is UNSURE", "[compar
   CHECK(find(small, "step/work").says == verdict::same);
 }
 
-TEST_CASE("a change that is no share of the step to speak of does not matter", "[compare]") {
+TEST_CASE("a change that is a negligible share of the step does not matter", "[compare]") {
   run_figures a = plain_run(1.0);
   run_figures b = plain_run(1.0);
   for (run_figures* const run : {&a, &b}) {
@@ -204,7 +204,7 @@ TEST_CASE("copies from and to the host may differ a lot", "[compare]") {
   CHECK(find(compare({a}, {b}, quiet()), "step/data").says == verdict::slower);
 }
 
-TEST_CASE("what one side has alone is NEW or GONE, in its place", "[compare]") {
+TEST_CASE("a scope that only one side has is NEW or GONE, in its place", "[compare]") {
   run_figures a = plain_run(1.0);
   run_figures b = plain_run(1.0);
   a.scopes.insert(a.scopes.begin() + 1, {"step/old", {}, figures{30, 0.5, 0.0, 0.0}, 0.0});
@@ -219,7 +219,7 @@ TEST_CASE("what one side has alone is NEW or GONE, in its place", "[compare]") {
   CHECK_FALSE(is_slower_by(find(result, "step/new"), 0.0));
 }
 
-TEST_CASE("a run that lacks a scope took no time for it", "[compare]") {
+TEST_CASE("a run without a scope counts with time 0 for it", "[compare]") {
   run_figures without = plain_run(1.0);
   without.scopes.pop_back();
   comparison const result = compare({plain_run(1.0), without}, {plain_run(1.0), plain_run(1.0)});
@@ -227,14 +227,14 @@ TEST_CASE("a run that lacks a scope took no time for it", "[compare]") {
   CHECK(find(result, "step/work").b_ms == Approx(1.0));
 }
 
-TEST_CASE("GPU work that was not there before is SLOWER by any limit", "[compare]") {
+TEST_CASE("new GPU work is SLOWER by any limit", "[compare]") {
   comparison const result = compare({plain_run(0.0)}, {plain_run(1.0)});
   CHECK(find(result, "step/work").says == verdict::slower);
   CHECK_FALSE(find(result, "step/work").change);
   CHECK(is_slower_by(find(result, "step/work"), 10.0));
 }
 
-TEST_CASE("scopes are compared by GPU time where both sides have it, else by host time, or as is asked", "[compare]") {
+TEST_CASE("scopes are compared by GPU time if both sides have it, otherwise by host time, or as requested", "[compare]") {
   compare_options options;
   CHECK(find(compare({plain_run(1.0)}, {plain_run(1.0)}), "step/work").is_gpu);
   run_figures without = plain_run(1.0);
@@ -253,7 +253,7 @@ TEST_CASE("scopes are compared by GPU time where both sides have it, else by hos
   CHECK(std::all_of(gpu.rows.begin(), gpu.rows.end(), [](comparison_row const& row) { return row.is_gpu; }));
 }
 
-TEST_CASE("one scope is compared with what is inside it, and nothing else", "[compare]") {
+TEST_CASE("one scope can be compared with the scopes inside it, and nothing else", "[compare]") {
   run_figures run = plain_run(1.0);
   run.scopes.push_back({"step/work/part", run.scopes.back().host, run.scopes.back().gpu, 0.0});
   run.scopes.push_back({"step/workshop", run.scopes.back().host, run.scopes.back().gpu, 0.0});
@@ -264,7 +264,7 @@ TEST_CASE("one scope is compared with what is inside it, and nothing else", "[co
   CHECK(result.rows[1].name == "step/work/part");
 }
 
-TEST_CASE("different machines are said", "[compare]") {
+TEST_CASE("different machines are reported", "[compare]") {
   run_figures a = plain_run(1.0);
   run_figures b = plain_run(1.0);
   a.gpu = "NVIDIA A100";
@@ -276,7 +276,7 @@ TEST_CASE("different machines are said", "[compare]") {
   CHECK(result.notes[1] == "plain: 7 dropped_kernels");
 }
 
-TEST_CASE("what the machine's speed explains is no change of the program", "[compare]") {
+TEST_CASE("a difference explained by the machine's speed is no change of the program", "[compare]") {
   auto const run = [](double step_ms, double probe_us, double waiting) {
     run_figures result = plain_run(1.0);
     result.step.mean_ms = step_ms;
@@ -306,7 +306,7 @@ TEST_CASE("what the machine's speed explains is no change of the program", "[com
   CHECK(find(compare({run(10.0, 100.0, 0.0)}, {unknown_machine}, known_machine), "step time").says == verdict::slower);
 }
 
-TEST_CASE("a step of a program without a GPU that got no longer, though it waited for a processor, is FASTER", "[compare]") {
+TEST_CASE("without a GPU, a step that is no longer although it waited for a processor is FASTER", "[compare]") {
   run_figures a = plain_run(1.0);
   for (scope_figures& scope : a.scopes) scope.gpu.reset();
   a.kernels.reset();
@@ -322,7 +322,7 @@ TEST_CASE("a step of a program without a GPU that got no longer, though it waite
   CHECK(find(compare({a}, {b}), "step time").says == verdict::slower);
 }
 
-TEST_CASE("the machine's change is that of the probe and of waiting together", "[compare]") {
+TEST_CASE("the machine's change combines the probe and the waiting for processors", "[compare]") {
   std::vector<run_figures> a(2);
   std::vector<run_figures> b(1);
   a[0].probe_us = 100.0;
@@ -383,8 +383,8 @@ TEST_CASE("a noisy scope leaves a limit undecided only if it could make the step
   CHECK(open_with(0.01).empty());
 }
 
-TEST_CASE("the number of runs that would decide is that of a power calculation", "[compare]") {
-  // By hand: 10 runs a side have 18 degrees of freedom, t = 1.734; (1.734 + 0.842) * 0.025 * sqrt(2 / 10) = 0.0288, log 1.03 = 0.0296.
+TEST_CASE("the number of runs that would decide comes from a power calculation", "[compare]") {
+  // By hand: 10 runs per side have 18 degrees of freedom, t = 1.734; (1.734 + 0.842) * 0.025 * sqrt(2 / 10) = 0.0288, log 1.03 = 0.0296.
   CHECK(runs_to_decide(0.025, 0.03) == 10U);
   CHECK(runs_to_decide(0.001, 0.03) == 2U);
   CHECK_FALSE(runs_to_decide(10.0, 0.03));

@@ -31,7 +31,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// The made profile, with the kernels of one scope `factor` times as long.
+/// The hand-made profile, with the kernels of one scope `factor` times as long.
 std::string made_report(double factor = 1.0) {
   profkit::profile profile = made_gpu_profile();
   for (profkit::gpu_operation_record& each : profile.gpu_operations) {
@@ -57,7 +57,7 @@ void record(fs::path const& directory) {
 
 }  // namespace
 
-TEST_CASE("profkit says its version and what it can do", "[program]") {
+TEST_CASE("profkit prints its version and its commands", "[program]") {
   temporary_folder const folder;
   CHECK(folder.run("--version").out == std::string{"profkit "} + profkit::version + "\n");
   auto const help = folder.run("compare --help");
@@ -67,7 +67,7 @@ TEST_CASE("profkit says its version and what it can do", "[program]") {
   CHECK(folder.run("paint").code == 2);
 }
 
-TEST_CASE("a report of a real session is the same as itself, and can be compared with another", "[program]") {
+TEST_CASE("a report of a real session equals itself, and can be compared with another", "[program]") {
   temporary_folder const folder;
   record(folder.path() / "a");
   record(folder.path() / "b");
@@ -86,7 +86,7 @@ TEST_CASE("a report of a real session is the same as itself, and can be compared
   CHECK(result["failed"].is_null());
 }
 
-TEST_CASE("a scope that became slower is named, and fails a limit below its range", "[program]") {
+TEST_CASE("a slower scope is named, and fails a limit below its range", "[program]") {
   temporary_folder const folder;
   std::string const sides = quoted(folder.write("a", made_report())) + quoted(folder.write("b", made_report(1.2))) + quiet_options;
   auto const text = folder.run("compare" + sides);
@@ -114,7 +114,7 @@ TEST_CASE("a scope that became slower is named, and fails a limit below its rang
   CHECK_THAT(folder.run("compare --format markdown" + sides).out, ContainsSubstring("| SLOWER | scope | step/forward/attention | GPU |"));
 }
 
-TEST_CASE("what the runs cannot decide ends with exit code 3, and says which row it is and how many runs would do", "[program]") {
+TEST_CASE("an undecided comparison ends with exit code 3, and names the row and the number of runs that would decide", "[program]") {
   temporary_folder const folder;
   std::string const sides = quoted(folder.write("a", made_report())) + quoted(folder.write("b", made_report()));
   CHECK(folder.run("compare" + sides).code == 0);
@@ -142,7 +142,7 @@ TEST_CASE("what the runs cannot decide ends with exit code 3, and says which row
   CHECK(folder.run("compare --fail-if-slower 3%" + quoted(folder.path() / "a") + quoted(folder.write("c", made_report(3.0)))).code == 1);
 }
 
-TEST_CASE("a machine that is slower is said, and is no slower program", "[program]") {
+TEST_CASE("a slower machine is reported, and is no slower program", "[program]") {
   temporary_folder const folder;
   auto const report = [](double step_factor, double probe_us, json const& waiting) {
     json result = json::parse(made_report());
@@ -186,7 +186,7 @@ TEST_CASE("a folder of runs is one side", "[program]") {
   CHECK(result["counts"]["SLOWER"] == 4);
 }
 
-TEST_CASE("what cannot be compared is one line with the file and the field, and exit code 2", "[program]") {
+TEST_CASE("reports that cannot be compared give one line with the file and the field, and exit code 2", "[program]") {
   temporary_folder const folder;
   fs::path const good = folder.write("good", made_report());
   auto const error_of = [&](std::string const& name, std::string const& content) {
@@ -223,7 +223,7 @@ TEST_CASE("what cannot be compared is one line with the file and the field, and 
              ContainsSubstring("--scope step/nothing: no such scope"));
 }
 
-TEST_CASE("a summary.profkit is compared as the report.json beside it is", "[program]") {
+TEST_CASE("a summary.profkit is compared like the report.json of the same run", "[program]") {
   temporary_folder const folder;
   for (char const* const name : {"a", "b"}) {
     profkit::profile profile = made_gpu_profile();
@@ -252,7 +252,7 @@ TEST_CASE("a summary.profkit is compared as the report.json beside it is", "[pro
 
 TEST_CASE("programs without steps are compared by the mean time of a scope", "[program]") {
   temporary_folder const folder;
-  // A server with three kinds of scopes. In B one takes twice as long, and another occurs more often.
+  // A server with three kinds of scopes. In B, one takes twice as long, and another occurs more often.
   auto const report = [](std::int64_t slow_us, int parses) {
     profkit::profile profile;
     profile.paths = {{profkit::path_record::no_parent, "request", {}, "server.cpp", 1},
@@ -300,7 +300,7 @@ TEST_CASE("programs without steps are compared by the mean time of a scope", "[p
   CHECK(answer["b_ms"].get<double>() == Approx(0.402));
   CHECK(answer["verdict"] == "SLOWER");
   CHECK(row_of(result, "request/log", "mean")["verdict"] != "SLOWER");
-  // The noise of a quantile is known from several runs alone.
+  // The noise of a quantile is known only from several runs.
   json const p95 = row_of(result, "request/answer", "p95");
   CHECK(p95["b_ms"].get<double>() == Approx(0.404).epsilon(0.011));
   CHECK(p95["verdict"] == "UNSURE");

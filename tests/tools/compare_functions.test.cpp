@@ -65,7 +65,7 @@ bool has_note(comparison const& comparison, std::string_view words) {
 
 }  // namespace
 
-TEST_CASE("a function that became slower is named, and so is one that is gone", "[compare][samples]") {
+TEST_CASE("a slower function is named, and so is one that is gone", "[compare][samples]") {
   std::vector<run_figures> const a{sampled_run({{"exp_loop", 3000}, {"sum", 2000}, {"copy", 1000}, {"old", 500}})};
   std::vector<run_figures> const b{sampled_run({{"exp_loop", 4500}, {"sum", 2010}, {"copy", 990}})};
   comparison const found = compare(a, b, of_quiet_machine());
@@ -85,11 +85,11 @@ TEST_CASE("a function that became slower is named, and so is one that is gone", 
   CHECK(text.find("step/softmax: exp_loop") != std::string::npos);
   CHECK(text.find("2 scopes, 0 kernels, 4 functions") != std::string::npos);
   CHECK(comparison_json(found, sides, of_quiet_machine(), nullptr).find("\"of\": \"function\"") != std::string::npos);
-  // Its scope decides.
+  // Its scope determines the verdict.
   CHECK(decide(found, "", 0.03).too_slow.empty());
 }
 
-TEST_CASE("the function that a scope became slower by is in the finding of the scope", "[compare][samples]") {
+TEST_CASE("the finding of a slower scope names the function that causes it", "[compare][samples]") {
   std::vector<run_figures> const a{sampled_run({{"exp_loop", 3000}, {"sum", 2000}, {"copy", 1000}})};
   std::vector<run_figures> b{sampled_run({{"exp_loop", 4500}, {"sum", 2000}, {"copy", 1000}})};
   b.front().step.mean_ms = 11.5;
@@ -101,7 +101,7 @@ TEST_CASE("the function that a scope became slower by is in the finding of the s
   CHECK(document.findings.front().text.find("In it exp_loop: +1.5") != std::string::npos);
 }
 
-TEST_CASE("functions with few samples are not compared, nor runs of which one has none", "[compare][samples]") {
+TEST_CASE("functions with few samples are not compared, and neither are runs if one has no samples", "[compare][samples]") {
   std::vector<run_figures> const a{sampled_run({{"exp_loop", 29}, {"sum", 30}})};
   std::vector<run_figures> b{sampled_run({{"sum", 30}, {"other", 29}})};
   comparison const few = compare(a, b, of_quiet_machine());
@@ -122,7 +122,7 @@ TEST_CASE("a function is new or gone only if the other side would have shown it"
   REQUIRE(rows_of_functions(compare(a, b, of_quiet_machine())).size() == 2);
   CHECK(rows_of_functions(compare(a, b, of_quiet_machine())).back().says == verdict::gone);
   CHECK(rows_of_functions(compare(b, a, of_quiet_machine())).back().says == verdict::added);
-  b.front().sample_ms = 0.01;  // 4 samples would have been of `sum`
+  b.front().sample_ms = 0.01;  // 4 samples would have been in `sum`
   CHECK(rows_of_functions(compare(a, b, of_quiet_machine())).size() == 1);
   CHECK(rows_of_functions(compare(b, a, of_quiet_machine())).size() == 1);
   b.front().sample_ms = 0.001;
@@ -130,7 +130,7 @@ TEST_CASE("a function is new or gone only if the other side would have shown it"
   CHECK(rows_of_functions(compare(a, b, of_quiet_machine())).size() == 1);
 }
 
-TEST_CASE("only functions in the scope that is asked for are compared", "[compare][samples]") {
+TEST_CASE("only functions in the requested scope are compared", "[compare][samples]") {
   std::vector<run_figures> a{sampled_run({{"exp_loop", 3000}})};
   a.front().functions->push_back({"step: load", "step", {100, 1.0, 0.1, 0.0}, 1000});
   compare_options options = of_quiet_machine();
@@ -139,7 +139,7 @@ TEST_CASE("only functions in the scope that is asked for are compared", "[compar
   CHECK(rows_of_functions(compare(a, a, options)).size() == 1);
 }
 
-TEST_CASE("samples of an unchanged program seldom show a change of a function", "[compare][samples]") {
+TEST_CASE("samples of an unchanged program rarely show a change of a function", "[compare][samples]") {
   if (repeats_less) SKIP("only many numbers");
   std::mt19937_64 random{11};
   auto const run = [&] {
@@ -153,7 +153,7 @@ TEST_CASE("samples of an unchanged program seldom show a change of a function", 
   int wrong = 0;
   constexpr int comparisons = 400;
   compare_options options = of_quiet_machine();
-  options.host_noise = 1e-6;  // nothing but sampling varies
+  options.host_noise = 1e-6;  // nothing varies except the sampling
   for (int i = 0; i < comparisons; ++i) {
     std::vector<comparison_row> const rows = rows_of_functions(compare(run(), run(), options));
     wrong += std::any_of(rows.begin(), rows.end(),

@@ -56,7 +56,7 @@ TEST_CASE("at GPU noise of 0.5, 1 and 2 %, common or by scope, at most 5 % of co
           steps += has_changed(result.rows.front()) ? 1 : 0;
         }
         INFO((is_common ? "common " : "by scope ") << level << ", " << runs << " runs a side: " << scopes << " and " << steps);
-        // 3 are expected at most; 9 and more come once in 500 times.
+        // At most 3 are expected; 9 or more occur once in 500 times.
         CHECK(scopes <= 8);
         CHECK(steps <= 8);
         of_all += scopes;
@@ -98,7 +98,7 @@ TEST_CASE("a scope that is 5 % slower is found more often with more runs, and al
   }
 }
 
-TEST_CASE("a program that takes twice as long fails with one run a side, a machine that does not", "[compare_rates]") {
+TEST_CASE("a program that takes twice as long fails with one run per side, but a machine that does so does not", "[compare_rates]") {
   constexpr int rounds = 100;
   made_program const before = cpu_program();
   made_program twice = before;
@@ -122,7 +122,8 @@ TEST_CASE("a program that takes twice as long fails with one run a side, a machi
   }
 }
 
-TEST_CASE("a launch-bound host that takes three times as long fails with one run a side, though its kernels do not", "[compare_rates]") {
+TEST_CASE("a launch-bound host that takes three times as long fails with one run per side, although its kernels do not",
+          "[compare_rates]") {
   made_program const before;
   made_program after = before;
   after.host_factor = 3.0;
@@ -156,7 +157,7 @@ TEST_CASE("on a host whose speed varies, at most 5 % of comparisons of a program
         found += compare(a, after.runs(runs, random)).rows.front().says == verdict::slower ? 1 : 0;
       }
       INFO("machine " << machine << ", " << runs << " runs a side: " << steps << ", " << scopes << ", found " << found);
-      // 5 are expected at most; 12 and more come once in 200 times.
+      // At most 5 are expected; 12 or more occur once in 200 times.
       CHECK(steps <= 11);
       CHECK(scopes <= 11);
       CHECK(found >= found_before - 4);  // sampling
@@ -192,7 +193,7 @@ TEST_CASE(
         });
       }
       INFO(level << ", " << runs << " runs a side: " << changed << " and " << found);
-      CHECK(changed <= 8);  // 3 are expected at most; 9 and more come once in 500 times
+      CHECK(changed <= 8);  // at most 3 are expected; 9 or more occur once in 500 times
       CHECK(found >= (runs == 1 ? rounds * 9 / 10 : rounds));
     }
   }

@@ -26,7 +26,7 @@ using namespace profkit_program;
 
 namespace {
 
-/// Two sides of a made program on a quiet machine, and their comparison.
+/// Two sides of a simulated program on a quiet machine, and their comparison.
 struct made_sides {
   std::vector<run_figures> a;
   std::vector<run_figures> b;
@@ -96,7 +96,7 @@ TEST_CASE("the page of a comparison says by how much the step changed, and which
   CHECK_THAT(equal.document().headline, ContainsSubstring("the same time (within 2 %)"));
 }
 
-TEST_CASE("the parts of a difference add up to it, and are n/a where they would not", "[html]") {
+TEST_CASE("the parts of a difference add up to it, or are n/a", "[html]") {
   made_sides const sides{8, quiet(false), with_slow_part(false, 10.0)};
   profkit::detail::document const document = sides.document();
   auto const& falls = figure_in<profkit::detail::waterfall_figure>(section_of(document, "parts"));
@@ -119,14 +119,14 @@ TEST_CASE("the parts of a difference add up to it, and are n/a where they would 
   CHECK_THAT(section_of(gpu_document, "parts").answer, ContainsSubstring("n/a"));
 }
 
-TEST_CASE("the page lists each row once: changes with the scopes around them, and the others", "[html]") {
+TEST_CASE("the page lists each row once: changes with their enclosing scopes, and the others", "[html]") {
   made_sides const sides{8, quiet(true), with_slow_part(true, 2.0)};
   comparison const result = compare(sides.a, sides.b, sides.options);
   std::size_t rows = 0;
   bool has_changed_scope = false;
   profkit::detail::document const document = sides.document();
   for (profkit::detail::block const& each : section_of(document, "changes").blocks) {
-    if (profkit::detail::use_of(each) == profkit::detail::block_use::text) continue;  // pages do not have it
+    if (profkit::detail::use_of(each) == profkit::detail::block_use::text) continue;  // not in pages
     auto const& table = std::get<profkit::detail::data_table>(each);
     for (profkit::detail::row const& row : table.rows) rows += row.stands_for;
     for (profkit::detail::row const& row : table.rows) {
@@ -158,7 +158,7 @@ TEST_CASE("noise that hides changes is a finding, with the number of runs that w
   CHECK_THAT(found->action, ContainsSubstring("runs a side"));
 }
 
-TEST_CASE("the step is that of usual steps where both sides have the same, and steps of other kinds do not hide a change", "[html]") {
+TEST_CASE("usual steps are compared if both sides have the same kinds, and steps of other kinds do not hide a change", "[html]") {
   made_sides sides{1, quiet(false), quiet(false)};
   double const mean = sides.a.front().step.mean_ms;
   for (auto* const side : {&sides.a, &sides.b}) {
@@ -175,10 +175,10 @@ TEST_CASE("the step is that of usual steps where both sides have the same, and s
   REQUIRE_FALSE(result.notes.empty());
   CHECK_THAT(result.notes.back(), ContainsSubstring("the step time is that of usual steps") && ContainsSubstring("1 in A, 1 in B"));
 
-  // With other parts on a side, nothing is usual for both.
+  // If a side has other parts, nothing is usual for both.
   sides.b.front().usual->parts = {"group_0"};
   CHECK_FALSE(compare(sides.a, sides.b, sides.options).is_usual_step);
-  // Without steps of another kind there is nothing to say.
+  // Without steps of another kind there is no note.
   sides.b.front().usual->parts = sides.a.front().usual->parts;
   sides.a.front().usual->others = sides.b.front().usual->others = 0;
   CHECK_FALSE(compare(sides.a, sides.b, sides.options).is_usual_step);
@@ -218,7 +218,7 @@ TEST_CASE("numbered siblings without a change are one row of the page, and text 
         }) == 10);
 }
 
-TEST_CASE("a comparison of single runs shows the steps of both, and one of many runs the runs", "[html]") {
+TEST_CASE("a comparison of single runs shows the steps of both, and one of many runs shows the runs", "[html]") {
   made_sides one{1, quiet(false), quiet(false)};
   using role = profkit::detail::plotted_step::role;
   one.a.front().host_steps = {{0, 9.0, role::warmup}, {1, 1.0}, {2, 2.0}, {3, 3.0}};
@@ -271,7 +271,7 @@ TEST_CASE("a comparison without steps has a page, and hostile names cannot becom
   CHECK(page.size() < 300'000);
 }
 
-TEST_CASE("profkit compare --html writes the page beside what it prints", "[program]") {
+TEST_CASE("profkit compare --html writes the page in addition to its output", "[program]") {
   temporary_folder const folder;
   fs::path const data = fs::path{TEST_DATA};
   fs::path const page = folder.path() / "compare.html";

@@ -25,7 +25,7 @@ struct made_program {
   double probe_error = 0.02;        ///< error of the probe
   bool has_probe = true;
   double machine_factor = 1.0;        ///< factor of all host times, which the probe follows
-  double host_factor = 1.0;           ///< factor of all host times caused by the program, which the probe does not see
+  double host_factor = 1.0;           ///< factor of all host times due to the program, which the probe does not measure
   std::optional<std::size_t> slow{};  ///< this part takes `slow_factor` times as long
   double slow_factor = 1.0;
 

@@ -30,7 +30,7 @@ class temporary_folder {
 
   [[nodiscard]] fs::path const& path() const { return path_; }
 
-  /// Writes a report.json into a folder of that name. @return the folder.
+  /// Writes a report.json into a folder with this name. @return the folder.
   [[nodiscard]] fs::path write(std::string const& name, std::string const& content) const {
     fs::create_directories(path_ / name);
     std::ofstream{path_ / name / "report.json", std::ios::binary} << content;

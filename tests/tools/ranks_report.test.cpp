@@ -37,7 +37,7 @@ fs::path recorded_job(char const* name) { return fs::path{TEST_RANKS} / name; }
 
 }  // namespace
 
-TEST_CASE("profkit report of a folder of ranks says who holds the others up, and why", "[ranks_report]") {
+TEST_CASE("profkit report of a folder of ranks says which rank holds the others up, and why", "[ranks_report]") {
   temporary_folder const folder;
   auto const report = [&](char const* name) {
     temporary_folder::result const run = folder.run("report" + quoted(recorded_job(name)));
@@ -116,7 +116,7 @@ TEST_CASE("the functions of sampled ranks are in the page and in JSON", "[ranks_
              ContainsSubstring("<h2>Functions by host samples</h2>") && ContainsSubstring("outside any scope: decode takes"));
 }
 
-TEST_CASE("the trace of all ranks has one clock", "[ranks_report]") {
+TEST_CASE("the trace of all ranks uses one clock", "[ranks_report]") {
   temporary_folder const folder;
   fs::path const file = folder.path() / "ranks.json";
   REQUIRE(folder.run("report" + quoted(recorded_job("slowgpu")) + " --trace" + quoted(file)).code == 0);
@@ -150,7 +150,7 @@ TEST_CASE("profkit report prints a folder as Markdown and as full text", "[ranks
   CHECK_THAT(folder.run("report" + quoted(recorded_job("four")) + " --full").out, ContainsSubstring("4 ranks step together in"));
 }
 
-TEST_CASE("profkit report reads the summaries of ranks, and names those that it cannot use", "[ranks_report]") {
+TEST_CASE("profkit report reads the summaries of ranks, and names unusable ones", "[ranks_report]") {
   temporary_folder const folder;
   fs::path const job = folder.path() / "job";
   for (int rank = 0; rank < 2; ++rank) {

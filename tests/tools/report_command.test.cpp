@@ -41,7 +41,7 @@ TEST_CASE("profkit report prints the report of a saved profile, in each format",
   CHECK(folder.run("report" + quoted(file) + " --format json").out == profkit::report_json(wanted.summary()));
 }
 
-TEST_CASE("profkit report prints the report of a summary, and says that its single events are not there", "[report_command]") {
+TEST_CASE("profkit report prints the report of a summary, and says that it has no single events", "[report_command]") {
   temporary_folder const folder;
   profkit::report const wanted = report_of(made_gpu_profile());
   wanted.write((folder.path() / "out").string());
@@ -66,7 +66,7 @@ TEST_CASE("profkit report --out of a summary writes the files that need no singl
   }
   CHECK_THAT(run.out, ContainsSubstring("not from a summary: traces, nvtx_*.csv, cuda_*.csv"));
   CHECK_FALSE(fs::exists(again / "trace.json"));
-  // In the folder of the report itself it leaves what it cannot write again.
+  // In the folder of the report itself, it keeps files that it cannot write again.
   REQUIRE(folder.run("report" + quoted(first / "summary.profkit") + " --out" + quoted(first)).code == 0);
   CHECK(fs::exists(first / "trace.json"));
 }

@@ -50,7 +50,7 @@ class placed_values {
     add("", what);
   }
 
-  /// The places where two summaries differ, by more than the last digits of a number.
+  /// The places where two summaries differ by more than the last digits of a number.
   friend std::set<std::string> differences(placed_values const& a, placed_values const& b) {
     std::set<std::string> result;
     for (auto const& [place, values] : a.values_) {
@@ -107,14 +107,14 @@ class placed_values {
   std::map<std::string, std::vector<value>> values_;
 };
 
-/// The places at which a summary differs from the one that is read from its report.
+/// The places where a summary differs from the one that is read from its report.
 std::set<std::string> places_lost(profkit::summary const& what) {
   json const written = json::parse(profkit::report_json(what));
   profkit::summary const read = profkit_program::detail::summary_json_reader{{&written, "report.json: "}}.read();
   return differences(placed_values{what}, placed_values{read});
 }
 
-/// What report.json lacks: members that the description hides, and some figures of durations.
+/// Data that report.json lacks: members that the description hides, and some figures of durations.
 std::set<std::string> not_written() {
   std::set<std::string> result{" environment -process_id",
                                " environment -boot_id",
@@ -124,7 +124,7 @@ std::set<std::string> not_written() {
                                " steps -items",
                                " steps clocks? -reason_bits",
                                " steps * -gpu_period_host_mean_ms",
-                               " limits * tflops_per_s 0",  // of no precision
+                               " limits * tflops_per_s 0",  // without a precision
                                " limits -measured_rates gb_per_s",
                                " step_kinds times -items",
                                " step_kinds times clocks? -reason_bits",
@@ -154,7 +154,7 @@ std::set<std::string> not_written() {
   return result;
 }
 
-/// The places at which a summary loses data that report.json has.
+/// The places where a summary loses data that report.json has.
 std::string wrongly_lost(profkit::summary const& what) {
   std::set<std::string> const expected = not_written();
   std::string result;
@@ -166,8 +166,7 @@ std::string wrongly_lost(profkit::summary const& what) {
 
 }  // namespace
 
-TEST_CASE("a summary that is read from report.json has each member that was written, but for those that report.json lacks",
-          "[summary_json]") {
+TEST_CASE("a summary read from report.json has each written member, except those that report.json lacks", "[summary_json]") {
   CHECK(places_lost(filled_summary()) == not_written());
 }
 
@@ -205,7 +204,7 @@ TEST_CASE("a report.json of an earlier version, which has fewer members, is read
   CHECK(read.scopes_recorded == 0);
 }
 
-TEST_CASE("a value of report.json that is not what it has to be is named with its place", "[summary_json]") {
+TEST_CASE("an invalid value in report.json is named with its place", "[summary_json]") {
   json const good = json::parse(profkit::report_json(filled_summary()));
   auto const error_of = [&](char const* place, json const& value) {
     json changed = good;

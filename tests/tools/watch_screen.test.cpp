@@ -30,7 +30,7 @@ using namespace profkit_program;
 
 namespace {
 
-/// A session as its journal tells it.
+/// A session as represented by its journal.
 struct watched_run {
   profkit::profile recorded;
   profkit::summary figures = profkit::analyze(recorded);
@@ -64,7 +64,7 @@ profkit::profile recorded_profile(char const* name = "small-128-train-fp32.profi
 std::string plain(std::string text) {
   for (std::size_t begin = text.find("\x1b["); begin != std::string::npos; begin = text.find("\x1b[")) {
     std::size_t const end = text.find('m', begin);
-    REQUIRE(end != std::string::npos);  // no other command to the terminal
+    REQUIRE(end != std::string::npos);  // no other terminal command
     text.erase(begin, end - begin + 1);
   }
   return text;
@@ -151,7 +151,7 @@ TEST_CASE("a small screen shows what matters most", "[watch]") {
   CHECK(screen_of({run.view()}, {40, 10}).size() == 10);
 }
 
-TEST_CASE("the longest scopes are shown where not all fit, each below the scopes around it", "[watch]") {
+TEST_CASE("the longest scopes are shown if not all fit, each below its enclosing scopes", "[watch]") {
   watched_run const run{recorded_profile()};
   std::vector<watched_scope> const rows = watched_scopes(run.figures);
   REQUIRE(rows.size() > 20);
@@ -172,7 +172,7 @@ TEST_CASE("the longest scopes are shown where not all fit, each below the scopes
   }
 }
 
-TEST_CASE("scopes that differ in their index only are one row with their sum", "[watch]") {
+TEST_CASE("scopes that differ only in their index are one row with their sum", "[watch]") {
   watched_run const run{recorded_profile()};
   std::vector<watched_scope> const rows = watched_scopes(run.figures);
   auto const layers = std::find_if(rows.begin(), rows.end(), [](watched_scope const& each) { return each.name == "layer_* x 12"; });
@@ -205,7 +205,7 @@ TEST_CASE("scopes and budget are those of usual steps", "[watch]") {
   CHECK_THAT(joined(screen_of({run.view()}, page)), ContainsSubstring(fmt::format("busy {:.1f} %", 100.0 * (budget.busy / budget.wall))));
 }
 
-TEST_CASE("what was not measured is n/a, with the reason", "[watch]") {
+TEST_CASE("figures that were not measured are n/a, with the reason", "[watch]") {
   profkit::profile host_only;
   host_only.time = {profkit::timestamp{}, profkit::timestamp{} + std::chrono::seconds{1}};
   host_only.collectors = {{"kernels", "not collected", "no driver", profkit::collector_kind::kernels}};
@@ -219,7 +219,7 @@ TEST_CASE("what was not measured is n/a, with the reason", "[watch]") {
   CHECK_THAT(joined(screen_of({run.view(), run.view()}, page)), ContainsSubstring("n/a     n/a"));
 }
 
-TEST_CASE("each session is a row, and the chosen one is always in sight", "[watch]") {
+TEST_CASE("each session is a row, and the selected one is always visible", "[watch]") {
   watched_run const run{recorded_profile()};
   std::vector<watch_view> views;
   for (int rank = 0; rank < 64; ++rank) views.push_back(run.view("rank." + std::to_string(rank) + ".journal"));
@@ -235,7 +235,7 @@ TEST_CASE("each session is a row, and the chosen one is always in sight", "[watc
   }
 }
 
-TEST_CASE("states of a session are said", "[watch]") {
+TEST_CASE("states of a session are shown", "[watch]") {
   watched_run const run{recorded_profile()};
   watch_view view = run.view();
   auto const text_in = [&](watch_state state) {
@@ -254,7 +254,7 @@ TEST_CASE("states of a session are said", "[watch]") {
   CHECK_THAT(text_in(watch_state::unreadable), ContainsSubstring("PROBLEM  it has format 99"));
 }
 
-TEST_CASE("losses are said, and what is no loss is not", "[watch]") {
+TEST_CASE("data losses are shown, and other states are not shown as losses", "[watch]") {
   profkit::profile lossy = recorded_profile();
   lossy.quality.open_scopes = 3;  // as while the program runs
   CHECK_THAT(joined(screen_of({watched_run{lossy}.view()}, page)), ContainsSubstring("DATA     nothing lost"));

@@ -40,7 +40,7 @@ profkit::profile without_records(profkit::profile profile) {
   return profile;
 }
 
-/// A run of many steps: those of a profile, again and again.
+/// A run of many steps: those of a profile, repeatedly.
 profkit::profile repeated(profkit::profile const& profile, std::uint64_t times) {
   profkit::profile result = without_records(profile);
   profkit::timestamp end = profile.steps.back().time.end;
@@ -73,7 +73,7 @@ profkit::profile repeated(profkit::profile const& profile, std::uint64_t times) 
   return result;
 }
 
-/// Writes a profile as a session writes its journal: what has ended by the end of each step.
+/// Writes a profile like a session writes its journal: everything that has ended by the end of each step.
 class journal_in_parts {
  public:
   journal_in_parts(profkit::profile const& profile, fs::path const& file)
@@ -132,7 +132,7 @@ void read_all(watched_journal& journal) {
 
 }  // namespace
 
-TEST_CASE("a journal that is watched while it grows has the figures of its profile", "[watch]") {
+TEST_CASE("a journal watched while it grows has the figures of its profile", "[watch]") {
   char const* const name = GENERATE("small-128-train-fp32.profile", "tiny-128-train-bf16.profile", "small-128-train-fp32-graph.profile");
   if (repeats_less && name != std::string_view{"tiny-128-train-bf16.profile"}) return;
   CAPTURE(name);
@@ -155,7 +155,7 @@ TEST_CASE("a journal that is watched while it grows has the figures of its profi
   }
   CHECK(watched.is_complete());
   CHECK(watched.share_read() == 1.0);
-  CHECK(watched.windows() > 0);  // most were added while the journal grew
+  CHECK(watched.windows() > 0);  // most of them were added while the journal grew
   CHECK(bytes_of(*watched.figures()) == bytes_of(profkit::analyze(recorded)));
 }
 
@@ -186,7 +186,7 @@ TEST_CASE("a scope that ends long after its step counts in a later step", "[watc
   CHECK(find_row(figures, "load")->host.total.count() == 2030.0);
 }
 
-TEST_CASE("a watched journal goes on with the next file, and with the next session", "[watch]") {
+TEST_CASE("watching continues with the next file of a journal, and with the next session", "[watch]") {
   constexpr std::uint64_t scopes_of_a_step = 5'000;
   temporary_folder const folder;
   fs::path const file = folder.path() / "journal";
@@ -218,7 +218,7 @@ TEST_CASE("a watched journal goes on with the next file, and with the next sessi
   }
 }
 
-TEST_CASE("a file that is no journal, or of another format, is not watched, and what is wrong is said", "[watch]") {
+TEST_CASE("a file that is no journal, or of another format, is not watched, and the reason is given", "[watch]") {
   temporary_folder const folder;
   fs::path const file = folder.path() / "file";
   auto const refusal = [&] { return folder.run("watch --once" + quoted(file)); };

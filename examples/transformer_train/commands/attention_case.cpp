@@ -20,7 +20,7 @@ std::string describe_failure(attention_config const& config, compute_device cons
   return "out of memory on " + device.description() + ": attention of " + std::to_string(config.length) + " tokens";
 }
 
-/// Memory of the tensors now.
+/// Returns the memory in use by tensors.
 std::optional<std::uint64_t> allocated_bytes(compute_device const& device) {
 #if TRAINER_WITH_CUDA
   if (device.is_cuda()) return torch_memory{}.read().front().current_bytes;
@@ -37,7 +37,7 @@ class attention_case::state {
   state(attention_config const& config, compute_device const& device) : config_{config}, device_{device} {
     set_tf32(config.precision);
     at::manual_seed(config.seed);
-    // One head as a dimension of its own: without it LibTorch has no fused kernel.
+    // LibTorch has fused kernels only for tensors with a dimension of heads.
     auto const random = [&] {
       c10::Device const on = device.is_cuda() ? c10::Device{c10::kCUDA, 0} : c10::Device{c10::kCPU};
       return at::randn({config.batch, 1, config.length, config.d_model}, at::TensorOptions{on}.dtype(compute_type(config.precision)));

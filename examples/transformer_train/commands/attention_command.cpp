@@ -51,9 +51,9 @@ std::vector<std::string> key_of(attention_config const& config, profkit::options
           device.description()};
 }
 
-/// Roughly what a cell takes beside the others, for the time that is left. 14 FLOPs for each pair of tokens and each dimension: two matrix
-/// products forward (4), their backward (8), and half of the forward again, since fused attention keeps no scores. Written out, memory
-/// is read and written some 25 times for each pair, in each of which a GPU could do 80 FLOPs. And a floor for what the host does.
+/// The estimated duration of a cell relative to the others, for the estimate of the remaining time. Fused attention takes 14 FLOPs per pair
+/// of tokens and dimension: 4 for the two forward products, 8 for their backward, and 2 to recompute the scores. Naive attention also
+/// accesses memory about 25 times per pair, each as long as 80 FLOPs. The constant covers the host.
 double weight_of(attention_config const& config) {
   double const speed = config.precision == precision_kind::fp32 ? 1.0 : 4.0;
   double const pairs = static_cast<double>(config.batch) * static_cast<double>(config.length) * static_cast<double>(config.length);
@@ -114,15 +114,15 @@ titled_table attention_table(result_file const& results, row_list const& rows, c
   return {
       "T5. Attention, naive and fused",
       std::move(table),
-      {fmt::format("On {}. Times are {}: mean and standard deviation of the sample (n - 1) over the steps.", device.description(),
-                   device.is_cuda() ? "between CUDA events around the phase; a small one is mostly the time that the host takes to launch"
-                                    : "those of the phase by the host's clock"),
-       "One head, causal mask. Query, key and value are random, [batch, seq_len, d_model], in the type that precision names (tf32: fp32 "
-       "whose matrix products may round to TF32), without autocast.",
-       "naive: matmul, scale, mask, max, subtract, exp, sum, divide, matmul. fused: scaled_dot_product_attention; backend is the one "
-       "that LibTorch chooses for these tensors.",
-       "before_backward is what LibTorch's allocator held between the phases, peak_allocated its peak over the measured steps, both with "
-       "the inputs, the naive mask and cuBLAS's workspaces; n/a without a GPU. OOM: it does not fit."}};
+      {fmt::format("On {}. Times are {}: mean and sample standard deviation (n - 1) over the steps.", device.description(),
+                   device.is_cuda() ? "between CUDA events around the phase; small values are mostly launch time on the host"
+                                    : "host times of the phase"),
+       "One head, causal mask. Query, key and value are random, [batch, seq_len, d_model], in the type given by precision (tf32: fp32 "
+       "tensors, whose matrix products may round their inputs to TF32), without autocast.",
+       "naive: matmul, scale, mask, max, subtract, exp, sum, divide, matmul. fused: scaled_dot_product_attention, with the "
+       "backend that LibTorch chooses for these tensors.",
+       "before_backward is the memory in use in LibTorch's allocator between the phases, peak_allocated its peak over the measured steps. "
+       "Both include the inputs, the naive mask and cuBLAS workspaces; n/a without a GPU. OOM: out of memory."}};
 }
 
 titled_table comparison_table(result_file const& results, row_list const& rows) {
@@ -145,17 +145,16 @@ titled_table comparison_table(result_file const& results, row_list const& rows) 
     }
     table.add(std::move(cells));
   }
-  return {
-      "T5. Naive over fused",
-      std::move(table),
-      {"How many times the time and the memory of fused attention naive attention takes. OOM: naive attention does not fit; n/a: there is "
-       "nothing to compare."}};
+  return {"T5. Naive over fused",
+          std::move(table),
+          {"Time and memory of naive attention divided by those of fused attention. OOM: naive attention runs out of memory; n/a: no "
+           "result to compare."}};
 }
 
 void check_sweep(attention_sweep const& wanted, compute_device const& device) {
   bool const has_tf32 = std::count(wanted.precisions.begin(), wanted.precisions.end(), precision_kind::tf32) > 0;
   if (!device.is_cuda() && has_tf32) {
-    throw input_error{"--precisions tf32: only a GPU computes in TF32; use --precisions fp32,bf16 on the CPU"};
+    throw input_error{"--precisions tf32: only GPUs compute in TF32; use --precisions fp32,bf16 on the CPU"};
   }
 }
 
@@ -164,7 +163,7 @@ exit_code sweep_attention(attention_sweep wanted, profkit::options const& option
   check_sweep(wanted, device);
   if (!device.is_cuda()) limit_host_memory();
   result_file results{options.output_directory, "attention", attention_key_columns, attention_value_columns};
-  // From small to large, so that an interrupted command has completed the most rows.
+  // From small to large, so that an interrupted command has completed as many rows as possible.
   std::sort(wanted.lengths.begin(), wanted.lengths.end());
   std::sort(wanted.d_models.begin(), wanted.d_models.end());
   std::vector<cell> cells;
@@ -198,18 +197,25 @@ void add_attention_command(CLI::App& app, command& chosen) {
   auto const wanted = std::make_shared<attention_sweep>();
   auto const options = std::make_shared<profkit::options>(timed_steps_options());
   CLI::App& sub = *app.add_subcommand(
-      "attention", "Causal attention of one head by itself, written out and fused: times and memory, a row each; goes on where it was");
-  sub.add_option("--d-models", wanted->d_models, "Dimensions of the head")->check(size_range())->delimiter(',')->capture_default_str();
-  sub.add_option("--seq-lens", wanted->lengths, "Tokens of a sequence")->check(size_range())->delimiter(',')->capture_default_str();
-  sub.add_option("--batch", wanted->common.batch, "Sequences of a step")->check(size_range())->capture_default_str();
-  add_choices(sub, "--impls", wanted->implementations, attention_impls, "Written out, or LibTorch's fused one");
+      "attention",
+      "Measure causal attention with one head, naive and fused: times and memory per configuration; resumes an interrupted run");
+  sub.add_option("--d-models", wanted->d_models, "Dimensions of the head, a row for each")
+      ->check(size_range())
+      ->delimiter(',')
+      ->capture_default_str();
+  sub.add_option("--seq-lens", wanted->lengths, "Tokens per sequence, a row for each")
+      ->check(size_range())
+      ->delimiter(',')
+      ->capture_default_str();
+  sub.add_option("--batch", wanted->common.batch, "Sequences per step")->check(size_range())->capture_default_str();
+  add_choices(sub, "--impls", wanted->implementations, attention_impls, "naive: separate operations; fused: scaled_dot_product_attention");
   add_choices(sub, "--precisions", wanted->precisions, tensor_precisions, "Type of the tensors; tf32 needs a GPU");
-  sub.add_option("--warmup", options->warmup_steps, "Steps before measuring, of each cell")->check(count_range())->capture_default_str();
-  sub.add_option("--steps", options->measured_steps, "Measured steps of each cell")->check(count_range())->capture_default_str();
-  add_choice(sub, "--device", wanted->device, devices, "auto takes a GPU if there is one");
-  sub.add_option("--seed", wanted->common.seed, "Of the random tensors")->check(count_range())->capture_default_str();
+  sub.add_option("--warmup", options->warmup_steps, "Warm-up steps of each configuration")->check(count_range())->capture_default_str();
+  sub.add_option("--steps", options->measured_steps, "Measured steps of each configuration")->check(count_range())->capture_default_str();
+  add_choice(sub, "--device", wanted->device, devices, "auto uses a GPU if there is one");
+  sub.add_option("--seed", wanted->common.seed, "Seed of the random tensors")->check(count_range())->capture_default_str();
   sub.add_option("--out", options->output_directory,
-                 "Keep attention.csv, attention.json and attention.md here; cells that are in it already are not measured again");
+                 "Directory of attention.csv, attention.json and attention.md; configurations already in it are not measured again");
   sub.callback([wanted, options, &chosen] { chosen = [wanted, options] { return sweep_attention(*wanted, *options); }; });
 }
 

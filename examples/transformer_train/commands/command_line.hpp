@@ -14,7 +14,7 @@
 
 namespace trainer {
 
-/// The ranges of sizes and counts.
+/// The valid ranges of sizes and counts.
 [[nodiscard]] inline CLI::Range size_range() { return {std::int64_t{1}, std::int64_t{1} << 20U}; }
 [[nodiscard]] inline CLI::Range count_range() { return {std::int64_t{0}, std::int64_t{1'000'000'000}}; }
 
@@ -25,7 +25,7 @@ template <class Value, std::size_t Count>
   return words;
 }
 
-/// An option with one word of a table.
+/// An option whose value is one word of a table.
 template <class Value, std::size_t Count>
 void add_choice(CLI::App& app, char const* name, Value& value, name_table<Value, Count> const& table, char const* help) {
   app.add_option_function<std::string>(
@@ -34,7 +34,7 @@ void add_choice(CLI::App& app, char const* name, Value& value, name_table<Value,
       ->default_str(std::string{name_of(table, value)});
 }
 
-/// An option with several words, separated by commas or spaces.
+/// An option whose value is several words of a table, separated by commas or spaces.
 template <class Value, std::size_t Count>
 void add_choices(CLI::App& app, char const* name, std::vector<Value>& values, name_table<Value, Count> const& table, char const* help) {
   std::string defaults;

@@ -12,10 +12,10 @@ class App;
 namespace trainer {
 
 /// Runs the chosen command.
-/// @throws input_error for arguments that contradict each other.
+/// @throws input_error for contradictory arguments.
 using command = std::function<exit_code()>;
 
-/// Each adds its subcommand, which sets `chosen` when it is selected.
+/// Each function adds its subcommand, which sets `chosen` when it is selected.
 void add_sweep_command(CLI::App& app, command& chosen);
 void add_attention_command(CLI::App& app, command& chosen);
 void add_silu_command(CLI::App& app, command& chosen);

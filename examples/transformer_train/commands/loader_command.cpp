@@ -108,7 +108,7 @@ std::vector<std::string> measure_cell(loader_sweep const& wanted, std::uint64_t 
                       .epoch_batches = options.measured_steps}};
   measurement const measured = measure(wanted.run, device, std::nullopt, options, /*shows_progress=*/false, &loader);
   if (!options.output_directory.empty()) {
-    // Workers finish some steps before the epoch ends, so the trace must reach back to their work.
+    // Workers finish some steps before the epoch ends, so the trace must go back far enough to contain their work.
     measured.report.write(fs::path{options.output_directory} / fmt::format("workers_{}_work_{}", workers, wanted.work_us),
                           options.trace_steps + 2 * workers);
   }
@@ -122,12 +122,12 @@ titled_table loader_table(result_file const& results) {
                {"workers", "work_us", "steps", "status", "epoch_s", "samples/s", "step_ms", "data_ms", "gpu_busy_percent",
                 "gpu_idle_percent", "data_idle_ms", "data_idle_percent", "loss"},
                0),
-      {"0 workers: the thread that trains loads. epoch_s: from the start of the loader's workers until the device has done the last step; "
-       "step_ms is the mean.",
-       "data_ms: host time of the phase data in a step: waiting for a batch and its copy to the device, or with 0 workers making it.",
-       "gpu_busy_percent and gpu_idle_percent are of the host time of the steps; data_idle_ms is the idle time of the epoch charged to the "
-       "phase data, data_idle_percent its share of all idle time; n/a without a GPU.",
-       "work_us: processor time that each sample costs beside its decoding. loss: of the last step."}};
+      {"0 workers: the training thread loads. epoch_s: from the start of the loader's workers until the device completes the last step. "
+       "step_ms: mean time of a step.",
+       "data_ms: host time of the phase data per step. It waits for a batch (or prepares it, with 0 workers) and copies it to the device.",
+       "gpu_busy_percent and gpu_idle_percent are shares of the host time of the steps. data_idle_ms is the GPU idle time of the epoch "
+       "charged to the phase data, data_idle_percent its share of all GPU idle time. All are n/a without a GPU.",
+       "work_us: processor time per sample in addition to decoding. loss: of the last step."}};
 }
 
 /// @throws input_error
@@ -135,10 +135,10 @@ std::uint64_t epoch_batches(loader_sweep const& wanted, corpus const& from) {
   auto const batch = static_cast<std::size_t>(wanted.run.batch);
   std::uint64_t const available = from.windows() / batch;
   std::string const size = fmt::format("{} characters, windows of --ctx {}: {}", from.characters(), wanted.run.ctx, from.windows());
-  std::string const text = wanted.run.data_file.empty() ? "the made-up text" : "--data " + wanted.run.data_file;
+  std::string const text = wanted.run.data_file.empty() ? "the generated text" : "--data " + wanted.run.data_file;
   if (available == 0) {
     throw input_error{
-        fmt::format("{}: too short for one batch of {} ({}); take a longer text, or a smaller --batch or --ctx", text, batch, size)};
+        fmt::format("{}: too short for one batch of {} ({}); use a longer text, or a smaller --batch or --ctx", text, batch, size)};
   }
   if (wanted.epoch_batches > available) {
     throw input_error{fmt::format("--steps-per-epoch {}: {} is too short for it ({}, batches of {}: {})", wanted.epoch_batches, text, size,
@@ -185,29 +185,30 @@ void add_loader_command(CLI::App& app, command& chosen) {
   options->wanted_interval.reset();  // each cell has the same number of steps
   run_config& run = config->run;
   CLI::App& sub = *app.add_subcommand(
-      "loader", "An epoch over a text with each number of loader workers, and what the GPU waits for; goes on where it was");
-  sub.add_option("--workers", config->workers, "Threads that prepare batches ahead; 0: the thread that trains prepares them")
+      "loader",
+      "Measure an epoch over a text for each number of loader workers, and how long the GPU waits for data; resumes an interrupted run");
+  sub.add_option("--workers", config->workers, "Threads that prepare batches in advance; 0: the training thread prepares them")
       ->check(CLI::Range{0, 256})
       ->delimiter(',')
       ->capture_default_str();
-  sub.add_option("--data", run.data_file, "The text, in UTF-8; a token is a character. Without it, a made-up one of a million characters");
-  sub.add_option("--work", config->work_us, "Microseconds of processor time that each sample costs beside its decoding")
+  sub.add_option("--data", run.data_file, "Text in UTF-8; a token is a character. Without it, a generated text of a million characters");
+  sub.add_option("--work", config->work_us, "Processor time in microseconds that each sample takes in addition to decoding")
       ->check(CLI::Range{0, 10'000'000})
       ->capture_default_str();
-  sub.add_option("--steps-per-epoch", config->epoch_batches, "Batches of an epoch; without it, the whole text")->check(size_range());
-  add_choice(sub, "--size", run.size, model_sizes_by_name, "Size of the model");
-  sub.add_option("--ctx", run.ctx, "Context: tokens of a sequence")->check(size_range())->capture_default_str();
-  sub.add_option("--batch", run.batch, "Sequences of a step")->check(size_range())->capture_default_str();
-  add_choice(sub, "--mode", run.mode, run_modes, "What a step does");
-  add_choice(sub, "--precision", run.precision, precisions, "In which precision");
-  add_choice(sub, "--attention", run.attention, attentions, "Written out, or LibTorch's fused one");
-  add_choice(sub, "--optimizer", run.optimizer, optimizers, "LibTorch's AdamW, or its fused kernels");
-  sub.add_option("--warmup", options->warmup_steps, "Steps before the epoch")->check(count_range())->capture_default_str();
-  add_choice(sub, "--device", run.device, devices, "auto takes a GPU if there is one");
-  sub.add_option("--seed", run.seed, "Of the weights and the order of the windows")->check(count_range())->capture_default_str();
+  sub.add_option("--steps-per-epoch", config->epoch_batches, "Batches per epoch; without it, the whole text")->check(size_range());
+  add_choice(sub, "--size", run.size, model_sizes_by_name, "Model size");
+  sub.add_option("--ctx", run.ctx, "Context length: tokens per sequence")->check(size_range())->capture_default_str();
+  sub.add_option("--batch", run.batch, "Sequences per step")->check(size_range())->capture_default_str();
+  add_choice(sub, "--mode", run.mode, run_modes, "Work of a step");
+  add_choice(sub, "--precision", run.precision, precisions, "Precision of matrix products");
+  add_choice(sub, "--attention", run.attention, attentions, "naive: separate operations; sdpa: scaled_dot_product_attention");
+  add_choice(sub, "--optimizer", run.optimizer, optimizers, "LibTorch's AdamW, or one with fused kernels");
+  sub.add_option("--warmup", options->warmup_steps, "Warm-up steps before the epoch")->check(count_range())->capture_default_str();
+  add_choice(sub, "--device", run.device, devices, "auto uses a GPU if there is one");
+  sub.add_option("--seed", run.seed, "Seed of the weights and of the order of the windows")->check(count_range())->capture_default_str();
   sub.add_option(
       "--out", options->output_directory,
-      "Keep loader.csv, loader.json, loader.md and the reports of each epoch here; epochs that are in it already are not measured again");
+      "Directory of loader.csv, loader.json, loader.md and the reports of each epoch; epochs already in it are not measured again");
   sub.callback([config, options, &chosen] { chosen = [config, options] { return load(*config, *options); }; });
 }
 

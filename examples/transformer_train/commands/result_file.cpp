@@ -59,10 +59,10 @@ bool result_file::has(std::vector<std::string> const& key) const {
 }
 
 void result_file::add(std::vector<std::string> row) {
-  if (row.size() != columns_.size()) throw std::logic_error{name_ + ": a row has as many cells as there are columns"};
+  if (row.size() != columns_.size()) throw std::logic_error{name_ + ": a row must have one cell per column"};
   for (std::string const& cell : row) {
     if (cell.find_first_of("\",\\\r\n") != std::string::npos)
-      throw std::logic_error{name_ + ": a cell has no quotes and no commas: " + cell};
+      throw std::logic_error{name_ + ": a cell must not contain quotes or commas: " + cell};
   }
   rows_.push_back(std::move(row));
   if (directory_.empty()) return;
@@ -83,13 +83,13 @@ void result_file::read() {
   std::ifstream file{path};
   std::string line;
   auto const refuse = [&](std::string const& what) {
-    return input_error{"--out " + directory_.string() + ": " + name_ + ".csv " + what + "; take another directory, or remove that file"};
+    return input_error{"--out " + directory_.string() + ": " + name_ + ".csv " + what + "; use another directory, or remove that file"};
   };
   if (!std::getline(file, line)) throw refuse("cannot be read or is empty");
-  if (cells_of(line) != columns_) throw refuse("has other columns than this program writes");
+  if (cells_of(line) != columns_) throw refuse("has different columns than this program writes");
   while (std::getline(file, line)) {
     std::vector<std::string> row = cells_of(line);
-    if (row.size() != columns_.size()) throw refuse(fmt::format("has a line of {} cells, not {}", row.size(), columns_.size()));
+    if (row.size() != columns_.size()) throw refuse(fmt::format("has a line with {} cells instead of {}", row.size(), columns_.size()));
     rows_.push_back(std::move(row));
   }
 }

@@ -10,8 +10,8 @@
 
 namespace trainer {
 
-/// The rows measured by a command. Each row is in `NAME.csv` and `NAME.json` as soon as it is complete, so that an interrupted command can
-/// continue. Files are replaced atomically.
+/// The rows measured by a command. Each row is stored in `NAME.csv` and `NAME.json` as soon as it is complete, so that an interrupted
+/// command can continue. Files are replaced atomically.
 class result_file {
  public:
   /// @param directory directory of the files; empty: the rows are not stored. Rows of an earlier run are read.
@@ -28,7 +28,7 @@ class result_file {
 
   [[nodiscard]] std::vector<std::vector<std::string>> const& rows() const noexcept { return rows_; }
   [[nodiscard]] std::vector<std::string> const& columns() const noexcept { return columns_; }
-  /// Position of a column.
+  /// The position of a column.
   [[nodiscard]] std::size_t column(std::string const& name) const;
 
  private:

@@ -87,7 +87,7 @@ std::string csv_of_losses(std::vector<float> const& losses) {
   return csv;
 }
 
-/// The kernels that replaced the written-out attention: as LibTorch chooses, and as recorded.
+/// The backend of scaled_dot_product_attention: the one that LibTorch chooses, and the one that ran according to the kernel names.
 void print_attention_backend(measurement const& run) {
   if (!run.attention_backend) return;
   auto const ran = sdpa_backend_of(run.report.summary());
@@ -119,7 +119,7 @@ struct run_table {
   bool is_printed;
 };
 
-/// The other tables compare kernel time with host time over all measured steps.
+/// Other tables compare kernel time with host time over all measured steps.
 bool has_kernels_of_all_steps(profkit::summary const& summary) { return !summary.gpu || summary.gpu->steps == summary.steps.host.count; }
 
 std::vector<run_table> tables_of(run_config const& config, profkit::report const& report) {
@@ -146,7 +146,7 @@ void write_memory(memory_record const& memory, profkit::profile const& profile, 
 }  // namespace
 
 exit_code run(run_config const& config, profkit::options const& options) {
-  // Rank 0 prints; what the others measured is in their files.
+  // Only rank 0 prints; other ranks write files.
   if (config.ranks.rank > 0 && std::freopen("/dev/null", "w", stdout) == nullptr) throw std::runtime_error{"cannot open /dev/null"};
   compute_device const device{config.device, config.graph, config.ranks.local_rank};
   check_run(config, device, options);
@@ -190,7 +190,8 @@ exit_code run(run_config const& config, profkit::options const& options) {
     if (each.is_printed) fmt::print("\n{}", each.table.text());
   }
   if (!has_kernels_of_all_steps(report.summary())) {
-    fmt::print("\nT2, T6, T8 and T14 are left out: they need the kernels of all measured steps (kernels=every:N)\n");
+    fmt::print(
+        "\nT2, T6, T8 and T14 are omitted: they need the kernels of all measured steps, and kernels=every:N collects some of them\n");
   }
   if (!directory.empty()) {
     report.write(directory);

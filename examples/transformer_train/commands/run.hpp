@@ -10,8 +10,8 @@
 namespace trainer {
 
 /// Trains, measures, prints the tables and writes them.
-/// @param options the numbers of steps; with `output_directory`, the reports and tables are written there.
-/// @return success, or out_of_memory; results until then were printed and written.
+/// @param options the numbers of steps; if `output_directory` is set, reports and tables are written there.
+/// @return success, or out_of_memory after printing and writing the results so far.
 /// @throws input_error before the measurement.
 exit_code run(run_config const& config, profkit::options const& options);
 

@@ -9,7 +9,7 @@
 
 namespace trainer {
 
-/// `naive` is written out operation by operation; `native` is the single operation of LibTorch.
+/// `naive` consists of separate operations; `native` is LibTorch's single operation.
 enum class silu_kind { naive, native };
 inline constexpr name_table<silu_kind, 2> silu_impls{{{"naive", silu_kind::naive}, {"native", silu_kind::native}}};
 
@@ -23,7 +23,7 @@ struct silu_config {
   [[nodiscard]] std::int64_t elements() const noexcept { return rows * columns; }
 };
 
-/// SiLU, x * sigmoid(x), forward and backward, on random numbers. Hides LibTorch.
+/// SiLU, x * sigmoid(x), forward and backward, on random numbers. Hides LibTorch from its users.
 class silu_case {
  public:
   /// @throws out_of_memory

@@ -44,7 +44,7 @@ std::vector<std::string> key_of(silu_config const& config, profkit::options cons
           device.description()};
 }
 
-/// The time of the kernels of one direction, over all measured steps.
+/// Kernel time in one direction, over all measured steps.
 struct kernel_work {
   milliseconds time{};
   std::uint64_t kernels = 0;
@@ -55,12 +55,12 @@ struct both_directions {
   kernel_work backward;
 };
 
-/// Nothing if kernels were not collected.
+/// Empty if kernels were not collected.
 std::optional<both_directions> kernels_of(profkit::summary const& summary) {
   profkit::scope_summary const* const forward = find_scope(summary, "step/forward");
   if (!summary.gpu || forward == nullptr || !forward->gpu) return std::nullopt;
   kernel_work const first{forward->gpu->kernel_time, forward->gpu->kernels};
-  // Autograd launches the backward pass on its own thread, where no scope is open; a step launches nothing else.
+  // Autograd launches the backward pass on its own thread, which has no open scope. A step launches nothing else.
   return both_directions{first, {summary.gpu->all.kernel_time - first.time, summary.gpu->all.kernels - first.kernels}};
 }
 
@@ -128,17 +128,16 @@ titled_table silu_table(result_file const& results, compute_device const& device
       add(ratios);
     }
   }
-  return {
-      "T11. SiLU, naive and native",
-      std::move(table),
-      {fmt::format("On {}. naive: x / (1 + exp(-x)) as four operations, and what autograd makes of them; native: at::silu.",
-                   device.description()),
-       "forward and backward are the time of the kernels and kernels their number, of one call: the mean over the steps, with CUPTI; n/a "
-       "where kernels are not collected. Backward is all that a step launches outside its forward pass.",
-       "GB/s is over the bytes that must be moved at least, in 10^9 bytes: forward reads x and writes y, 2 tensors of rows x columns; "
-       "backward reads x and dy and writes dx, 3 tensors.",
-       device.is_cuda() ? "host is the time in which the host launched the phase, by its clock: not what it took."
-                        : "host is the time of the phase by the host's clock. OOM: it does not fit."}};
+  return {"T11. SiLU, naive and native",
+          std::move(table),
+          {fmt::format("On {}. naive: x / (1 + exp(-x)) as four operations, with the backward pass of autograd; native: at::silu.",
+                       device.description()),
+           "forward and backward are kernel times per call and kernels is their number: means over the steps, from CUPTI; n/a "
+           "if kernels are not collected. Backward is everything that a step launches outside its forward pass.",
+           "GB/s (10^9 bytes) uses the minimum number of bytes: forward reads x and writes y, 2 tensors of rows x columns; "
+           "backward reads x and dy and writes dx, 3 tensors.",
+           device.is_cuda() ? "host is the host time of the phase: the time to launch it, not its duration on the GPU. OOM: out of memory."
+                            : "host is the host time of the phase. OOM: out of memory."}};
 }
 
 exit_code compare_silu(silu_config const& wanted, device_kind wanted_device, profkit::options const& options) {
@@ -167,18 +166,19 @@ void add_silu_command(CLI::App& app, command& chosen) {
   auto const wanted = std::make_shared<silu_config>();
   auto const device = std::make_shared<device_kind>(device_kind::automatic);
   auto const options = std::make_shared<profkit::options>(timed_steps_options());
-  CLI::App& sub = *app.add_subcommand("silu", "SiLU written out against LibTorch's: time and number of the kernels, forward and backward");
-  sub.add_option("--rows", wanted->rows, "Rows of x; the defaults are SwiGLU's activations of 8 sequences of 1024 tokens, d_ff 4096")
+  CLI::App& sub = *app.add_subcommand(
+      "silu", "Compare SiLU from separate operations with LibTorch's: time and number of kernels, forward and backward");
+  sub.add_option("--rows", wanted->rows, "Rows of x; the defaults match SwiGLU's activations for 8 sequences of 1024 tokens with d_ff 4096")
       ->check(size_range())
       ->capture_default_str();
   sub.add_option("--columns", wanted->columns, "Columns of x")->check(size_range())->capture_default_str();
   add_choice(sub, "--precision", wanted->precision, silu_precisions, "Type of the tensors");
-  sub.add_option("--warmup", options->warmup_steps, "Calls before measuring")->check(count_range())->capture_default_str();
+  sub.add_option("--warmup", options->warmup_steps, "Warm-up calls")->check(count_range())->capture_default_str();
   sub.add_option("--steps", options->measured_steps, "Measured calls")->check(count_range())->capture_default_str();
-  add_choice(sub, "--device", *device, devices, "auto takes a GPU if there is one");
-  sub.add_option("--seed", wanted->seed, "Of the random numbers")->check(count_range())->capture_default_str();
+  add_choice(sub, "--device", *device, devices, "auto uses a GPU if there is one");
+  sub.add_option("--seed", wanted->seed, "Seed of the random numbers")->check(count_range())->capture_default_str();
   sub.add_option("--out", options->output_directory,
-                 "Keep silu.csv, silu.json and silu.md here; what is in them already is not measured again");
+                 "Directory of silu.csv, silu.json and silu.md; results already in it are not measured again");
   sub.callback([=, &chosen] { chosen = [=] { return compare_silu(*wanted, *device, *options); }; });
 }
 

@@ -98,10 +98,9 @@ titled_table step_table(result_file const& results, bool is_gpu) {
                {"size", "ctx", "batch", "mode", "precision", "attention", "optimizer", "warmup", "steps", "status", "avg_ms", "std_ms",
                 "tokens/s", "skipped_steps", "peak_allocated_MiB", "peak_reserved_MiB"},
                1),
-      {is_gpu ? "avg_ms and std_ms are of the time between CUDA events around a step."
-              : "avg_ms and std_ms are of the time of a step by the host's clock.",
-       "std_ms is of the sample (n - 1). Peaks are those of LibTorch's CUDA allocator over the measured steps of the cell; n/a without a "
-       "GPU. OOM: it does not fit."}};
+      {is_gpu ? "avg_ms and std_ms: time between CUDA events around a step." : "avg_ms and std_ms: host time of a step.",
+       "std_ms is the sample standard deviation (n - 1). Peaks are from LibTorch's CUDA allocator over the measured steps of the row; n/a "
+       "without a GPU. OOM: out of memory."}};
 }
 
 titled_table phase_table(result_file const& results, bool is_gpu) {
@@ -114,8 +113,8 @@ titled_table phase_table(result_file const& results, bool is_gpu) {
   return {"T3. End to end by size",
           std::move(table),
           {is_gpu ? "Mean ± standard deviation over the steps, between CUDA events."
-                  : "Mean ± standard deviation over the steps, by the host's clock.",
-           "n/a: the mode has no such phase. OOM: it does not fit."}};
+                  : "Mean ± standard deviation over the steps, in host time.",
+           "n/a: the mode has no such phase. OOM: out of memory."}};
 }
 
 exit_code sweep(sweep_config const& wanted, profkit::options const& options) {
@@ -159,20 +158,23 @@ void add_sweep_command(CLI::App& app, command& chosen) {
   config->common.bridge = false;
   config->common.scope_memory = false;
   CLI::App& sub =
-      *app.add_subcommand("sweep", "Step times, phases and peak memory of many configurations, a row each; goes on where it was");
-  add_choices(sub, "--sizes", config->sizes, model_sizes_by_name, "Sizes of the model");
-  sub.add_option("--ctx", config->contexts, "Contexts: tokens of a sequence")->check(size_range())->delimiter(',')->capture_default_str();
-  add_choices(sub, "--modes", config->modes, run_modes, "What a step does");
-  add_choices(sub, "--precisions", config->precisions, precisions, "In which precision");
-  sub.add_option("--batch", config->common.batch, "Sequences of a step")->check(size_range())->capture_default_str();
-  add_choice(sub, "--attention", config->common.attention, attentions, "Written out, or LibTorch's fused one");
-  add_choice(sub, "--optimizer", config->common.optimizer, optimizers, "LibTorch's AdamW, or its fused kernels");
-  sub.add_option("--warmup", options->warmup_steps, "Steps before measuring, of each cell")->check(count_range())->capture_default_str();
-  sub.add_option("--steps", options->measured_steps, "Measured steps of each cell")->check(count_range())->capture_default_str();
-  add_choice(sub, "--device", config->common.device, devices, "auto takes a GPU if there is one");
-  sub.add_option("--seed", config->common.seed, "Of the weights and the batches")->check(count_range())->capture_default_str();
+      *app.add_subcommand("sweep", "Measure step time, phases and peak memory of many configurations; resumes an interrupted run");
+  add_choices(sub, "--sizes", config->sizes, model_sizes_by_name, "Model sizes");
+  sub.add_option("--ctx", config->contexts, "Context lengths: tokens per sequence")
+      ->check(size_range())
+      ->delimiter(',')
+      ->capture_default_str();
+  add_choices(sub, "--modes", config->modes, run_modes, "Work of a step");
+  add_choices(sub, "--precisions", config->precisions, precisions, "Precision of matrix products");
+  sub.add_option("--batch", config->common.batch, "Sequences per step")->check(size_range())->capture_default_str();
+  add_choice(sub, "--attention", config->common.attention, attentions, "naive: separate operations; sdpa: scaled_dot_product_attention");
+  add_choice(sub, "--optimizer", config->common.optimizer, optimizers, "LibTorch's AdamW, or one with fused kernels");
+  sub.add_option("--warmup", options->warmup_steps, "Warm-up steps of each configuration")->check(count_range())->capture_default_str();
+  sub.add_option("--steps", options->measured_steps, "Measured steps of each configuration")->check(count_range())->capture_default_str();
+  add_choice(sub, "--device", config->common.device, devices, "auto uses a GPU if there is one");
+  sub.add_option("--seed", config->common.seed, "Seed of the weights and the batches")->check(count_range())->capture_default_str();
   sub.add_option("--out", options->output_directory,
-                 "Keep sweep.csv, sweep.json and sweep.md here; cells that are in it already are not measured again");
+                 "Directory of sweep.csv, sweep.json and sweep.md; configurations already in it are not measured again");
   sub.callback([config, options, &chosen] { chosen = [config, options] { return sweep(*config, *options); }; });
 }
 

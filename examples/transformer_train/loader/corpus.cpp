@@ -17,7 +17,7 @@ namespace trainer {
 
 namespace {
 
-/// A million characters of invented words, equal in each run.
+/// A million characters of generated words, the same in each run.
 std::vector<unsigned char> made_up_text() {
   constexpr std::array<std::string_view, 16> syllables{"ka", "lo",  "mi",  "ne",  "ru",  "sö",  "ta", "ve",
                                                        "pé", "din", "gor", "hal", "jus", "wen", "ßi", "zax"};

@@ -14,9 +14,9 @@ namespace trainer {
 /// characters beyond `trainer::vocabulary`. Windows are decoded on request. Thread-safe for readers.
 class corpus {
  public:
-  /// @param ctx number of tokens of a window. A window and its targets take ctx + 1 characters; the last one is the first of the next
+  /// @param ctx number of tokens per window. A window with its targets has ctx + 1 characters; its last one is the first of the next
   ///   window.
-  /// @param path empty: an invented text, to try the loader.
+  /// @param path the text file; empty: a generated text.
   /// @throws input_error if the file cannot be read.
   corpus(std::string const& path, std::int64_t ctx);
 
@@ -33,7 +33,7 @@ class corpus {
   std::vector<unsigned char> bytes_;
   std::uint64_t fingerprint_;
   std::size_t characters_ = 0;
-  std::vector<std::size_t> starts_;  ///< beginnings of the windows in bytes
+  std::vector<std::size_t> starts_;  ///< byte offsets of the windows
   std::unordered_map<char32_t, std::int64_t> tokens_;
 };
 

@@ -17,8 +17,8 @@ namespace trainer {
   return std::chrono::seconds{now.tv_sec} + std::chrono::nanoseconds{now.tv_nsec};
 }
 
-/// Hashes the tokens repeatedly until this thread has used a given processor time. With wall time, threads that share a core would each do
-/// less.
+/// Hashes the tokens repeatedly until this thread has used the given processor time. Wall time would give threads that share a core less
+/// work.
 inline void keep_busy(std::chrono::nanoseconds time, std::span<std::int64_t const> tokens) {
   if (time.count() <= 0) return;
   std::chrono::nanoseconds const end = processor_time() + time;

@@ -47,7 +47,7 @@ class text_windows final : public torch::data::datasets::Dataset<text_windows, w
   [[nodiscard]] std::optional<std::size_t> size() const override { return size_; }
 
  private:
-  /// Before the first scope of the thread, at which profkit reads its name.
+  /// Must be called before the first scope of the thread, because profkit reads the thread's name there.
   void name_worker() {
     if (is_named_) return;
     is_named_ = true;
@@ -61,7 +61,7 @@ class text_windows final : public torch::data::datasets::Dataset<text_windows, w
   bool is_named_ = false;
 };
 
-/// Converts windows to tokens and targets, [2, batch, ctx]. With `torch::stack` each worker would start a team of OpenMP threads.
+/// Converts windows to tokens and targets, [2, batch, ctx]. `torch::stack` would start a team of OpenMP threads in each worker.
 class window_collation final : public torch::data::transforms::Collation<at::Tensor, std::vector<window>> {
  public:
   at::Tensor apply_batch(std::vector<window> windows) override {
@@ -130,7 +130,7 @@ class text_loader::state {
   std::uint64_t passes_ = 0;
   std::uint64_t left_ = 0;  ///< remaining batches of this pass
   std::unique_ptr<data_loader> loader_;
-  std::optional<torch::data::Iterator<at::Tensor>> position_;  ///< in the loader
+  std::optional<torch::data::Iterator<at::Tensor>> position_;  ///< the next batch of the loader
 };
 
 text_loader::text_loader(std::shared_ptr<corpus const> from, loader_config const& config)
@@ -144,7 +144,7 @@ void text_loader::next(std::span<std::int64_t> tokens, std::span<std::int64_t> t
   } catch (torch::data::WorkerException const& failure) {
     std::rethrow_exception(failure.original_exception);
   } catch (std::system_error const& failure) {
-    throw input_error{std::string{"--workers: the system does not start that many threads: "} + failure.what()};
+    throw input_error{std::string{"--workers: the system cannot start that many threads: "} + failure.what()};
   }
 }
 

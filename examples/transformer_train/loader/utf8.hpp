@@ -7,7 +7,7 @@
 
 namespace trainer {
 
-/// Removes the first character from the bytes, of which there is at least one. A byte that begins no valid UTF-8 is U+FFFD. Source: The
+/// Removes the first character from a non-empty byte sequence. A byte that begins no valid UTF-8 sequence yields U+FFFD. Source: The
 /// Unicode Standard 15.0, table 3-7, "Well-Formed UTF-8 Byte Sequences".
 [[nodiscard]] inline char32_t take_character(std::span<unsigned char const>& bytes) {
   constexpr char32_t replacement = 0xFFFD;
@@ -28,7 +28,7 @@ namespace trainer {
     if ((next & 0xC0U) != 0x80U) return take(1, replacement);
     character = character << 6U | (next & 0x3FU);
   }
-  // Overlong, half of a surrogate pair, or beyond the last character.
+  // Overlong, half of a surrogate pair, or beyond U+10FFFF.
   constexpr std::array<char32_t, 5> smallest{0, 0, 0x80, 0x800, 0x10000};
   bool const is_valid = character >= smallest.at(length) && character <= 0x10FFFF && (character < 0xD800 || character > 0xDFFF);
   return is_valid ? take(length, character) : take(1, replacement);

@@ -20,7 +20,7 @@ class loop_timer {
 
   [[nodiscard]] std::string_view source() const noexcept { return source_; }
 
-  /// Waits until the GPU reaches the end. Nothing if the loop had no measured steps or CUDA failed.
+  /// Waits until the GPU reaches the end of the loop. Empty if the loop had no measured steps or CUDA failed.
   [[nodiscard]] std::optional<profkit::milliseconds> elapsed() const { return between(begin_, end_); }
 
  private:

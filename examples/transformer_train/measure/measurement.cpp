@@ -47,8 +47,8 @@ void collect(profkit::session& session, run_config const& config, compute_device
   session.collect(profkit::cuda_memory());
   if (session.collect(torch_memory{config.scope_memory, device.index()}).has_to_be_polled() && !options.memory_at_scopes) {
     fmt::print(stderr,
-               "this allocator of LibTorch does not report what it gives, so its memory by scope is n/a; PROFKIT=memory=scopes asks it at "
-               "both ends of every scope\n");
+               "this allocator of LibTorch does not report allocations, so memory by scope is n/a; PROFKIT=memory=scopes polls it at the "
+               "beginning and end of every scope\n");
   }
   session.collect(profkit::cupti_kernels(profkit::kernel_options{.all_api_calls = config.all_api_calls}));
 #if TRAINER_COLLECTS_NCCL
@@ -59,7 +59,7 @@ void collect(profkit::session& session, run_config const& config, compute_device
 #endif
 }
 
-/// Nothing unless requested. Runs before the session, which would record it.
+/// Empty unless --measure-roof is given. Runs before the session, which would record it.
 std::vector<profkit::measured_roof_record> roofs_of(run_config const& config, compute_device const& device) {
 #if TRAINER_WITH_CUDA
   if (config.measure_roof) return measure_roofs(device, config.precision);
@@ -97,20 +97,20 @@ class capture_marks {
   bool is_open_ = false;
 };
 
-/// Rejects options that contradict a step that is captured once and replayed.
+/// Rejects options that contradict a captured and replayed step.
 void check_graph(run_config const& config, std::uint64_t warmup_steps) {
   if (config.mode == run_mode::train && config.optimizer == optimizer_kind::adamw) {
-    throw input_error{"--optimizer adamw: counts its steps on the host, where --graph would repeat one of them; use fused_adamw"};
+    throw input_error{"--optimizer adamw: counts its steps on the host, and --graph replays only GPU work; use fused_adamw"};
   }
   auto const refuse = [](bool is_set, char const* option, char const* reason) {
-    if (is_set) throw input_error{std::string{option} + ": " + reason + "; leave it or --graph out"};
+    if (is_set) throw input_error{std::string{option} + ": " + reason + "; remove it or --graph"};
   };
   refuse(config.synchronise_phases, "--sync", "waits after each phase, and --graph replays all phases as one");
-  refuse(config.times_phases, "--phase-times", "times each phase from the host, and --graph replays all phases as one");
-  refuse(config.head_start_ms > 0, "--head-start", "hides gaps from launching, and a step that --graph replays is launched at once");
-  refuse(config.memory_snapshot, "--memory-snapshot", "shows what a step allocates, and one that --graph replays allocates nothing");
+  refuse(config.times_phases, "--phase-times", "marks each phase from the host, and --graph replays all phases as one");
+  refuse(config.head_start_ms > 0, "--head-start", "hides launch gaps, and --graph launches a step as a whole");
+  refuse(config.memory_snapshot, "--memory-snapshot", "shows the allocations of a step, and --graph replays a step without allocations");
   if (warmup_steps < training::graph_warmup_steps) {
-    throw input_error{"--warmup " + std::to_string(warmup_steps) + ": --graph captures the third step, before the measured ones; take " +
+    throw input_error{"--warmup " + std::to_string(warmup_steps) + ": --graph captures the third step, before the measured ones; use " +
                       std::to_string(training::graph_warmup_steps) + " or more"};
   }
 }
@@ -120,11 +120,11 @@ void check_ranks(run_config const& config, profkit::options const& options) {
   if (!config.ranks.has_others()) return;
   std::string const ranks = std::to_string(config.ranks.size) + " ranks";
   if (options.wanted_interval) {
-    throw input_error{"steps=auto: each of " + ranks + " would end at a step of its own; give a number of steps, as in --steps 100"};
+    throw input_error{"steps=auto: each of " + ranks + " would end after a different step; give a number of steps, as in --steps 100"};
   }
   if (options.max_wanted_steps() == progress::endless) {
     throw input_error{"steps=forever: a signal would end each of " + ranks +
-                      " at a step of its own; give a number of steps, as in --steps 100"};
+                      " after a different step; give a number of steps, as in --steps 100"};
   }
 }
 
@@ -134,10 +134,10 @@ void check_slow_rank(slow_rank const& slow, run_config const& config, compute_de
   if (slow.rank >= config.ranks.size) {
     refuse("there is no rank " + std::to_string(slow.rank) + "; the last one is " + std::to_string(config.ranks.size - 1));
   }
-  if (slow.kind == delay_kind::gpu && !device.is_cuda()) refuse("gpu delays a GPU, and there is none here; use host");
+  if (slow.kind == delay_kind::gpu && !device.is_cuda()) refuse("gpu needs a GPU, and there is none here; use host");
   if (slow.phase == step_phase::backward && config.mode == run_mode::forward)
     refuse("there is no backward with --mode fwd; delay data or forward");
-  if (config.graph) refuse("delays the launches of a step, and --graph launches it at once; leave one of them out");
+  if (config.graph) refuse("delays the launches of a step, and --graph launches a step as a whole; remove one of them");
 }
 
 }  // namespace
@@ -148,24 +148,24 @@ void check_run(run_config const& config, compute_device const& device, profkit::
   }
   if (config.backend != sdpa_backend::automatic && config.attention != attention_kind::sdpa && !config.fused) {
     throw input_error{"--sdpa-backend " + std::string{name_of(sdpa_backends, config.backend)} +
-                      ": the attention is written out; use it with --attention sdpa"};
+                      ": --attention naive does not use it; add --attention sdpa"};
   }
   check_ranks(config, options);
   for (slow_rank const& each : config.slow_ranks) check_slow_rank(each, config, device);
   if (config.graph) check_graph(config, options.warmup_steps);
   if (device.is_cuda()) return;
-  if (config.graph) throw input_error{"--graph: captures the work of a GPU, and there is none here; leave it out"};
-  if (config.memory_snapshot) throw input_error{"--memory-snapshot: shows the memory of a GPU, and there is none here; leave it out"};
-  if (config.measure_roof) throw input_error{"--measure-roof: measures what a GPU reaches, and there is none here; leave it out"};
+  if (config.graph) throw input_error{"--graph: captures GPU work, and there is no GPU here; remove it"};
+  if (config.memory_snapshot) throw input_error{"--memory-snapshot: shows GPU memory, and there is no GPU here; remove it"};
+  if (config.measure_roof) throw input_error{"--measure-roof: measures the rates of a GPU, and there is none here; remove it"};
   if (config.precision == precision_kind::tf32) {
-    throw input_error{"--precision tf32: only a GPU computes in TF32; use fp32 or bf16 on the CPU"};
+    throw input_error{"--precision tf32: only GPUs compute in TF32; use fp32 or bf16 on the CPU"};
   }
 }
 
 measurement measure(run_config const& config, compute_device const& device, std::optional<text> data, profkit::options options,
                     bool shows_progress, batch_feed* feed) {
   check_run(config, device, options);
-  // Removed from the options of the session, which would write and print its own report too.
+  // The trainer writes and prints reports itself, so the session must not.
   options.output_directory.clear();
   options.print_report = false;
   options.full_report = false;
@@ -189,7 +189,7 @@ measurement measure(run_config const& config, compute_device const& device, std:
     device.synchronize();
     capture.begin();
   };
-  std::optional<memory_recorder> recorder;  // from the first tensor of the model on
+  std::optional<memory_recorder> recorder;  // starts before the first tensor of the model
   if (config.memory_snapshot) recorder.emplace(device);
   std::optional<training> trained;
   std::optional<double> held_out_before;
@@ -197,7 +197,7 @@ measurement measure(run_config const& config, compute_device const& device, std:
   std::uint64_t measured_steps = 0;
   try {
     run_config bridged = config;
-    bridged.bridge = config.bridge && options.enabled;  // without scopes it has no use
+    bridged.bridge = config.bridge && options.enabled;  // the bridge needs recorded scopes
     trained.emplace(bridged, device, std::move(data), steps);
     held_out_before = trained->held_out_loss();
     progress progress{steps};

@@ -20,7 +20,7 @@
 
 namespace trainer {
 
-/// The history of LibTorch's allocator.
+/// The allocation history of LibTorch's allocator.
 struct memory_record {
   std::string snapshot;  ///< see `memory_recorder::pickled`
   memory_history history;
@@ -40,15 +40,15 @@ struct measurement {
   std::optional<memory_record> memory;                ///< if recording was requested
   std::optional<bridged_nodes> nodes;                 ///< see `training::nodes`
   std::optional<std::string> memory_failure;          ///< the failed allocation; the other members have the results until then
-  std::uint64_t loop_steps = 0;                       ///< number of measured steps
+  std::uint64_t loop_steps = 0;                       ///< the failed allocation; the other members have the results up to it
 };
 
 /// @throws input_error for unsupported or contradictory options.
 void check_run(run_config const& config, compute_device const& device, profkit::options const& options);
 
-/// Creates the model, runs warm-up and measured steps under profkit, and frees everything. Waits for the device before the first measured
-/// step and after the last; the NVTX range `measure_loop` contains exactly the measured steps.
-/// @param options the numbers of steps; nothing is written or printed.
+/// Creates the model, runs warm-up and measured steps under profkit, and frees everything. Waits for the device before the first and after
+/// the last measured step. The NVTX range `measure_loop` contains exactly the measured steps.
+/// @param options the numbers of steps; this function writes and prints no report.
 /// @param shows_progress prints a line on stderr every few seconds.
 /// @param feed the source of batches; null: the data, or random tokens.
 /// @throws input_error for options that the device does not support.

@@ -23,10 +23,10 @@ struct timed_phase {
   std::optional<profkit::milliseconds> standard_deviation;  ///< sample standard deviation (n - 1)
 };
 
-/// Times forward, backward and optimizer of each step with its own marks, also without profkit. A phase ends where the next one begins.
+/// Times forward, backward and optimizer of each step with its own events, also without profkit. A phase ends where the next one begins.
 class phase_timer {
  public:
-  /// Creates the marks of all steps in advance.
+  /// Creates the events of all steps in advance.
   /// @param steps number of steps; the first 10,000 are timed.
   phase_timer(compute_device const& device, run_mode mode, std::uint64_t steps) {
     names_ = {"forward", "backward", "optimizer"};
@@ -36,12 +36,12 @@ class phase_timer {
     while (marks_.size() < marks) marks_.emplace_back(device);
   }
 
-  /// To be called before the forward pass of a step and after each of its phases. Does not wait for the device.
+  /// Call it before the forward pass of a step and after each of its phases. Does not wait for the device.
   void mark() {
     if (marked_ < marks_.size()) marks_[marked_++].record();
   }
 
-  /// The times in the order of the phases. Waits until the device reaches the last mark.
+  /// The times in the order of the phases. Waits until the device reaches the last event.
   [[nodiscard]] std::vector<timed_phase> times() const {
     std::vector<timed_phase> result;
     for (std::size_t phase = 0; phase < names_.size(); ++phase) {

@@ -11,7 +11,7 @@
 
 namespace trainer {
 
-/// Prints a line on stderr every few seconds; nothing in short runs.
+/// Prints a line on stderr every few seconds; prints nothing in short runs.
 class progress {
  public:
   /// The number of steps of an endless run.

@@ -24,7 +24,7 @@ namespace {
 
 constexpr std::int64_t width = 8192;
 constexpr std::int64_t copied_bytes = std::int64_t{1} << 30U;
-constexpr int warmups = 5;  ///< during which clocks rise and libraries choose kernels
+constexpr int warmups = 5;  ///< repetitions in which clocks rise and libraries choose kernels
 constexpr int runs = 20;
 
 /// The minimum of several repetitions.
@@ -39,7 +39,7 @@ double best_seconds(compute_device const& device, Work&& work) {
     work();
     end.record();
     auto const time = between(begin, end);
-    if (!time) throw std::runtime_error{"--measure-roof: CUDA does not say how long a product or a copy took"};
+    if (!time) throw std::runtime_error{"--measure-roof: CUDA could not time a product or a copy"};
     best = std::min(best, std::chrono::duration<double>{*time}.count());
   }
   return best;
@@ -52,7 +52,7 @@ at::TensorOptions on_gpu(compute_device const& device, at::ScalarType type) {
 double product_flops_per_second(compute_device const& device, precision_kind precision) {
   set_tf32(precision);
   at::TensorOptions const options = on_gpu(device, compute_type(precision));
-  // Realistic numbers, because products of zeros draw less power and clocks stay higher.
+  // Random numbers, because products of zeros draw less power, so clocks stay higher.
   at::Tensor const a = at::empty({width, width}, options).normal_();
   at::Tensor const b = at::empty({width, width}, options).normal_();
   at::Tensor c = at::empty({width, width}, options);
@@ -71,7 +71,7 @@ double copy_bytes_per_second(compute_device const& device) {
 
 std::vector<profkit::measured_roof_record> measure_roofs(compute_device const& device, precision_kind precision) {
   c10::NoGradGuard const no_grad;
-  auto const describe = [] { return std::string{"--measure-roof: out of memory on the GPU; it takes 3 GiB, leave it out"}; };
+  auto const describe = [] { return std::string{"--measure-roof: out of memory on the GPU; it needs 3 GiB; remove it"}; };
   std::vector<profkit::measured_roof_record> roofs = with_memory_errors(
       [&] {
         double const bytes_per_second = copy_bytes_per_second(device);

@@ -9,9 +9,9 @@
 
 namespace trainer {
 
-/// Measures the rates of the GPU: a product of large matrices in the precision of the run and in fp32, which everything except products
-/// uses, and a large copy. The maximum of several repetitions, between CUDA events. Takes a second and 3 GiB of GPU memory, which it
-/// releases; waits for the GPU.
+/// Measures the rates of the GPU: a large matrix product in the precision of the run, one in fp32, in which everything else computes, and a
+/// large copy. Returns the maximum of several repetitions, timed with CUDA events. Takes a second and 3 GiB of GPU memory, which it
+/// releases. Waits for the GPU.
 /// @throws out_of_memory
 [[nodiscard]] std::vector<profkit::measured_roof_record> measure_roofs(compute_device const& device, precision_kind precision);
 

@@ -8,8 +8,8 @@
 
 namespace trainer {
 
-/// Lets Ctrl-C and SIGTERM end a loop without an end after its current step, instead of ending the program. The second signal ends the
-/// program as usual. One object at a time.
+/// Makes Ctrl-C and SIGTERM end an endless loop after its current step instead of ending the program. The second signal ends the program as
+/// usual. Only one object can exist at a time.
 class stop_signal {
  public:
   /// @param is_wanted false: signals keep their effect, and nothing is ever requested.

@@ -10,8 +10,8 @@
 
 namespace trainer {
 
-/// A moment in the work of a device: a CUDA event on a GPU, the clock on the processor. Independent of profkit, so that runs without
-/// profkit can be timed.
+/// A point in the work of a device: a CUDA event on a GPU, the clock on the CPU. Independent of profkit, so that runs without profkit can
+/// be timed.
 class time_mark {
  public:
   explicit time_mark([[maybe_unused]] compute_device const& device) {
@@ -33,7 +33,7 @@ class time_mark {
 #endif
   }
 
-  /// Waits until the GPU reaches `end`. Nothing if one of the two was not recorded or CUDA failed.
+  /// Waits until the GPU reaches `end`. Empty if one of the two was not recorded or CUDA failed.
   [[nodiscard]] friend std::optional<profkit::milliseconds> between(time_mark const& begin, time_mark const& end) {
     if (!begin.is_recorded_ || !end.is_recorded_) return std::nullopt;
 #if TRAINER_WITH_CUDA
@@ -61,7 +61,7 @@ class time_mark {
   clock::time_point time_;
 };
 
-/// The method of timing between marks.
+/// How time between marks is measured.
 [[nodiscard]] inline char const* source_of_marks(compute_device const& device) {
   return device.is_cuda() ? "between two CUDA events" : "by the clock";
 }

@@ -36,7 +36,7 @@ profkit::report time_steps(compute_device const& device, profkit::options option
   device.synchronize();
   for (profkit::step step : session) {
     one_step();
-    // In the last warm-up step, so that the measured steps begin with an idle device.
+    // Synchronise in the last warm-up step, so that the measured steps begin with an idle device.
     if (step.index() + 1 == options.warmup_steps) device.synchronize();
   }
   device.synchronize();

@@ -21,8 +21,8 @@ profkit::site source{torch_cpu_memory::source_name.data(), __FILE__, __LINE__};
 
 }  // namespace
 
-/// LibTorch calls it outside its locks, so it may have one of its own: what is recorded has the order in which it is counted. (LibTorch
-/// takes whatever is current as PROFILER_STATE for its own profilers' base, so this is one, which is disabled.)
+/// LibTorch calls it without a lock. Its own lock makes the order of the records the order in which they are counted. LibTorch casts the
+/// PROFILER_STATE of a thread to ProfilerStateBase, so this class derives from it and reports a disabled profiler.
 class torch_cpu_memory::reporter final : public torch::profiler::impl::ProfilerStateBase {
  public:
   reporter()
@@ -30,12 +30,12 @@ class torch_cpu_memory::reporter final : public torch::profiler::impl::ProfilerS
                                                                 /*report_input_shapes=*/false,
                                                                 /*profile_memory=*/true}} {}
 
-  /// @param bytes of the piece; less than 0: it was released.
+  /// @param bytes size of the block; negative or 0: it was released.
   void reportMemoryUsage(void* pointer, std::int64_t bytes, std::size_t /*allocated*/, std::size_t /*reserved*/,
                          c10::Device device) override {
     if (!device.is_cpu()) return;
     std::lock_guard const lock{mutex_};
-    // Given again without a release in between: a thread released it that does not report.
+    // If the address is still known, a thread without this reporter released the block.
     release(pointer);
     if (bytes <= 0) return;
     auto const size = static_cast<std::uint64_t>(bytes);
@@ -67,7 +67,7 @@ class torch_cpu_memory::reporter final : public torch::profiler::impl::ProfilerS
   }
 
   mutable std::mutex mutex_;
-  std::unordered_map<void*, std::uint64_t> pieces_;  ///< what was allocated since the session began and not released
+  std::unordered_map<void*, std::uint64_t> pieces_;  ///< allocated since the session began and not released
   std::uint64_t current_ = 0;
   std::uint64_t peak_ = 0;
 };

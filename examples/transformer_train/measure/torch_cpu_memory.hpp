@@ -8,11 +8,11 @@
 
 namespace trainer {
 
-/// What LibTorch's tensors hold of the processor's memory, for runs without a GPU, with the exact peak. Each allocation and each release is
-/// recorded, so that the report has memory by scope.
+/// The host memory of LibTorch's tensors, for runs without a GPU, with the exact peak. Records each allocation and each release, so that
+/// the report has memory by scope.
 ///
-/// LibTorch reports what the thread does that made the session, and what its own threads do in a backward pass for it. What other threads
-/// allocate is not counted, nor is what was there before the session.
+/// LibTorch reports allocations of the thread that created the session, and of autograd threads in its backward passes. Allocations of
+/// other threads, and those made before the session, are not counted.
 class torch_cpu_memory final : public profkit::memory_source {
  public:
   static constexpr std::string_view source_name = "libtorch cpu";

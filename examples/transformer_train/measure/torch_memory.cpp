@@ -18,7 +18,7 @@ namespace {
 
 namespace allocator = c10::cuda::CUDACachingAllocator;
 
-/// Set before the first allocation is tracked. LibTorch gives the function no other argument, and calls it on any thread.
+/// Set before the first allocation is tracked. A global, because LibTorch calls the tracker on any thread and passes it no context.
 std::atomic<c10::DeviceIndex> device{0};
 
 profkit::site gpu_source{torch_memory::source_name.data(), __FILE__, __LINE__};
@@ -32,23 +32,23 @@ profkit::memory_reading reading(char const* quantity, c10::CachingAllocator::Sta
   return {quantity, static_cast<std::uint64_t>(stat.current), static_cast<std::uint64_t>(stat.peak), "measured steps"};
 }
 
-/// Runs under the allocator's lock: no allocation, no lock, no call of CUDA or LibTorch. A block is the program's from ALLOC to
-/// FREE_COMPLETED, which comes later than the request to free it where another stream still uses it. Both have the bytes asked for, and lie
-/// beside the changes of `requested_bytes`, and of no other figure: `alloc_found_block` and `free_block` in PyTorch 2.11,
-/// c10/cuda/CUDACachingAllocator.cpp.
+/// Runs under the allocator's lock, so it must not allocate, lock, or call CUDA or LibTorch. The program owns a block from ALLOC to
+/// FREE_COMPLETED. FREE_COMPLETED follows the request to free the block later if another stream still uses it. Both events have the
+/// requested bytes and match the changes of `requested_bytes`, but of no other figure. Source: `alloc_found_block` and `free_block` in
+/// PyTorch 2.11, c10/cuda/CUDACachingAllocator.cpp.
 void track(allocator::TraceEntry const& entry) {
   if (entry.device_ != device) return;
-  // NOLINTNEXTLINE(performance-no-int-to-ptr): LibTorch has the address as a number
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): LibTorch stores the address as an integer
   auto const* const address = reinterpret_cast<void const*>(entry.addr_);
   if (entry.action_ == allocator::TraceEntry::ALLOC) profkit::record_allocation(gpu_source, address, entry.size_);
   if (entry.action_ == allocator::TraceEntry::FREE_COMPLETED) profkit::record_release(gpu_source, address, entry.size_);
 }
 
-/// Once in a process: nothing takes a tracker away again. Without a session it does nothing.
-/// @return false if the allocator has no trackers.
+/// Attaches the tracker once per process, because it cannot be detached. Without a session the tracker does nothing.
+/// @return false if the allocator does not support trackers.
 bool is_tracked() {
   static bool const is_attached = [] {
-    // What it keeps of each device has to be there: a tracker of none is dropped without a word. LibTorch calls this itself, later.
+    // The allocator silently drops a tracker if its per-device state does not exist yet. LibTorch would create it later.
     allocator::init(c10::cuda::device_count());
     try {
       allocator::attachAllocatorTraceTracker(track);
@@ -60,7 +60,7 @@ bool is_tracked() {
   return is_attached;
 }
 
-/// 0 if the device cannot be asked.
+/// 0 if the allocator cannot be queried.
 std::uint64_t allocated_bytes() noexcept {
   try {
     return static_cast<std::uint64_t>(all_of(allocator::getDeviceStats(device).allocated_bytes).current);
@@ -84,7 +84,7 @@ void torch_memory::start(profkit::profile_builder& into) {
 std::vector<profkit::memory_reading> torch_memory::read() {
   auto const stats = allocator::getDeviceStats(device);
   std::vector<profkit::memory_reading> result{reading("allocated", stats.allocated_bytes), reading("reserved", stats.reserved_bytes)};
-  // The others leave it 0.
+  // Other allocators leave it 0.
   if (allocator::name() == "native") result.push_back(reading("requested", stats.requested_bytes));
   return result;
 }

@@ -8,17 +8,17 @@
 
 namespace trainer {
 
-/// LibTorch's caching allocator on one GPU: the blocks that tensors hold ("allocated"), the bytes that were asked for of them
-/// ("requested") and what the allocator took from the device ("reserved"), with exact peaks. Source:
+/// LibTorch's caching allocator on one GPU, with exact peaks: the blocks of tensors ("allocated"), the bytes that the program requested for
+/// them ("requested"), and the memory that the allocator has taken from the device ("reserved"). Source:
 /// `c10::cuda::CUDACachingAllocator::getDeviceStats`.
 ///
-/// Each allocation and each release is recorded, in bytes requested, so that the report has memory by scope. An allocator that does not say
-/// them (`PYTORCH_CUDA_ALLOC_CONF=backend:cudaMallocAsync`) is asked at both ends of every scope with `PROFKIT=memory=scopes`.
+/// Records each allocation and each release in requested bytes, so that the report has memory by scope. An allocator that does not report
+/// them (`PYTORCH_CUDA_ALLOC_CONF=backend:cudaMallocAsync`) is polled at both ends of every scope with `PROFKIT=memory=scopes`.
 class torch_memory final : public profkit::memory_source {
  public:
   static constexpr std::string_view source_name = "libtorch";
 
-  /// @param by_scope records allocations, or is asked at scopes.
+  /// @param by_scope whether to record allocations, or to poll at scopes.
   /// @param device_index the GPU; the same in the whole process.
   explicit torch_memory(bool by_scope = false, std::int8_t device_index = 0);
 
@@ -28,7 +28,7 @@ class torch_memory final : public profkit::memory_source {
   void reset_peak() override;
   [[nodiscard]] profkit::polled_allocator at_scopes() const noexcept override;
 
-  /// Memory by scope is wanted, and the allocator does not say what it gives.
+  /// True if memory by scope is requested and the allocator does not report allocations.
   [[nodiscard]] bool has_to_be_polled() const noexcept { return has_to_be_polled_; }
 
  private:

@@ -16,22 +16,22 @@
 
 namespace trainer {
 
-/// Keeps what LibTorch's allocators report to a profiler: after each allocation and each release the bytes in use, exactly as the
-/// allocator counts them, which the events of its history do not say (they have the bytes asked for, before rounding). Made current on a
-/// thread with `c10::DebugInfoGuard` as PROFILER_STATE; LibTorch takes it along to the threads of a backward pass. Callable from any
-/// thread: a report comes under the allocator's lock and takes one of its own. Allocates nothing after construction.
+/// Keeps the bytes in use that LibTorch's allocators report to a profiler after each allocation and release. They are exact, while the
+/// events of the allocator's history have the requested bytes, before rounding. Install it on a thread with `c10::DebugInfoGuard` as
+/// PROFILER_STATE; LibTorch passes it on to the threads of a backward pass. Thread-safe: the allocator reports under its lock, and the log
+/// has its own. Allocates nothing after construction.
 ///
-/// LibTorch takes whatever is current as PROFILER_STATE for its own profilers' base, so this is one, which is disabled.
+/// LibTorch casts the PROFILER_STATE of a thread to ProfilerStateBase, so this class derives from it and reports a disabled profiler.
 class allocation_log final : public torch::profiler::impl::ProfilerStateBase {
  public:
-  /// @param device whose memory counts.
-  /// @param capacity samples that are kept, of which there are two for each tensor; past it the oldest are dropped.
+  /// @param device the device whose memory is logged.
+  /// @param capacity number of samples to keep; beyond it the oldest are dropped. A tensor has two samples.
   allocation_log(c10::Device device, std::size_t capacity)
       : ProfilerStateBase{torch::profiler::impl::ProfilerConfig{torch::profiler::impl::ProfilerState::Disabled, false, true}},
         device_{device},
         samples_(capacity) {}
 
-  /// What is reported after this is not kept.
+  /// Ignores all later reports.
   void stop() {
     std::lock_guard const lock{mutex_};
     is_stopped_ = true;
@@ -64,7 +64,7 @@ class allocation_log final : public torch::profiler::impl::ProfilerStateBase {
   c10::Device device_;
   mutable std::mutex mutex_;
   std::vector<memory_sample> samples_;  ///< a ring
-  std::size_t count_ = 0;               ///< of all that was reported
+  std::size_t count_ = 0;               ///< number of all samples reported
   std::optional<failed_allocation> failure_;
   bool is_stopped_ = false;
 };

@@ -22,18 +22,18 @@ namespace trainer {
 
 namespace {
 
-/// The viewer passes all events of a device as arguments of one JavaScript call, of which Safari takes 65,536.
+/// The viewer passes all events of a device as arguments of one JavaScript call; Safari accepts at most 65,536.
 constexpr std::size_t max_events = 60'000;
 constexpr std::size_t max_samples = std::size_t{1} << 18U;
 
-/// @param what "all" events, or none: then what was recorded is dropped.
+/// @param what "all" events, or nullopt, which drops the recording.
 void record_history(std::optional<std::string> const& what) {
-  // Without stacks: each would be walked at its allocation, and looked up in libraries of gigabytes when it is written.
+  // No call stacks: walking them makes each allocation slow, and resolving them reads gigabytes of libraries.
   std::optional<std::string> const context;
   torch::cuda::_record_memory_history(what, context, "python", max_events, /*clearHistory=*/true);
 }
 
-/// Outlives the recorder if memory runs out while that ends.
+/// Outlives the recorder, because the observer may run while the recorder is destroyed.
 struct recording {
   std::optional<std::string> snapshot;
   bool is_over = false;
@@ -48,8 +48,8 @@ class memory_recorder::state {
         recording_{std::make_shared<recording>()},
         current_{c10::DebugInfoKind::PROFILER_STATE, log_} {
     record_history("all");
-    // The allocator keeps its observers for ever, and calls them without a lock on the thread whose allocation failed. That of a backward
-    // pass ends before the thread that waits for it goes on.
+    // The allocator never removes an observer. It calls observers without a lock, on the thread whose allocation failed. A backward pass
+    // ends before the thread that waits for it continues.
     c10::cuda::CUDACachingAllocator::attachOutOfMemoryObserver(
         [weak = std::weak_ptr{recording_}](std::int64_t, std::size_t, std::size_t, std::size_t) noexcept {
           auto const current = weak.lock();
@@ -57,7 +57,7 @@ class memory_recorder::state {
           try {
             current->snapshot = torch::cuda::_memory_snapshot_pickled();
           } catch (std::exception const&) {
-            // What is to be told is that memory ran out.
+            // Running out of memory is the error to report.
           }
         });
   }
@@ -66,7 +66,7 @@ class memory_recorder::state {
     try {
       end();
     } catch (std::exception const&) {
-      // Of a recording that is dropped nobody wants to know.
+      // The recording is dropped, so its error does not matter.
     }
   }
 
@@ -113,9 +113,7 @@ class memory_recorder::state {
 
 memory_recorder::memory_recorder(compute_device const& device) {
   if (!device.is_cuda()) {
-    throw input_error{
-        "--memory-snapshot: it records what LibTorch's allocator does on a GPU, and this run computes on the CPU; leave it out, or use a "
-        "GPU"};
+    throw input_error{"--memory-snapshot: records LibTorch's GPU allocator, and this run uses the CPU; remove it, or use a GPU"};
   }
   state_ = std::make_unique<state>(device.index());
 }

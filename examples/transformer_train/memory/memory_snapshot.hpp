@@ -9,10 +9,10 @@
 
 namespace trainer {
 
-/// Records what LibTorch's allocator does on the first GPU, from construction to `stop`, on the thread that constructs it and in the
-/// backward passes that it starts. Also destroyed there, and one at a time. The allocator keeps its last 60,000 events, without call
-/// stacks; the history keeps 262,144 samples: the last steps, whatever came before. Each allocation takes some more host time, so times
-/// of such a run are not the ones to quote.
+/// Records the events of LibTorch's allocator on the first GPU, from construction to `stop`, on the constructing thread and in the backward
+/// passes that it starts. Must be destroyed on the same thread; only one can exist at a time. The allocator keeps its last 60,000 events,
+/// without call stacks; the history keeps the last 262,144 samples. Recording makes each allocation slower on the host, so do not quote
+/// times of such a run.
 class memory_recorder {
  public:
   /// @throws input_error if the device is not a GPU.
@@ -21,12 +21,12 @@ class memory_recorder {
   memory_recorder(memory_recorder const&) = delete;
   memory_recorder& operator=(memory_recorder const&) = delete;
 
-  /// Takes the snapshot and ends the recording. To be called while the tensors that should be in it live. Does not synchronise the device;
-  /// takes a second or so.
+  /// Takes the snapshot and ends the recording. Call it while the tensors that should be in the snapshot exist. Does not synchronise the
+  /// device; takes about a second.
   void stop();
 
-  /// The snapshot as `torch.cuda.memory._dump_snapshot` writes it, for https://pytorch.org/memory_viz: of when `stop` was called. If it
-  /// was not, of when memory last ran out, while all that filled it was still there; without either the recording is stopped now.
+  /// The snapshot in the format of `torch.cuda.memory._dump_snapshot`, for https://pytorch.org/memory_viz. It was taken by `stop`, or else
+  /// when memory last ran out. Without either, this function stops the recording.
   [[nodiscard]] std::string const& pickled();
 
   [[nodiscard]] memory_history history() const;

@@ -20,7 +20,7 @@ profkit::scope_record const* last_step_scope(profkit::profile const& profile) {
 
 bool is_inside(profkit::timestamp time, profkit::interval const& interval) { return interval.begin <= time && time <= interval.end; }
 
-/// What was allocated when the time begins is what the last sample before it says.
+/// The state at the beginning of the time is that of the last sample before it.
 std::vector<memory_sample> samples_in(profkit::interval const& time, std::vector<memory_sample> const& all) {
   std::vector<memory_sample> result;
   for (memory_sample const& sample : all) {

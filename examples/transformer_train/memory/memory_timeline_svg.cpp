@@ -15,13 +15,13 @@ namespace trainer {
 
 namespace {
 
-/// A moment since the beginning of the step, and what held from then on.
+/// A time since the beginning of the step, and the bytes from then on.
 struct point {
   double ms = 0.0;
   std::uint64_t bytes = 0;
 };
 
-/// The first, the lowest, the highest and the last point of each of many slices of time: what is left out would not be seen.
+/// Keeps the first, the lowest, the highest and the last point of each of 500 slices of time; other points would not be visible.
 std::vector<point> thinned(std::vector<point> const& points, double whole_ms) {
   constexpr double slices = 500.0;
   if (static_cast<double>(points.size()) <= 4.0 * slices) return points;
@@ -39,7 +39,7 @@ std::vector<point> thinned(std::vector<point> const& points, double whole_ms) {
   return kept;
 }
 
-/// Of the steps that axes have, 1, 2 or 5 times a power of ten, the first that makes at most so many.
+/// The smallest step of the form 1, 2 or 5 times a power of ten that gives at most `most` ticks.
 double tick_step(double range, double most) {
   double const rough = range / most;
   double const power = std::pow(10.0, std::floor(std::log10(rough)));
@@ -78,7 +78,7 @@ std::string escaped(std::string_view text) {
       case '"':
         result += "&quot;";
         break;
-      // XML has no control characters, escaped or not.
+      // XML does not allow control characters, even escaped.
       default:
         result += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
     }
@@ -86,10 +86,10 @@ std::string escaped(std::string_view text) {
   return result;
 }
 
-/// About how wide a text is, in pixels.
+/// The approximate width of a text in pixels.
 double width_of(std::string_view text, double font_size) { return 0.53 * font_size * static_cast<double>(text.size() + 1); }
 
-/// Puts one timeline together, from the back to the front.
+/// Draws one timeline, from back to front.
 class drawing {
  public:
   explicit drawing(memory_timeline const& timeline)
@@ -98,7 +98,7 @@ class drawing {
         whole_ms_{std::max(1e-3, profkit::milliseconds{timeline.time.duration()}.count())} {
     for (memory_sample const& sample : samples_) max_bytes_ = std::max({max_bytes_, sample.allocated_bytes, sample.reserved_bytes});
     unit_ = unit_for(max_bytes_);
-    // Room above the highest line for the names of the phases and of the peak.
+    // Room above the highest line for the labels of the phases and of the peak.
     y_range_ = 1.15 * static_cast<double>(std::max<std::uint64_t>(max_bytes_, 1024)) / unit_.bytes;
     for (memory_phase const& phase : timeline.phases) {
       if (std::find(names_.begin(), names_.end(), phase.name) == names_.end()) names_.push_back(phase.name);
@@ -112,7 +112,7 @@ class drawing {
         width, height);
     add("<title>{}</title>\n", escaped(timeline_.title));
     add("<rect width=\"{}\" height=\"{}\" fill=\"#ffffff\"/>\n", width, height);
-    text(left, 34, "start", timeline_.is_of_step ? "GPU memory over one step" : "GPU memory over all that was recorded",
+    text(left, 34, "start", timeline_.is_of_step ? "GPU memory over one step" : "GPU memory over the whole recording",
          "font-size=\"20\" font-weight=\"600\"");
     double const fitting = 13 * std::min(1.0, (right - left) / width_of(timeline_.title, 13));
     text(left, 58, "start", timeline_.title, fmt::format("font-size=\"{:.1f}\"", fitting));
@@ -130,7 +130,7 @@ class drawing {
 
  private:
   static constexpr double width = 1200, height = 660, left = 90, right = 1170, top = 80, bottom = 540;
-  // Light and apart in hue and lightness; in the order in which the phases of a step begin.
+  // Light colours that differ in hue and lightness, in the order in which the phases begin.
   static constexpr std::array<std::string_view, 6> colours{"#fff0b3", "#d3e6fb", "#fbd9d3", "#d5efd0", "#e6dcf5", "#d9d9d9"};
 
   template <class... Values>
@@ -164,7 +164,7 @@ class drawing {
     add("</g>\n");
   }
 
-  /// Where there is room; the legend has all of them.
+  /// Labels where there is room; the legend has all of them.
   void draw_phase_names() {
     for (memory_phase const& phase : timeline_.phases) {
       double const begin = x_of(ms_of(phase.time.begin));
@@ -232,7 +232,7 @@ class drawing {
     double const y = y_of(peak.allocated_bytes);
     std::string const label = fmt::format("peak {:.{}f} {} at {:.3f} ms", static_cast<double>(peak.allocated_bytes) / unit_.bytes,
                                           unit_.name == "GiB" ? 3 : 1, unit_.name, ms);
-    // Above the peak, where the line never is; on white, so that it reads over the reserved one.
+    // Above the peak, where no line is. The white background keeps it readable over the reserved line.
     double const label_width = width_of(label, 16) + 8;
     double const begin = std::clamp(x - label_width / 2, left + 4, right - label_width - 4);
     double const label_y = y - 36;

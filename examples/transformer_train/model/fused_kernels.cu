@@ -21,7 +21,7 @@ __device__ void narrow(float x, float& to) { to = x; }
 __device__ void narrow(float x, __nv_bfloat16& to) { to = __float2bfloat16(x); }
 __device__ void narrow(float x, __half& to) { to = __float2half(x); }
 
-/// A vector of neighbouring values, aligned so that one instruction loads or stores up to 16 bytes.
+/// A vector of adjacent values, aligned so that one instruction loads or stores up to 16 bytes.
 template <class T, int Width>
 struct alignas(sizeof(T) * Width < 16 ? sizeof(T) * Width : 16) vector {
   T at[Width];
@@ -54,7 +54,7 @@ template <class Operation>
 __device__ float reduce(float value, Operation operation) {
   __shared__ float of_warps[warps];
   for (int offset = 16; offset > 0; offset /= 2) value = operation(value, __shfl_xor_sync(0xffffffffU, value, offset));
-  __syncthreads();  // the result of the previous reduction has been read
+  __syncthreads();  // every thread has read the result of the previous reduction
   if (threadIdx.x % 32 == 0) of_warps[threadIdx.x / 32] = value;
   __syncthreads();
   value = of_warps[0];
@@ -82,7 +82,7 @@ __global__ void norm_forward_kernel(float const* x, T const* delta, float const*
   }
   float const factor = rsqrtf(reduce(squares, add{}) / static_cast<float>(columns) + epsilon);
   if (threadIdx.x == 0) rstd[blockIdx.x] = factor;
-  // Each thread reads what it has written itself.
+  // Each thread reads only what it wrote itself.
   float const* const normalised = delta != nullptr ? sum : x;
   for (std::int64_t c = threadIdx.x * Width; c < columns; c += threads * Width) {
     float values[Width];
@@ -160,13 +160,13 @@ __global__ void sum_rows_kernel(float const* parts, float* sums, std::int64_t ro
   if (threadIdx.x == 0 && reduced < columns) sums[reduced] = total;
 }
 
-/// `Direction` 1 rotates and splits (forward), -1 rotates back and joins (backward).
+/// `Direction` 1 rotates and splits (forward); -1 rotates back and joins (backward).
 template <class T, int Width, int Direction>
 __global__ void rope_kernel(T* joined, float const* turn, T* q, T* k, T* v, std::int64_t count, std::int64_t length, std::int64_t d_model,
                             std::int64_t d_head) {
   std::int64_t const i = blockIdx.x * static_cast<std::int64_t>(threads) + threadIdx.x;
   if (i >= count) return;
-  std::int64_t const at = i * Width;  // in `joined`
+  std::int64_t const at = i * Width;  // offset in `joined`
   std::int64_t const row = at / (3 * d_model);
   std::int64_t const column = at % (3 * d_model);
   std::int64_t const which = column / d_model;

@@ -48,7 +48,7 @@ void swiglu_forward(number type, void const* joined, void* hidden, std::int64_t 
 void swiglu_backward(number type, void const* grad_hidden, void const* joined, void* grad_joined, std::int64_t rows, std::int64_t columns,
                      cudaStream_t stream);
 
-/// The loss of each row, and the logarithm of the sum of the exponentials of its logits. The loss is NaN if the target is not a column.
+/// The loss of each row, and the log-sum-exp of its logits. The loss is NaN if the target is not a valid column.
 void cross_entropy_forward(number type, void const* logits, std::int64_t const* targets, float* losses, float* log_sums, std::int64_t rows,
                            std::int64_t columns, cudaStream_t stream);
 /// Gradient of the mean loss with respect to the logits.

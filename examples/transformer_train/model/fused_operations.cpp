@@ -58,7 +58,7 @@ void launch(at::Tensor const& on, Run run) {
 
 #endif
 
-/// Autograd's functions take no undefined tensors.
+/// Autograd functions do not accept undefined tensors.
 std::optional<at::Tensor> if_defined(at::Tensor const& x) { return x.defined() ? std::optional{x} : std::nullopt; }
 
 at::Tensor contiguous(at::Tensor const& x) { return x.defined() ? x.contiguous() : x; }
@@ -154,7 +154,7 @@ struct linear_function : Function<linear_function> {
     at::Tensor const& x = saved[0];
     at::Tensor const gradient = gradients[0].contiguous();
     at::Tensor const grad_x = gradient.mm(saved[1]);
-    // The result in fp32: it is neither rounded nor cast.
+    // The result is in fp32, so it is neither rounded nor cast.
     bool const is_widened = x.is_cuda() && x.scalar_type() != at::kFloat;
     at::Tensor const grad_all = is_widened ? at::mm(gradient.t(), x, at::kFloat) : gradient.t().mm(x).to(at::kFloat);
     variable_list result{grad_x, {}};
@@ -167,7 +167,7 @@ struct linear_function : Function<linear_function> {
   }
 };
 
-/// [rows, ...] of q and k as complex numbers, times what `turn` says for their positions.
+/// [rows, ...] of q and k as complex numbers, multiplied by the rotation `turn` of their positions.
 at::Tensor turned(at::Tensor const& x, at::Tensor const& turn, std::int64_t length) {
   // [batch, T, heads, d_head / 2]
   at::Tensor const pairs = at::view_as_complex(x.to(at::kFloat).contiguous().unflatten(-1, {-1, 2}));

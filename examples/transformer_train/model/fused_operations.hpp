@@ -6,35 +6,35 @@
 #include <array>
 #include <string_view>
 
-/// The operations of `run_config::fused`, each with its own backward formula. On a GPU they are the kernels of `fused_kernels.hpp`, where
-/// the trainer was built with nvcc; elsewhere the same formulas in ATen's operations. Sums and what is between two products is in fp32.
-/// They have no second derivative.
+/// The operations of `run_config::fused`, each with its own backward formula. On a GPU they are the kernels of `fused_kernels.hpp` if the
+/// trainer was built with nvcc. Otherwise ATen operations compute the same formulas. Sums and the results between two products are in fp32.
+/// There is no second derivative.
 namespace trainer::fused {
 
-/// "CUDA kernels", or "ATen operations".
+/// Returns "CUDA kernels" or "ATen operations".
 [[nodiscard]] std::string_view implementation(c10::Device device);
 
 struct normed_sum {
   at::Tensor sum;     ///< fp32
-  at::Tensor normed;  ///< of the type that was asked for
+  at::Tensor normed;  ///< in the requested type
 };
 
 /// x + delta, and its RMSNorm.
 /// @param x [rows, columns] fp32; @param delta [rows, columns] of `type`; undefined: nothing is added. @param scale [columns] fp32.
-/// @throws c10::Error for more columns than the kernels take.
+/// @throws c10::Error if the kernels do not support so many columns.
 [[nodiscard]] normed_sum add_and_norm(at::Tensor const& x, at::Tensor const& delta, at::Tensor const& scale, double epsilon,
                                       at::ScalarType type);
 
-/// Weights that take the same input, as one product. A missing weight is undefined.
+/// Weights with the same input, as one product. A missing weight is undefined.
 struct joined_weights {
-  at::Tensor all;                     ///< [out, in] fp32: the rows of the parts, whose storage it is; needs no gradient
+  at::Tensor all;                     ///< [out, in] fp32: the storage of all parts, as rows; needs no gradient
   std::array<at::Tensor, 3> parts{};  ///< parameters, in the order of the rows
 };
 
 /// x all^T, in the type of x. Gradients of the parts are fp32 views of one tensor.
 [[nodiscard]] at::Tensor linear(at::Tensor const& x, joined_weights const& weights);
 
-/// q, k and v as [batch, heads, T, d_head], of a product [batch T, 3 d_model]; q and k are turned.
+/// Splits a product [batch T, 3 d_model] into q, k and v as [batch, heads, T, d_head], and rotates q and k.
 /// @param turn [ctx, 1, d_head / 2] complex, ctx at least T.
 [[nodiscard]] std::array<at::Tensor, 3> rope_and_split(at::Tensor const& joined, at::Tensor const& turn, std::int64_t batch,
                                                        std::int64_t heads);

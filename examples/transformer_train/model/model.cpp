@@ -33,16 +33,16 @@ namespace {
 constexpr double rope_theta = 10'000.0;
 constexpr double norm_epsilon = 1e-5;
 
-/// [ctx, 1, d_head / 2]: position p turns pair i by the angle p * theta^(-2i / d_head). Source: J. Su et al., "RoFormer" (2021), eq. 34.
+/// [ctx, 1, d_head / 2]: position p rotates pair i by the angle p * theta^(-2i / d_head). Source: J. Su et al., "RoFormer" (2021), eq. 34.
 at::Tensor rotation_table(std::int64_t ctx, std::int64_t d_head) {
-  // In double: an angle of hundreds of radians in fp32 would already be off in the fifth digit of its cosine.
+  // In double: in fp32, the cosine of an angle of hundreds of radians would be wrong in the fifth digit.
   at::Tensor const frequencies = at::pow(rope_theta, at::arange(0, d_head, 2, at::kDouble) / static_cast<double>(-d_head));
   at::Tensor const angles = at::outer(at::arange(ctx, at::kDouble), frequencies);
   return at::polar(at::ones_like(angles), angles).to(at::kComplexFloat).unsqueeze(1);
 }
 
-/// [batch, T, heads, d_head] -> [batch, heads, T, d_head], laid out so. A batched product takes it as it is, and its transpose too;
-/// from the other layout it would copy, the keys even transposed element by element.
+/// [batch, T, heads, d_head] -> [batch, heads, T, d_head], contiguous. A batched product takes it and its transpose without a copy. From
+/// the other layout it would copy, and transpose the keys element by element.
 at::Tensor heads_outermost(at::Tensor const& x, at::ScalarType type) {
   return x.transpose(1, 2).to(type, /*non_blocking=*/false, /*copy=*/false, at::MemoryFormat::Contiguous).contiguous();
 }
@@ -66,11 +66,11 @@ transformer::transformer(model_size const& size, std::int64_t ctx, attention_kin
     std::string const feed_forward_prefix = prefix + "feed_forward.";
     at::Tensor const query_key_value = fused ? parameters_.storage(3 * d, d) : at::Tensor{};
     at::Tensor const w1_w3 = fused ? parameters_.storage(2 * size.d_ff, d) : at::Tensor{};
-    // The rows of a part of `storage`, or a tensor of its own.
+    // A view of the rows in `storage`, or a separate tensor.
     auto const linear = [&](std::string const& name, at::Tensor const& storage, std::int64_t part, std::int64_t rows) {
       return storage.defined() ? parameters_.linear(name, storage.narrow(0, part * rows, rows)) : parameters_.linear(name, rows, d);
     };
-    // Braced lists evaluate from left to right: that is the order of the parameters.
+    // Braced lists are evaluated from left to right, which fixes the order of the parameters.
     layers_.push_back(layer{
         attention_block{
             parameters_.scale(prefix + "attention_norm.weight", d),
@@ -114,7 +114,7 @@ at::Tensor transformer::forward(at::Tensor const& tokens) const {
   return at::linear(x, lm_head_);
 }
 
-/// By tensors like those that `fused_attention` gets: the choice depends on type, shape, strides and whether gradients are wanted.
+/// Uses tensors like those that `fused_attention` gets: the choice depends on type, shape, strides and whether gradients are needed.
 std::optional<std::string_view> transformer::attention_backend(std::int64_t batch, std::int64_t length) const {
   at::Tensor const x = at::empty({batch, length, size_.heads, size_.d_model / size_.heads}, token_embedding_.options()).requires_grad_();
   at::Tensor const heads = heads_first(x);
@@ -169,9 +169,9 @@ at::Tensor transformer::feed_forward_sublayer(feed_forward_block const& block, a
   return x + at::linear(hidden, block.w2);
 }
 
-/// A sublayer adds to x at the beginning of the next one, whose norm needs the sum: one kernel does both.
+/// The next sublayer adds this result to x, because its norm needs the sum: one kernel does both.
 at::Tensor transformer::forward_fused(at::Tensor const& tokens) const {
-  // Each operation knows its types.
+  // no autocast: each fused operation handles its types
   c10::impl::ExcludeDispatchKeyGuard const no_autocast{c10::autocast_dispatch_keyset};
   forward_work const work = work_of(tokens);
   std::int64_t const batch = tokens.size(0);
@@ -248,7 +248,7 @@ at::Tensor transformer::fused_feed_forward_sublayer(feed_forward_block const& bl
   return fused::linear(hidden, {block.w2.detach(), {block.w2}});
 }
 
-/// Written out, because its parts are what the section breakdown shows.
+/// Separate operations, because the section breakdown shows them.
 /// @param q, k, v [batch, T, heads, d_head]; @return [batch, T, d_model].
 at::Tensor transformer::naive_attention(at::Tensor const& q, at::Tensor const& k, at::Tensor const& v) const {
   std::int64_t const length = q.size(1);
@@ -274,20 +274,20 @@ at::Tensor transformer::fused_attention(at::Tensor const& q, at::Tensor const& k
   return trainer::fused_attention(heads_first(q), heads_first(k), heads_first(v)).transpose(1, 2).flatten(2);
 }
 
-/// @param x [batch, T, ...]: of a sublayer, or the tokens.
+/// @param x [batch, T, ...]: the input of a sublayer, or the tokens.
 forward_work transformer::work_of(at::Tensor const& x) const {
   return {size_, x.size(0), x.size(1), static_cast<std::int64_t>(c10::elementSize(compute_type_))};
 }
 
-/// [batch, T, heads, d_head] -> [batch, heads, T, d_head] without a copy: the fused kernels take any layout.
+/// [batch, T, heads, d_head] -> [batch, heads, T, d_head] without a copy: the fused kernels accept any layout.
 at::Tensor transformer::heads_first(at::Tensor const& x) const { return x.transpose(1, 2).to(compute_type_); }
 
-/// RMSNorm in fp32. The result is cast here once: autocast would do it again in each of the products that take it.
+/// RMSNorm in fp32. The result is cast here once; autocast would cast it in each product that takes it.
 at::Tensor transformer::normalise(at::Tensor const& x, at::Tensor const& scale) const {
   return at::rms_norm(x, {size_.d_model}, scale, norm_epsilon).to(compute_type_);
 }
 
-/// RoPE: the pairs (even, odd) as complex numbers, each turned by one multiplication. In fp32; whoever takes the result casts it.
+/// RoPE: each (even, odd) pair is a complex number, rotated by one multiplication. In fp32; the consumer casts the result.
 /// @param x [batch, T, heads, d_head].
 at::Tensor transformer::rotate(at::Tensor const& x) const {
   at::Tensor const pairs = at::view_as_complex(x.to(at::kFloat).unflatten(-1, {-1, 2}));

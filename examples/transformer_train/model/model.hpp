@@ -15,13 +15,13 @@
 
 namespace trainer {
 
-/// Decoder-only Transformer: token embedding -> L x [x + MHA(RMSNorm(x)); x + SwiGLU(RMSNorm(x))] -> RMSNorm -> LM head. Pre-norm,
-/// untied embeddings, no biases, no dropout. Written on ATen tensors: `torch::nn::Module` would add nothing here but compile time.
+/// Decoder-only Transformer: token embedding -> L x [x + MHA(RMSNorm(x)); x + SwiGLU(RMSNorm(x))] -> RMSNorm -> LM head. Pre-norm, untied
+/// embeddings, no biases, no dropout. Uses ATen tensors, because `torch::nn::Module` would only add compile time here.
 class transformer {
  public:
-  /// @param ctx the longest sequence; the causal mask and the rotation table are made for it once.
-  /// @param compute_type what matrix products take: float, or the type that autocast is set to.
-  /// @param fused computes the same by the operations of `fused_operations.hpp`; attention is then `scaled_dot_product_attention`.
+  /// @param ctx the maximum sequence length; the causal mask and the rotation table are created for it once.
+  /// @param compute_type the type of matrix products: float, or the autocast type.
+  /// @param fused uses the operations of `fused_operations.hpp`; attention is then `scaled_dot_product_attention`.
   transformer(model_size const& size, std::int64_t ctx, attention_kind attention, at::ScalarType compute_type, c10::Device device,
               bool fused = false);
 
@@ -31,8 +31,8 @@ class transformer {
 
   [[nodiscard]] std::vector<named_parameter> const& parameters() const noexcept { return parameters_.all(); }
 
-  /// Which kernel the fused attention takes for [batch, length] tokens, in the mode of gradients that is set: "flash", "efficient",
-  /// "cudnn" or "math"; none if none of those that are allowed can do it.
+  /// The kernel that fused attention uses for [batch, length] tokens in the current gradient mode: "flash", "efficient", "cudnn" or "math".
+  /// Empty if no permitted kernel supports it.
   [[nodiscard]] std::optional<std::string_view> attention_backend(std::int64_t batch, std::int64_t length) const;
 
  private:
@@ -42,14 +42,14 @@ class transformer {
     at::Tensor key;
     at::Tensor value;
     at::Tensor output;
-    at::Tensor query_key_value;  ///< of the fused operations: the storage of the three
+    at::Tensor query_key_value;  ///< for the fused operations: the storage of all three
   };
   struct feed_forward_block {
     at::Tensor norm;
     at::Tensor w1;
     at::Tensor w2;
     at::Tensor w3;
-    at::Tensor w1_w3;  ///< of the fused operations: the storage of both
+    at::Tensor w1_w3;  ///< for the fused operations: the storage of both
   };
   struct layer {
     attention_block attention;
@@ -61,8 +61,8 @@ class transformer {
   [[nodiscard]] at::Tensor naive_attention(at::Tensor const& q, at::Tensor const& k, at::Tensor const& v) const;
   [[nodiscard]] at::Tensor fused_attention(at::Tensor const& q, at::Tensor const& k, at::Tensor const& v) const;
   [[nodiscard]] at::Tensor forward_fused(at::Tensor const& tokens) const;
-  /// @param x [rows, d_model] fp32; gets `delta` added. @param delta what the sublayer before added to x; undefined: nothing.
-  /// @return what this one adds to x.
+  /// @param x [rows, d_model] fp32; `delta` is added to it. @param delta the result of the previous sublayer; undefined: none.
+  /// @return the result of this sublayer, to be added to x.
   [[nodiscard]] at::Tensor fused_attention_sublayer(attention_block const& block, at::Tensor& x, at::Tensor const& delta,
                                                     std::int64_t batch) const;
   [[nodiscard]] at::Tensor fused_feed_forward_sublayer(feed_forward_block const& block, at::Tensor& x, at::Tensor const& delta,
@@ -79,15 +79,15 @@ class transformer {
   bool fused_;
   parameter_set parameters_;
   at::Tensor rotation_;  ///< [ctx, 1, d_head / 2] complex: e^(i angle) of each position and pair
-  at::Tensor mask_;      ///< [ctx, ctx] bool, true where a key lies in the future of its query
+  at::Tensor mask_;      ///< [ctx, ctx] bool, true where a key is later than its query
   at::Tensor token_embedding_;
   std::vector<layer> layers_;
   at::Tensor final_norm_;
   at::Tensor lm_head_;
 };
 
-/// Mean cross entropy in nats. The scope `loss`.
-/// @param logits [batch, T, vocabulary]; @param targets [batch, T] int64. @param fused by the operations of `fused_operations.hpp`.
+/// Mean cross entropy in nats. Opens the scope `loss`.
+/// @param logits [batch, T, vocabulary]; @param targets [batch, T] int64. @param fused uses the operations of `fused_operations.hpp`.
 [[nodiscard]] at::Tensor cross_entropy(at::Tensor const& logits, at::Tensor const& targets, bool fused = false);
 
 }  // namespace trainer

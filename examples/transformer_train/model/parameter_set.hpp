@@ -18,7 +18,7 @@ struct named_parameter {
   at::Tensor tensor;
 };
 
-/// Makes the parameters of a model where they will live, already initialised, and keeps them in the order of their making.
+/// Creates and initialises the parameters of a model on the device, and keeps them in the order of creation.
 class parameter_set {
  public:
   explicit parameter_set(c10::Device device) : options_{at::TensorOptions{device}.dtype(at::kFloat)} {}
@@ -28,15 +28,15 @@ class parameter_set {
     return add(std::move(name), truncated_normal(out, in, std::sqrt(2.0 / static_cast<double>(in + out))));
   }
 
-  /// The same in the storage of `place`, a contiguous [out, in] part of a tensor of `storage`.
+  /// The same in the storage of `place`, a contiguous [out, in] part of a `storage` tensor.
   [[nodiscard]] at::Tensor linear(std::string name, at::Tensor const& place) {
-    // Without the history of the view: a parameter is a leaf.
+    // Detached from the view's history, because a parameter must be a leaf.
     at::Tensor const tensor = place.detach();
     fill_truncated_normal(tensor, std::sqrt(2.0 / static_cast<double>(tensor.size(0) + tensor.size(1))));
     return add(std::move(name), tensor);
   }
 
-  /// [rows, columns], uninitialised, for several parameters.
+  /// [rows, columns], uninitialised: storage for several parameters.
   [[nodiscard]] at::Tensor storage(std::int64_t rows, std::int64_t columns) const { return at::empty({rows, columns}, options_); }
 
   /// [rows, columns], standard normal truncated at 3.
@@ -57,11 +57,11 @@ class parameter_set {
   }
 
   static void fill_truncated_normal(at::Tensor const& tensor, double standard_deviation) {
-    // By inversion: a uniform number between the values of erf at the two cut-offs, through the inverse of erf.
+    // By inversion: a uniform number between the values of erf at the two cut-offs, mapped by the inverse of erf.
     constexpr double cut_off = 3.0;
     double const bound = std::erf(cut_off / std::numbers::sqrt2);
     tensor.uniform_(-bound, bound).erfinv_().mul_(standard_deviation * std::numbers::sqrt2);
-    // The ends of the interval are rounded to fp32, and the inverse is steep there.
+    // The ends of the interval are rounded to fp32, and the inverse is steep there, so clamp.
     tensor.clamp_(-cut_off * standard_deviation, cut_off * standard_deviation);
   }
 

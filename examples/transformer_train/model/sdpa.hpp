@@ -14,7 +14,7 @@
 
 namespace trainer {
 
-/// Which kernels `scaled_dot_product_attention` may take. It holds for the whole process.
+/// Sets the permitted kernels of `scaled_dot_product_attention`. Applies to the whole process.
 inline void set_sdpa_backend(sdpa_backend wanted) {
   auto const may_be = [&](sdpa_backend backend) { return wanted == sdpa_backend::automatic || wanted == backend; };
   at::Context& context = at::globalContext();
@@ -24,9 +24,10 @@ inline void set_sdpa_backend(sdpa_backend wanted) {
   context.setSDPUseMath(may_be(sdpa_backend::math));
 }
 
-/// Which of them causal attention without dropout takes for these: "flash", "efficient", "cudnn" or "math"; none if none of them can.
+/// The kernel for causal attention without dropout on these tensors: "flash", "efficient", "cudnn" or "math". Empty if no permitted kernel
+/// supports them.
 [[nodiscard]] inline std::optional<std::string_view> sdpa_backend_for(at::Tensor const& q, at::Tensor const& k, at::Tensor const& v) {
-  // LibTorch warns in many lines of why each of them cannot.
+  // LibTorch would print many lines of warnings about why each kernel cannot run.
   struct : c10::WarningHandler {
     void process(c10::Warning const& /*warning*/) override {}
   } silent;

@@ -6,7 +6,7 @@
 
 namespace trainer {
 
-/// x / (1 + exp(-x)), written out: four operations, a kernel each on a GPU, and what autograd makes of them on the way back.
+/// x / (1 + exp(-x)) as four operations, each of them a kernel on a GPU, with the backward pass of autograd.
 [[nodiscard]] inline at::Tensor naive_silu(at::Tensor const& x) { return x / ((-x).exp() + 1); }
 
 }  // namespace trainer

@@ -6,7 +6,8 @@
 
 #include "errors.hpp"
 
-// LibTorch defines USE_C10D_NCCL and USE_C10D_GLOO where it has them. The build says whether the headers of NCCL and of Gloo are there too.
+// LibTorch defines USE_C10D_NCCL and USE_C10D_GLOO if it contains them. The build sets TRAINER_WITH_NCCL and TRAINER_WITH_GLOO if their
+// headers are also available.
 #if TRAINER_WITH_NCCL || TRAINER_WITH_GLOO
 
 #include <ATen/ops/zeros.h>
@@ -36,11 +37,11 @@
 
 namespace trainer {
 
-/// Reductions that have been started, in the order in which they were. Outside the unnamed namespace, so that this file can be compiled
-/// together with others.
+/// Reductions that have been started, in starting order. Outside the unnamed namespace, so that unity builds can compile this file together
+/// with others.
 class started_reductions {
  public:
-  /// To be called in the scope of the backward pass. Autograd runs on threads of its own, without open scopes.
+  /// Call it in the scope of the backward pass. Autograd runs on its own threads, which have no open scopes.
   void begin() { within_ = profkit::scope_token::current(); }
 
   [[nodiscard]] profkit::scope_token within() const noexcept { return within_; }
@@ -84,14 +85,14 @@ class started_reductions {
   };
 
   profkit::scope_token within_;
-  std::mutex mutex_;  ///< autograd's thread adds
+  std::mutex mutex_;  ///< autograd threads add reductions
   std::vector<reduction> started_;
 };
 
 namespace {
 
-/// Starts the reduction of a bucket whose gradients are ready, and tells the Reducer that it is done: gradients are views of the buckets,
-/// so the Reducer has nothing to copy afterwards, and the trainer waits in a scope of its own instead of inside the backward pass.
+/// Starts the reduction of a bucket whose gradients are ready, and tells the Reducer that it is done. Gradients are views of the buckets,
+/// so the Reducer has nothing to copy afterwards. The trainer waits in a separate scope instead of inside the backward pass.
 class start_reduction final : public c10d::CommHookInterface {
  public:
   start_reduction(c10::intrusive_ptr<c10d::ProcessGroup> group, started_reductions& started)
@@ -108,7 +109,7 @@ class start_reduction final : public c10d::CommHookInterface {
     } else {
       gradients.div_(group_->getSize());  // Gloo has no mean
     }
-    // Nothing is left that the last one could overlap with.
+    // The last reduction has no backward work left to overlap with.
     if (bucket.isLast() && !gradients.is_cuda()) {
       started_.add_last([group = group_, reduced, options]() mutable { return group->allreduce(reduced, options); }, gradients.nbytes());
     } else {
@@ -128,7 +129,7 @@ class start_reduction final : public c10d::CommHookInterface {
   started_reductions& started_;
 };
 
-/// Of the gradients that Gloo reduces. Lives as long as the program, as logs of scopes refer to it.
+/// The communicator of gradients reduced by Gloo. Never destroyed, because scope logs refer to it.
 profkit::communicator& gloo_group() {
   static profkit::communicator group{"gloo"};
   return group;
@@ -139,11 +140,11 @@ std::string variable_or(char const* name, std::string const& otherwise) {
   return value == nullptr || *value == '\0' ? otherwise : value;
 }
 
-/// Where the ranks tell each other their addresses.
+/// The store where the ranks exchange their addresses.
 c10::intrusive_ptr<c10d::Store> meet(rank_layout const& ranks) {
   std::string const host = variable_or("MASTER_ADDR", "127.0.0.1");
   std::string const port = variable_or("MASTER_PORT", std::to_string(c10d::TCPStoreOptions::kDefaultPort));
-  // torchrun serves the store itself, and keeps it when it starts the ranks again.
+  // torchrun serves the store itself, and keeps it when it restarts the ranks.
   bool const is_served = variable_or("TORCHELASTIC_USE_AGENT_STORE", "") == "True";
   c10d::TCPStoreOptions options;
   auto const [end, status] = std::from_chars(port.data(), port.data() + port.size(), options.port);
@@ -182,8 +183,8 @@ typed_backend backend_of(c10::intrusive_ptr<c10d::Store> const& store, int rank,
 #endif
   static_cast<void>(store);
   throw input_error{std::to_string(size) + " ranks: this program was built without " +
-                    (device.is_cuda() ? "the header of NCCL (nccl.h, of Python's nvidia-nccl), so it trains on one GPU"
-                                      : "the headers of Gloo (Debian and Ubuntu: libgloo-dev), so it trains on one CPU")};
+                    (device.is_cuda() ? "NCCL's header (nccl.h, from the Python package nvidia-nccl), so it can train on one GPU only"
+                                      : "Gloo's headers (Debian and Ubuntu: libgloo-dev), so it can train in one process only")};
 }
 
 c10::intrusive_ptr<c10d::ProcessGroup> join(rank_layout const& ranks, c10::Device device) {
@@ -218,7 +219,7 @@ class data_parallel::state {
     try {
       group_->getBackend(device_.type())->shutdown();
     } catch (std::exception const&) {
-      // Another rank went first.
+      // Another rank left first.
     }
   }
   state(state const&) = delete;
@@ -255,7 +256,7 @@ class data_parallel::state {
       at::Tensor const mine = parameters_[i].detach();
       at::Tensor const first = mine.clone();
       broadcast(first);
-      // As integers: a comparison of floating-point numbers takes 0 for -0, and nothing for equal to NaN.
+      // Compared as integers, because floating-point comparison treats -0 as equal to 0, and NaN as different from itself.
       differences[static_cast<std::int64_t>(i)] = mine.view(at::kInt).ne(first.view(at::kInt)).any();
     }
     add_up(differences);
@@ -268,8 +269,8 @@ class data_parallel::state {
   }
 
  private:
-  /// Buckets and their sizes as in PyTorch's DistributedDataParallel: gradients come from the last layer to the first, and the first bucket
-  /// is small, so that the first reduction starts early.
+  /// Buckets have the sizes of PyTorch's DistributedDataParallel. Gradients arrive from the last layer to the first; the first bucket is
+  /// small, so that the first reduction starts early.
   void make_reducer() {
     std::vector<std::size_t> const limits{c10d::kDefaultFirstBucketBytes, c10d::kDefaultBucketBytesCap};
     std::vector<bool> const sparse(parameters_.size(), false);
@@ -318,10 +319,9 @@ namespace trainer {
 class data_parallel::state {};
 
 data_parallel::data_parallel(rank_layout const& ranks, c10::Device, std::vector<at::Tensor>, bool) {
-  throw input_error{
-      std::to_string(ranks.size) +
-      " ranks: this program was built without the headers of NCCL and Gloo, so it trains as one process; see README.md of the "
-      "trainer, Many ranks"};
+  throw input_error{std::to_string(ranks.size) +
+                    " ranks: this program was built without the headers of NCCL and Gloo, so it can train in one process only; see the "
+                    "section Many ranks of the trainer's README.md"};
 }
 data_parallel::~data_parallel() = default;
 void data_parallel::begin_forward() {}

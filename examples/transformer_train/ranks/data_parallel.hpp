@@ -11,41 +11,41 @@
 
 namespace trainer {
 
-/// Training on many ranks, each with a copy of the parameters and a part of the batch: all ranks get the mean of their gradients.
-/// LibTorch's `c10d::Reducer` collects gradients in buckets, and a bucket is reduced while the backward pass goes on. NCCL reduces on GPUs,
-/// Gloo on processors. The headers of c10d stay behind this interface.
+/// Data-parallel training: each rank has a copy of the parameters and a part of the batch, and all ranks get the mean of their gradients.
+/// LibTorch's `c10d::Reducer` collects gradients in buckets; a bucket is reduced while the backward pass continues. NCCL reduces on GPUs,
+/// Gloo on CPUs. This interface hides the headers of c10d.
 ///
-/// A step may be captured as a CUDA graph from the third one on, since the buckets keep their order and their memory from the second one
-/// on. Replays do not call these functions. The graph has to be destroyed first: a communicator of NCCL waits for the graphs that use it.
+/// A step may be captured as a CUDA graph from the third one on, because buckets keep their order and memory from the second one on.
+/// Replays do not call these functions. Destroy the graph first: an NCCL communicator waits for the graphs that use it.
 ///
-/// All functions are collective unless stated: each rank has to call them in the same order. They throw `std::runtime_error` or
-/// `c10::Error` if another rank has gone.
+/// All functions are collective unless stated: each rank must call them in the same order. They throw `std::runtime_error` or `c10::Error`
+/// if another rank has exited.
 class data_parallel {
  public:
-  /// Waits for all ranks, up to five minutes, and gives each the parameters of rank 0. The ranks meet at MASTER_ADDR:MASTER_PORT, by
-  /// default 127.0.0.1:29500.
+  /// Waits up to five minutes for all ranks, and copies the parameters of rank 0 to all of them. The ranks meet at MASTER_ADDR:MASTER_PORT,
+  /// by default 127.0.0.1:29500.
   /// @param has_gradients whether backward passes follow.
-  /// @throws input_error if the program was built without what the device needs, or if the ranks cannot meet.
+  /// @throws input_error if the program was built without support for the device, or if the ranks cannot meet.
   data_parallel(rank_layout const& ranks, c10::Device device, std::vector<at::Tensor> parameters, bool has_gradients);
   ~data_parallel();
   data_parallel(data_parallel const&) = delete;
   data_parallel& operator=(data_parallel const&) = delete;
 
-  /// To be called before each forward pass that a backward pass follows. In the second step it puts the buckets into the order in which
+  /// Call it before each forward pass that is followed by a backward pass. In the second step it sorts the buckets into the order in which
   /// gradients became ready in the first one.
   void begin_forward();
 
-  /// To be called before the backward pass. Not collective itself.
+  /// Call it before the backward pass. Not collective itself.
   void begin_backward(at::Tensor const& loss);
 
-  /// Makes the gradients those of all ranks. Does not wait for a GPU: the stream does.
+  /// Replaces the gradients by their mean over all ranks. Does not wait for a GPU; the stream does.
   void finish_gradients();
 
   /// The mean over all ranks, element by element. Waits for the device.
-  /// @param values of the same number on each rank.
+  /// @param values the same number of values on each rank.
   [[nodiscard]] std::vector<float> mean(std::vector<float> const& values);
 
-  /// The positions of the parameters that differ from those of rank 0 on any rank in any bit; the same result on all ranks. Waits for the
+  /// The positions of the parameters that differ in any bit from those of rank 0, on any rank; the same result on all ranks. Waits for the
   /// device.
   [[nodiscard]] std::vector<std::size_t> different_parameters();
 

@@ -11,8 +11,8 @@
 
 namespace trainer {
 
-/// Which of how many processes this is; one of one without a launcher, and with `PROFKIT=rank=off`.
-/// @throws input_error if torchrun's variables are no rank: as one process each, the ranks would train apart from each other.
+/// The rank of this process and the number of ranks; 0 of 1 without a launcher, or with `PROFKIT=rank=off`.
+/// @throws input_error if the variables of torchrun are invalid: otherwise the ranks would train separately.
 [[nodiscard]] inline rank_layout ranks_of_launcher(profkit::options const& options) {
   if (!options.use_rank) return {};
   if (auto const found = profkit::process_rank()) return {found->rank, found->size, found->local_rank.value_or(found->rank)};
@@ -20,7 +20,7 @@ namespace trainer {
   char const* const size = ::secure_getenv("WORLD_SIZE");
   if (rank == nullptr || size == nullptr) return {};
   throw input_error{std::string{"RANK="} + rank + " and WORLD_SIZE=" + size +
-                    ": are not a rank and a larger number of ranks; start the ranks with a launcher such as torchrun"};
+                    ": RANK must be a whole number below WORLD_SIZE; start the ranks with a launcher such as torchrun"};
 }
 
 }  // namespace trainer

@@ -29,17 +29,17 @@ namespace trainer {
     return status == std::errc{} && end == part.data() + part.size();
   };
   slow_rank slow;
-  if (!read(next(), slow.rank)) fail("the rank is not a whole number from 0");
+  if (!read(next(), slow.rank)) fail("the rank must be a whole number of at least 0");
   if (!read(next(), slow.delay_ms) || !std::isfinite(slow.delay_ms) || slow.delay_ms <= 0.0 || slow.delay_ms > 60'000.0) {
-    fail("the delay is not a number of milliseconds above 0, at most 60000");
+    fail("the delay must be above 0 and at most 60000 milliseconds");
   }
   if (rest.empty()) return slow;
   auto const kind = value_of(delay_kinds, next());
-  if (!kind) fail("what is delayed is neither host nor gpu");
+  if (!kind) fail("the kind of delay must be host or gpu");
   slow.kind = *kind;
   if (rest.empty()) return slow;
   auto const phase = value_of(step_phases, rest);
-  if (!phase) fail("the phase is none of data, forward and backward");
+  if (!phase) fail("the phase must be data, forward or backward");
   slow.phase = *phase;
   return slow;
 }

@@ -11,10 +11,10 @@
 
 namespace trainer {
 
-/// Delays phases of each step on a rank that is to be slow.
+/// Delays phases of each step on the ranks that `--slow-rank` names.
 class phase_delay {
  public:
-  /// Waits for the GPU if a GPU is to be delayed: it measures how many cycles a millisecond has.
+  /// Waits for the GPU if one is to be delayed, to measure its cycles per millisecond.
   phase_delay(run_config const& config, compute_device const& device) : device_{device} {
     for (slow_rank const& each : config.slow_ranks) {
       if (each.rank != config.ranks.rank) continue;
@@ -24,7 +24,7 @@ class phase_delay {
     }
   }
 
-  /// To be called at the beginning of a phase. A delay of the GPU does not delay this thread.
+  /// Call it at the beginning of a phase. A GPU delay does not block this thread.
   void in(step_phase phase) const {
     for (delay const& each : delays_) {
       if (each.slow.phase != phase) continue;

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Times PyTorch, eager or compiled, on the trainer's model, with the trainer's protocol: nothing waits for the device from the first measured step
-to the last (but GradScaler in PyTorch's own optimizers, unless they are fused). Prints JSON.
+"""Times the trainer's model in PyTorch, eager or compiled, and prints JSON. As in the trainer, nothing waits for the device from the first
+to the last measured step. The exception is GradScaler with optimizers that are not fused.
 
-`loop_ms` is the time from the beginning of the first measured step to the end of the last, for each step: the trainer's `measured loop`."""
+`loop_ms` is the time from the beginning of the first measured step to the end of the last, per step, like the trainer's `measured loop`."""
 
 import argparse
 import contextlib
@@ -26,16 +26,16 @@ def parse_arguments():
     parser.add_argument("--attention", choices=["naive", "sdpa"], default="naive")
     parser.add_argument("--optimizer", choices=["adamw", "fused_adamw"], default="adamw")
     parser.add_argument("--lr", type=float, default=1e-3)
-    parser.add_argument("--clip-grad", type=float, default=0.0, help="largest 2-norm of all gradients together; 0 does not clip")
+    parser.add_argument("--clip-grad", type=float, default=0.0, help="maximum 2-norm of all gradients; 0 disables clipping")
     parser.add_argument("--warmup", type=int, default=5)
     parser.add_argument("--steps", type=int, default=30)
     parser.add_argument("--device", choices=["auto", "cpu", "cuda"], default="auto")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--profiler", choices=["none", "cuda", "cpu+cuda"], default="none",
-                        help="run under torch.profiler, from before the warm-up; what it does at its end is not timed")
+                        help="run under torch.profiler, including the warm-up; the end of the profiler is not timed")
     parser.add_argument("--turns", action="store_true", help="measure once for each line on stdin, with the same model")
     parser.add_argument("--compile", choices=["none", "default", "reduce-overhead"], default="none",
-                        help="torch.compile of model and loss, in this mode; the first warm-up steps compile")
+                        help="compile model and loss with torch.compile in this mode, in the first warm-up steps")
     parser.add_argument("--tuned", action="store_true", help="use the operations that the trainer uses")
     arguments = parser.parse_args()
     if arguments.clip_grad and arguments.mode == "fwd":
@@ -56,12 +56,12 @@ def make_step(arguments, device):
 
     if arguments.compile != "none":
         compute = torch.compile(compute, mode=None if arguments.compile == "default" else arguments.compile)
-    # PyTorch's defaults; on a GPU that is the multi-tensor implementation.
+    # None means PyTorch's default: on a GPU the multi-tensor implementation.
     fused = True if arguments.optimizer == "fused_adamw" else None
     optimizer = torch.optim.AdamW(model.parameters(), lr=arguments.lr, fused=fused) if arguments.mode == "train" else None
     parameters = list(model.parameters())
     scaler = torch.amp.GradScaler(device.type, enabled=arguments.precision == "fp16_scaled")
-    # Unscaling wants an optimizer, if only to know the parameters.
+    # Unscaling needs an optimizer, which only tells it the parameters.
     owner = optimizer or torch.optim.SGD(parameters)
 
     def step():
@@ -94,7 +94,7 @@ def make_step(arguments, device):
 
 
 def time_on_cuda(step, warmup, steps):
-    """Each step, and from the beginning of the first to the end of the last, in ms."""
+    """@return the time of each step, and the time from the beginning of the first to the end of the last, in ms."""
     for _ in range(warmup):
         step()
     torch.cuda.synchronize()

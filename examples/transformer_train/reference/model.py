@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The trainer's model in plain PyTorch: what its values and gradients are tested against, and its speed is compared with."""
+"""The trainer's model in plain PyTorch. Tests compare the trainer's values and gradients with it, benchmarks its speed."""
 
 import math
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ SIZES = {
 
 
 class Rope(nn.Module):
-    """Rotary position embedding on interleaved pairs. `as_complex` does it in one multiplication, as the trainer does."""
+    """Rotary position embedding on interleaved pairs. `as_complex` uses one complex multiplication, like the trainer."""
 
     def __init__(self, ctx, d_head, as_complex):
         super().__init__()
@@ -96,7 +96,7 @@ class FeedForward(nn.Module):
 
 
 class Norm(nn.RMSNorm):
-    """RMSNorm. `cast` casts the result once to what autocast is set to, instead of in each of the products that take it."""
+    """RMSNorm. `cast` casts the result to the autocast type once, instead of in each product that takes it."""
 
     def __init__(self, d_model, cast):
         super().__init__(d_model, eps=1e-5)
@@ -124,8 +124,8 @@ class Layer(nn.Module):
 
 class Transformer(nn.Module):
     """
-    fused: scaled_dot_product_attention instead of attention written out.
-    tuned: the same mathematics by the operations that the trainer uses, to tell what they bring from what C++ brings.
+    fused: scaled_dot_product_attention instead of separate operations.
+    tuned: the operations of the trainer, to separate their effect on speed from that of C++.
     """
 
     def __init__(self, size, ctx, fused=False, tuned=False):

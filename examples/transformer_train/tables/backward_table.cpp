@@ -19,15 +19,15 @@ namespace trainer {
 
 namespace {
 
-/// The names that `libtorch_bridge` gives to work that is no forward scope's.
+/// The names that `libtorch_bridge` gives to work without a forward scope.
 constexpr std::array<std::string_view, 2> named_work{"gradient accumulation", "backward of unknown forward"};
 constexpr std::string_view backward_role = "backward";
 constexpr std::string_view higher_order_role = "double backward or recomputed";
 
-/// The backward pass, divided among the scopes of the forward pass: by GPU work where kernels were collected, else by the host's clock.
+/// The backward pass by scope of the forward pass: in GPU work if kernels were collected, otherwise in host time.
 class backward_work {
  public:
-  /// By the position in `profile::paths`.
+  /// An index into `profile::paths`.
   using path = std::uint32_t;
 
   backward_work(profkit::profile const& profile, profkit::summary const& summary)
@@ -48,13 +48,13 @@ class backward_work {
     }
   }
 
-  /// Scopes that something was adopted from, and those around them, as a tree: depth first.
+  /// Scopes with backward work and their ancestors, as a tree in depth-first order.
   [[nodiscard]] std::vector<path> scopes() const {
     std::vector<std::vector<path>> children(paths_.size());
     std::vector<path> left;
     for (path i = count(); i-- > 0;) {
       if (backward_[i] <= milliseconds{}) continue;
-      // The root is the step, which says nothing.
+      // The root is the step, which has no row.
       if (has_parent(i)) (has_parent(paths_[i].parent) ? children[paths_[i].parent] : left).push_back(i);
     }
     std::vector<path> result;
@@ -74,15 +74,15 @@ class backward_work {
     return result;
   }
 
-  /// Of the scope and all that is in it, but what autograd did there for others.
+  /// Work of the scope and everything inside it, except autograd's work for other scopes.
   [[nodiscard]] milliseconds forward(path scope) const { return forward_[scope]; }
 
-  /// What autograd did for the scope and all that is in it.
+  /// Autograd's work for the scope and everything inside it.
   [[nodiscard]] milliseconds backward(path scope) const { return backward_[scope]; }
 
-  /// What is no forward scope's, by name, in the order of the names' first appearance.
+  /// Work without a forward scope by name, in the order of first appearance.
   [[nodiscard]] std::vector<std::pair<std::string, milliseconds>> const& named() const noexcept { return named_; }
-  /// Launched outside any scope, in the whole step.
+  /// Work launched outside any scope, in the whole step.
   [[nodiscard]] milliseconds not_charged() const noexcept { return not_charged_; }
   [[nodiscard]] milliseconds total() const noexcept { return total_; }
   [[nodiscard]] bool has_gpu() const noexcept { return has_gpu_; }
@@ -108,7 +108,7 @@ class backward_work {
     }
   }
 
-  /// The work that a scope itself did goes to the innermost scope around it that says for whom it works.
+  /// Assigns each scope's own work to the innermost enclosing scope that is adopted as backward or is named work.
   void divide() {
     std::vector<path> worker(paths_.size(), none);
     std::vector<bool> is_in_phase(paths_.size());
@@ -129,7 +129,7 @@ class backward_work {
     if (worker == none) return add_named("backward itself", work);
     profkit::path_record const& at = paths_[worker];
     if (!is_adopted(worker)) return add_named(at.name, work);
-    // What was made in work that is itself adopted, or not known, is no forward scope's.
+    // Nodes created in adopted or named work have no forward scope.
     if (at.role == higher_order_role || inside_[at.adopted_from]) return add_named(std::string{higher_order_role}, work);
     backward_[at.adopted_from] += work;
   }
@@ -162,7 +162,7 @@ std::string quotient(milliseconds part, milliseconds whole) {
   return whole.count() > 0.0 ? fmt::format("{:.2f}", part / whole) : not_measured;
 }
 
-/// All scopes of a name, where they differ in nothing but the numbers of what is around them.
+/// All scopes with one name, which differ only in the indices of their ancestors.
 struct name_row {
   std::string name;
   std::size_t depth = 0;
@@ -232,16 +232,15 @@ class backward_table_maker {
     std::vector<std::string> result{
         fmt::format("Of {} ms a step of backward {}: charged to a forward scope {}, named {}, not charged {}. {} measured steps.",
                     ms(work_.total()), work, share(charged), share(named), share(work_.not_charged()), steps_),
-        fmt::format(
-            "forward: {} of the scope and all that is in it. backward: {} of the nodes that autograd made there, wherever they ran.", work,
-            work),
-        "Named is what is no forward scope's: see libtorch_bridge.hpp. Not charged: launched outside any scope, in the whole step."};
+        fmt::format("forward: {} of the scope and everything inside it. backward: {} of the autograd nodes created there, on any thread.",
+                    work, work),
+        "Named: work without a forward scope, see libtorch_bridge.hpp. Not charged: launched outside any scope, in the whole step."};
     if (!work_.has_gpu()) result.push_back(why_no_kernels(summary));
     return result;
   }
 
  private:
-  /// Below the forward scopes.
+  /// The rows below the forward scopes.
   [[nodiscard]] std::vector<std::pair<std::string, milliseconds>> rest() const {
     std::vector<std::pair<std::string, milliseconds>> result = work_.named();
     if (work_.has_gpu()) result.emplace_back("outside any scope", work_.not_charged());
@@ -266,7 +265,7 @@ std::optional<backward_tables> backward_tables_of(profkit::profile const& profil
   backward_table_maker const maker{work, summary.steps.host.count};
   std::vector<std::string> by_name_notes = maker.notes(summary);
   by_name_notes.emplace_back(
-      "A row holds the scopes that differ in a number only, together. least, most: backward:forward of one of them. All scopes: t14.csv.");
+      "A row combines scopes that differ only in an index. least, most: the extremes of backward:forward among them. All scopes: t14.csv.");
   return backward_tables{{"T14. Backward by forward scope", maker.by_name(), std::move(by_name_notes)},
                          {"T14. Backward by forward scope, each", maker.by_scope(), maker.notes(summary)}};
 }

@@ -13,7 +13,7 @@ inline void erase_each(std::string& text, std::string_view what) {
   for (std::size_t at = text.find(what); at != text.npos; at = text.find(what, at)) text.erase(at, what.size());
 }
 
-/// Where the list of parameters ends that begins at `at`, with its parenthesis.
+/// The end of the parameter list that begins at `at`, including its parenthesis.
 inline std::size_t end_of_parameters(std::string_view name, std::size_t at) {
   int depth = 0;
   for (; at < name.size(); ++at) {
@@ -25,12 +25,12 @@ inline std::size_t end_of_parameters(std::string_view name, std::size_t at) {
 
 }  // namespace detail
 
-/// A demangled kernel for a cell: the function and its template arguments, without parameters and without what most kernels of PyTorch
-/// have in common; cut in the middle to `width`.
+/// A demangled kernel name shortened for a table cell: function and template arguments, without parameters and without common parts of
+/// PyTorch kernel names. Cut in the middle to `width`.
 [[nodiscard]] inline std::string short_kernel_name(std::string name, std::size_t width = 100) {
   for (std::string_view const noise : {"void ", "(anonymous namespace)::", "at::native::", "binary_internal::"})
     detail::erase_each(name, noise);
-  // Lambdas of PyTorch's dispatch by type, "{lambda()#3}::operator()() const::", around the one that computes.
+  // PyTorch's dispatch by type wraps the computing lambda in others, such as "{lambda()#3}::operator()() const::".
   constexpr std::string_view dispatch_end = "}::operator()() const::";
   for (std::size_t at = name.find("{lambda()#"); at != name.npos; at = name.find("{lambda()#", at)) {
     std::size_t const end = name.find(dispatch_end, at);
@@ -46,7 +46,7 @@ inline std::size_t end_of_parameters(std::string_view name, std::size_t at) {
   for (std::size_t at = name.find(iterator_parameters); at != name.npos; at = name.find(iterator_parameters, at)) {
     name.erase(at, detail::end_of_parameters(name, at) - at);
   }
-  // The lambda around what is computed for one element.
+  // The lambda around the function of one element.
   for (std::string_view const noise : {"gpu_kernel_impl_nocast<", " >::{lambda(int)#1}", ">::{lambda(int)#1}"})
     detail::erase_each(name, noise);
   int depth = 0;

@@ -20,7 +20,7 @@ struct kernel_total {
   milliseconds time{};
 };
 
-/// Some kernels of the measured steps by name, longest first.
+/// Kernels of the measured steps by name, longest total first.
 class kernel_set {
  public:
   kernel_set() = default;
@@ -53,7 +53,7 @@ class kernel_set {
     return row == rows_.end() ? 0 : row->calls;
   }
 
-  /// By their time, longest first.
+  /// Sorts by time, longest first.
   [[nodiscard]] std::vector<std::string> classes() const {
     std::vector<std::string> result;
     for (kernel_total const& row : rows_) {

@@ -23,8 +23,8 @@ struct layer_row {
   std::string name;
   std::optional<milliseconds> host;
   std::optional<milliseconds> events;  ///< between CUDA events
-  std::optional<milliseconds> work;    ///< of the kernels, copies and memsets launched in the scope
-  std::optional<milliseconds> span;    ///< mean of a scope, first start to last end of its work
+  std::optional<milliseconds> work;    ///< of operations launched in the scope: kernels, copies and memsets
+  std::optional<milliseconds> span;    ///< mean per scope, from the first start to the last end of its work
 };
 
 layer_row row_of(std::string name, profkit::scope_summary const& scope) {
@@ -37,7 +37,7 @@ layer_row row_of(std::string name, profkit::scope_summary const& scope) {
   return row;
 }
 
-/// Part of a whole, as one clock has it.
+/// A share of a whole, with the clock that measured both.
 struct share {
   std::optional<double> of_whole;
   char const* clock = not_measured;
@@ -45,7 +45,7 @@ struct share {
   [[nodiscard]] std::string text() const { return of_whole ? fmt::format("{:.1f} %", 100.0 * *of_whole) : not_measured; }
 };
 
-/// By the first clock of the list that both were measured with.
+/// Uses the first clock of the list that measured both.
 share share_of(layer_row const& part, layer_row const& whole, bool has_events) {
   auto const by = [&](std::optional<milliseconds> layer_row::*time, char const* clock) -> share {
     if (!(part.*time) || !(whole.*time) || (whole.*time)->count() <= 0.0) return {};
@@ -70,7 +70,7 @@ class layer_rows {
     forward_ = phase("FORWARD", "step/forward");
     backward_ = phase("BACKWARD", "step/backward");
     optimizer_ = phase("OPTIMIZER", "step/optimizer");
-    if (!is_backward_in_scopes(summary_)) {  // what little the phase itself launched says nothing
+    if (!is_backward_in_scopes(summary_)) {  // autograd threads launch nearly all of its work elsewhere
       backward_.work.reset();
       backward_.span.reset();
     }
@@ -102,7 +102,7 @@ class layer_rows {
         ratio.of_whole ? fmt::format("FORWARD ({})", ratio.clock) : "FORWARD");
   }
 
-  /// The layers with all that is in them, then what is beside them.
+  /// The layers and everything inside them, then the other parts.
   void add_forward() {
     constexpr std::string_view inside_forward = "step/forward/";
     std::vector<layer_row> beside;
@@ -137,7 +137,7 @@ class layer_rows {
     add(deviation, share_of(deviation, forward_, false), "FORWARD");
   }
 
-  /// Of the forward pass, by the clocks that there are.
+  /// The share of attention in the forward pass, by each available clock.
   [[nodiscard]] std::string attention_in_words() const {
     std::string result;
     auto const add_clock = [&](std::optional<milliseconds> layer_row::*time, char const* clock) {
@@ -161,12 +161,11 @@ class layer_rows {
       result.push_back(fmt::format("OPTIMIZER takes {} of the step by {}.", part.text(), part.clock));
     }
     result.emplace_back(
-        "events: between CUDA events, timed for phases only. work: the kernels, copies and memsets launched in the scope or inside it, sum "
-        "of "
-        "their durations. span_mean_ms: of one scope, first start to last end of its work.");
+        "events: time between CUDA events, for phases only. work: sum of the durations of the kernels, copies and memsets launched in the "
+        "scope or inside it. span_mean_ms: mean per scope, from the first start to the last end of its work.");
     result.emplace_back(is_backward_in_scopes(summary_)
                             ? "BACKWARD by layer: T14."
-                            : "BACKWARD by layer is n/a: a thread of autograd launches its kernels, where no scope is open.");
+                            : "BACKWARD by layer is n/a: an autograd thread without open scopes launches its kernels.");
     if (!summary_.gpu) result.push_back(why_no_kernels(summary_));
     return result;
   }

@@ -12,7 +12,7 @@
 
 namespace trainer {
 
-/// What LibTorch's allocator held at most ("allocated", "reserved"); none without a GPU.
+/// The peak of LibTorch's allocator ("allocated", "reserved"); empty without a GPU.
 [[nodiscard]] inline std::optional<std::uint64_t> allocator_peak(profkit::summary const& summary, std::string_view quantity) {
   for (profkit::memory_summary const& memory : summary.memory) {
     if (memory.source == torch_memory::source_name && memory.quantity == quantity) return memory.peak_bytes;
@@ -27,8 +27,8 @@ namespace trainer {
   return nullptr;
 }
 
-/// Whether the work of the backward pass is in scopes inside the phase: see libtorch_bridge.hpp. Else a thread of autograd launches it,
-/// where no scope is open.
+/// Whether the work of the backward pass is in scopes inside the phase: see libtorch_bridge.hpp. Otherwise an autograd thread without open
+/// scopes launches it.
 [[nodiscard]] inline bool is_backward_in_scopes(profkit::summary const& summary) {
   return std::any_of(summary.scopes.begin(), summary.scopes.end(), [](profkit::scope_summary const& scope) {
     std::string_view const path = scope.path;
@@ -36,7 +36,7 @@ namespace trainer {
   });
 }
 
-/// Time of a phase of the step: between CUDA events, or by the host's clock without a GPU. Null if there is no such phase.
+/// Time of a phase of the step: between CUDA events, or host time without a GPU. Null if there is no such phase.
 [[nodiscard]] inline profkit::duration_summary const* phase_time(profkit::summary const& summary, std::string_view phase) {
   profkit::scope_summary const* const scope = find_scope(summary, "step/" + std::string{phase});
   if (scope == nullptr) return nullptr;

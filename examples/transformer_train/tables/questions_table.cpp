@@ -24,17 +24,17 @@ namespace trainer {
 
 namespace {
 
-/// Two figures this close are called equal: what host and GPU timers of one phase differ by where each phase waits for its work.
+/// Two times this close count as equal. Host and GPU timers of a phase differ by the wait of each phase for its work.
 constexpr double tolerance = 0.02;
 
-/// "48" or "0.5": kernels of a step may differ, but rarely do.
+/// "48" or "0.5": the number of kernels rarely differs between steps.
 std::string calls_per(std::uint64_t steps, std::uint64_t calls) {
   return fmt::format("{:.10g}", static_cast<double>(calls) / static_cast<double>(steps));
 }
 
 std::string in_gflop(double flops) { return fmt::format("{:.4g} GFLOP", flops / 1e9); }
 
-/// One TFLOP/s is 1e9 operations a millisecond.
+/// One TFLOP/s is 1e9 operations per millisecond.
 std::string in_tflops(double flops, milliseconds time) {
   return time.count() > 0.0 ? fmt::format("{:.3g} TFLOP/s", flops / time.count() / 1e9) : not_measured;
 }
@@ -77,7 +77,7 @@ class questions {
 
   [[nodiscard]] std::string per_step(milliseconds total) const { return in_ms(per(steps_, total)) + " ms"; }
 
-  /// What a share is of.
+  /// The basis of a share.
   [[nodiscard]] std::string whole(std::string const& words, milliseconds total) const {
     return has_kernels_ ? fmt::format("of {}, {} a step", words, per_step(total)) : "of " + words;
   }
@@ -107,17 +107,17 @@ class questions {
         : host < events     ? "no: the host launched and ran ahead of the GPU"
                             : "no: the host took longer; it waited, or launched before the GPU began",
         fmt::format("host {}, events {}, differ by {}", per_step(host), per_step(events), difference),
-        "time per step; difference of the longer one");
+        "time per step; difference relative to the longer one");
     if (!has_kernels_) {
       add_unknown(gaps, "time per step");
       return;
     }
-    // Copies and memsets keep the GPU busy, too.
+    // Copies and memsets also keep the GPU busy.
     milliseconds const work = forward->gpu->kernel_time;
     add(gaps,
         agree(work, events) ? "they agree: the GPU runs without gaps"
         : work < events     ? "no: the GPU has gaps between kernels"
-                            : "no: kernels run side by side",
+                            : "no: kernels run concurrently",
         fmt::format("kernels {}, copies and memsets {}, neither {}", per_step(forward_.time()),
                     per_step(std::max(milliseconds{}, work - forward_.time())), percent(std::max(milliseconds{}, events - work), events)),
         whole("the time between CUDA events", events));
@@ -220,7 +220,7 @@ class questions {
     add_part({"all matrix products, forward", "step/forward", flops_.matmuls(layers) - fused, 1});
   }
 
-  /// A part of the model, for what its matrix products achieve.
+  /// A part of the model, and the rate of its matrix products.
   struct part {
     char const* name;
     char const* scope;
@@ -229,7 +229,7 @@ class questions {
     char const* kernel_class = "matmul";
   };
 
-  /// Kernels of a scope; none where none were collected.
+  /// Kernels of a scope; empty if none were collected.
   [[nodiscard]] kernel_set kernels_of(char const* scope) const {
     return has_kernels_ ? kernel_set{profkit::kernels_of_scope(profile_, scope)} : kernel_set{};
   }
@@ -254,9 +254,9 @@ class questions {
     auto const products_flops = static_cast<double>(flops_.attention_products());
     auto const softmax_flops = static_cast<double>(flops_.softmax);
     std::string const basis =
-        fmt::format("{} and {} a layer and step: 5 a score, 2 B T^2 d a product", in_gflop(softmax_flops), in_gflop(products_flops));
+        fmt::format("{} and {} a layer and step: 5 per score, 2 B T^2 d per product", in_gflop(softmax_flops), in_gflop(products_flops));
     if (!is_naive) {
-      add_unknown(question, basis, "sdpa has no scope softmax, it computes it inside");
+      add_unknown(question, basis, "sdpa computes softmax inside its kernels");
       return;
     }
     kernel_set const softmax = kernels_of("softmax");
@@ -286,12 +286,13 @@ class questions {
     result.emplace_back("Forward pass: kernels launched in the scope forward or inside it.");
     if (config_.mode != run_mode::forward) {
       result.emplace_back(
-          "Backward pass: kernels launched in the scope backward, and those launched outside any scope, which autograd's thread does.");
+          "Backward pass: kernels launched in the scope backward, and those that autograd threads launch outside any scope.");
     }
     result.emplace_back(
-        "e: what the kernels of the class that is named achieve, of all kernels in the part; softmax with all its kernels, products with "
-        "those of matmul. FLOPs are counted from the shapes: 2 m k n for a product [m, k] x [k, n]. Attention that is written out computes "
-        "what the causal mask hides, too; of fused attention, the T (T + 1) / 2 pairs that it leaves are counted.");
+        "e: rates of the kernels of the named class among all kernels of the part. Softmax counts all its kernels, products those of "
+        "matmul. "
+        "FLOPs are counted from the shapes: 2 m k n for a product [m, k] x [k, n]. Naive attention computes masked pairs too; fused "
+        "attention counts the T (T + 1) / 2 pairs that the causal mask leaves.");
     for (std::string const& name : full_names_) result.push_back("Longest kernel in full: " + name);
     return result;
   }

@@ -37,7 +37,7 @@ std::optional<milliseconds> operator-(std::optional<milliseconds> a, std::option
 section_time operator+(section_time const& a, section_time const& b) { return {a.host + b.host, a.gpu + b.gpu, a.work + b.work}; }
 section_time operator-(section_time const& a, section_time const& b) { return {a.host - b.host, a.gpu - b.gpu, a.work - b.work}; }
 
-/// Looks sections up in the tree of scopes.
+/// Finds sections in the tree of scopes.
 class sections {
  public:
   explicit sections(profkit::summary const& summary) : summary_{summary} {}
@@ -55,7 +55,7 @@ class sections {
     return scope == nullptr ? section_time{} : time_of(*scope);
   }
 
-  /// The phase without what is inside it.
+  /// The phase without the scopes inside it.
   [[nodiscard]] section_time self(std::string const& name) const {
     profkit::scope_summary const* const scope = find(name);
     if (scope == nullptr) return {};
@@ -68,7 +68,7 @@ class sections {
 
   /// The attention sublayers of all layers in the forward pass.
   [[nodiscard]] section_time attention() const { return sum("/attention_sublayer"); }
-  /// One part of them.
+  /// One part of these sublayers.
   [[nodiscard]] section_time attention(std::string const& part) const { return sum("/attention_sublayer/" + part); }
 
  private:
@@ -152,7 +152,7 @@ std::vector<section_row> host_rows(run_config const& config, sections const& sec
   return rows;
 }
 
-/// The row of T2 that a kernel counts in.
+/// The row of T2 for a kernel class.
 std::string kernel_row(profkit::kernel_summary const& kernel) {
   if (kernel.kernel_class == "optimizer") return "optimizer/multi-tensor";
   if (kernel.kernel_class != "softmax") return kernel.kernel_class;
@@ -191,7 +191,7 @@ std::vector<section_row> kernel_rows(std::optional<profkit::gpu_summary> const& 
   return rows;
 }
 
-/// GPU work by section: what each launched, where kernels were collected.
+/// GPU work by section: what each section launched, if kernels were collected.
 std::vector<section_row> work_rows(std::vector<section_row> const& sections, std::optional<profkit::gpu_summary> const& gpu) {
   std::vector<section_row> rows;
   if (!gpu) return rows;
@@ -225,17 +225,16 @@ titled_table section_table(run_config const& config, profkit::summary const& sum
 
   std::vector<std::string> notes{fmt::format("{} measured steps, batch {}, ctx {}.", count, config.batch, config.ctx)};
   if (summary.steps.gpu && !config.synchronise_phases) {
-    notes.emplace_back("Host columns are the time to launch, which may run ahead of the GPU; --sync makes each phase wait for its work.");
+    notes.emplace_back("Host columns are launch times, which may run ahead of the GPU; --sync makes each phase wait for its work.");
   }
   notes.emplace_back(
       "GPU columns are the time between CUDA events, for the step and its phases. n/a: not measured, or not part of this mode.");
-  notes.emplace_back("Exclusive: without what is in scopes inside the phase; the same as inclusive where there are none.");
+  notes.emplace_back("Exclusive: without the scopes inside the phase; equal to inclusive if there are none.");
   if (summary.gpu) {
-    notes.push_back(fmt::format(
-        "GPU work: sum of the durations of the kernels, copies and memsets that were launched in the section{}. GPU kernels: of the "
-        "kernels "
-        "alone, in all measured steps.",
-        is_backward_in_scopes(summary) ? "" : "; those of the backward pass are launched by a thread of autograd, outside scopes"));
+    notes.push_back(
+        fmt::format("GPU work: sum of the durations of the kernels, copies and memsets that were launched in the section{}. GPU kernels: "
+                    "kernels only, in all measured steps.",
+                    is_backward_in_scopes(summary) ? "" : "; an autograd thread launches those of the backward pass outside scopes"));
     if (!summary.gpu->kernels.empty()) {
       profkit::kernel_summary const& top = summary.gpu->kernels.front();
       notes.push_back(fmt::format("Top kernel: {}, {} calls, class {}.", top.name, top.time.count, top.kernel_class));

@@ -14,11 +14,11 @@
 
 namespace trainer {
 
-/// A table of texts, printed by the printers of profkit's reports.
+/// A table of texts, printed by the table printers of profkit's reports.
 class string_table {
  public:
   /// @param headings one per column.
-  /// @param text_columns number of first columns that are aligned left; the others are aligned right.
+  /// @param text_columns number of leading columns that are left-aligned; the others are right-aligned.
   explicit string_table(std::vector<std::string> headings, std::size_t text_columns = 1) {
     using profkit::detail::column_kind;
     for (std::string& each : headings)
@@ -26,7 +26,7 @@ class string_table {
   }
 
   /// Adds a row.
-  /// @param cells one per column; missing cells are empty. Two leading blanks of the first one are a level of a tree.
+  /// @param cells one per column; missing cells are empty. In the first cell, each two leading blanks are a level of a tree.
   void add(std::vector<std::string> cells) {
     cells.resize(content_.columns.size());
     profkit::detail::row& next = content_.rows.emplace_back();
@@ -39,11 +39,11 @@ class string_table {
   [[nodiscard]] std::size_t columns() const noexcept { return content_.columns.size(); }
   [[nodiscard]] bool empty() const noexcept { return content_.rows.empty(); }
 
-  /// For a terminal.
+  /// Formatted for a terminal.
   [[nodiscard]] std::string to_text() const { return profkit::detail::text_of(content_, {}); }
   [[nodiscard]] std::string to_markdown() const {
     std::string text = profkit::detail::markdown_of(content_);
-    text.pop_back();  // the empty line behind it
+    text.pop_back();  // removes the empty line after the table
     return text;
   }
   [[nodiscard]] std::string to_csv() const { return profkit::detail::csv_of(content_); }

@@ -22,7 +22,7 @@ inline constexpr char const* not_measured = "n/a";
   return bytes ? fmt::format("{:.1f}", static_cast<double>(*bytes) / (1024.0 * 1024.0)) : not_measured;
 }
 
-/// Of two figures in cells; n/a if one is, or if the second is 0.
+/// The ratio of two cells; n/a if one is n/a, or if the second is 0.
 [[nodiscard]] inline std::string ratio(std::string const& first, std::string const& second) {
   if (first == not_measured || second == not_measured || std::stod(second) <= 0.0) return not_measured;
   return fmt::format("{:.2f}", std::stod(first) / std::stod(second));
@@ -33,13 +33,13 @@ inline constexpr char const* not_measured = "n/a";
   return fmt::format("{:.1f} %", 100.0 * (*part / *whole));
 }
 
-/// @param count of steps; n/a without any.
+/// @param count number of steps; n/a if 0.
 [[nodiscard]] inline std::optional<milliseconds> per(std::uint64_t count, std::optional<milliseconds> total) {
   if (!total || count == 0) return std::nullopt;
   return *total / static_cast<double>(count);
 }
 
-/// Of a run without kernels, why.
+/// The reason why a run has no kernels.
 [[nodiscard]] inline std::string why_no_kernels(profkit::summary const& summary) {
   for (profkit::collector_record const& each : summary.collectors) {
     if (each.kind == profkit::collector_kind::kernels && !each.reason.empty())

@@ -31,7 +31,7 @@ struct class_total {
   std::vector<type_total> types;
 };
 
-/// The row with the text, added if it is not there.
+/// The row with this text; adds it if missing.
 template <class Row>
 Row& row_of(std::vector<Row>& rows, std::string Row::*text, std::string const& value) {
   auto const row = std::find_if(rows.begin(), rows.end(), [&](Row const& each) { return each.*text == value; });
@@ -47,7 +47,7 @@ std::vector<class_total> types_by_class(std::vector<profkit::kernel_summary> con
     class_total& of_class = row_of(result, &class_total::name, kernel.kernel_class);
     of_class.time += kernel.time.total;
     type_total& of_type = row_of(of_class.types, &type_total::type, kernel_type(kernel.name));
-    if (of_type.calls == 0) of_type.longest = kernel.name;  // the list begins with the longest
+    if (of_type.calls == 0) of_type.longest = kernel.name;  // the list is sorted by time, longest first
     of_type.calls += kernel.time.count;
     of_type.time += kernel.time.total;
   }
@@ -87,9 +87,10 @@ titled_table type_table(profkit::summary const& summary) {
     }
     notes.push_back(in_words(classes));
     notes.emplace_back(
-        "Types are those of the numbers that a kernel reads and writes, as its name says; sums inside kernels of 16-bit numbers are in "
-        "fp32. bf16+fp32, fp16+fp32: casts between the two. fp32+cast: in fp32, with operands of another type that are cast. 16 bits: bf16 "
-        "or fp16, cuDNN does not say which.");
+        "Types are those of the numbers that a kernel reads and writes, according to its name; sums inside kernels of 16-bit numbers are "
+        "in "
+        "fp32. bf16+fp32, fp16+fp32: casts between the two. fp32+cast: in fp32, with cast operands of another type. 16 bits: bf16 "
+        "or fp16; cuDNN names do not tell which.");
   } else {
     notes.push_back(summary.gpu ? "No kernel was launched in the measured steps." : why_no_kernels(summary));
   }
@@ -103,7 +104,7 @@ std::optional<std::string> sdpa_backend_of(profkit::summary const& summary) {
     if (kernel.kernel_class != "attention") continue;
     is_fused = true;
     auto const has = [&](std::string_view text) { return kernel.name.find(text) != std::string::npos; };
-    if (has("cudnn")) return "cudnn";  // before flash, which its names contain, too
+    if (has("cudnn")) return "cudnn";  // before flash, because its names contain "flash" too
     if (has("flash")) return "flash";
     if (has("fmha_cutlass") || has("PyTorchMemEffAttention") || has("attention_kernel_batched")) return "efficient";
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What LibTorch's allocator of host memory reports to an allocation_log, which is what its allocator of GPU memory reports too.
+// Checks the reports of LibTorch's host allocator to an allocation_log; its GPU allocator makes the same reports.
 
 #include "memory/allocation_log.hpp"
 #include "named_check.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// T14 of a profile made by hand: two layers whose backward runs on another thread, what is no forward scope's, and work inside work.
+// T14 of a hand-made profile: two layers whose backward runs on another thread, work without a forward scope, and work inside work.
 //
 //     table_checks backward_table [FOLDER_OF_THE_PROFILES]
 
@@ -27,7 +27,7 @@ using checks::check_equal;
 
 constexpr std::uint32_t none = profkit::path_record::no_parent;
 
-/// One step of 10 ms. Scopes and kernels are put one after the other.
+/// One step of 10 ms, with consecutive scopes and kernels.
 class made_run {
  public:
   made_run() {
@@ -52,7 +52,7 @@ class made_run {
     return static_cast<std::uint32_t>(result_.paths.size() - 1);
   }
 
-  /// A scope that is open for as long as its one kernel runs.
+  /// A scope that is open for the duration of its single kernel.
   void work(std::uint32_t path, int us, std::uint32_t thread = 0) {
     if (path != none) result_.scopes.push_back({{at_us(now_us_), at_us(now_us_ + us)}, path, thread});
     std::uint64_t const correlation = ++correlation_;
@@ -88,14 +88,14 @@ made_run two_layers() {
     std::uint32_t const layer = run.path(forward, "layer", i);
     std::uint32_t const product = run.path(layer, "product");
     std::uint32_t const of_product = run.adopted(backward, product, name);
-    // A checkpoint runs its forward pass again, in a scope of its own.
+    // A checkpoint repeats its forward pass in a separate scope.
     std::uint32_t const again = run.path(of_product, "body");
     std::uint32_t const of_again = run.adopted(of_product, again, "backward/" + name, "double backward or recomputed");
     run.work(product, 100);
     run.work(of_product, 200 + 100 * i, 1);
     run.work(again, 5, 1);
     run.work(of_again, 7, 1);
-    // As a program might by hand: of work that is itself the backward of another.
+    // A manual backward scope of work that is itself the backward of another scope.
     run.work(run.adopted(backward, of_product, "backward/" + name), 3, 1);
   }
   run.work(forward, 20);
@@ -104,13 +104,13 @@ made_run two_layers() {
   run.work(unknown, 50, 1);
   run.work(inside_unknown, 6, 1);
   run.work(backward, 8);
-  // A forward scope in the backward pass: what autograd does there for others is not its own.
+  // A forward scope inside the backward pass: autograd's work there for other scopes does not count as its own.
   std::uint32_t const scale = run.path(backward, "scale loss");
   run.work(scale, 4);
   run.work(run.adopted(backward, scale, "backward/scale loss"), 2, 1);
   run.work(none, 9, 1);
   run.work(run.path(run.step, "optimizer"), 500);
-  // The work that was handed to another thread, but not as a backward.
+  // Work passed to another thread, but not as a backward.
   run.work(run.adopted(run.step, forward, "forward", "prefetch"), 700, 1);
   return run;
 }
@@ -152,7 +152,7 @@ void check_division() {
   check_equal(names.at("forward", "share"), "79.53 %", "share of forward");
 }
 
-/// The host's clock then: the scopes are as long as their kernels.
+/// Scopes last as long as their kernels, so host time gives the same figures.
 void check_without_kernels() {
   made_run const run = two_layers();
   profkit::profile profile = run.profile();
@@ -163,7 +163,7 @@ void check_without_kernels() {
   check(tables.has_value(), "there is no T14 without kernels");
   if (!tables) return;
   cells const scopes{tables->by_scope.content};
-  // The 7 us of higher order, which lie beside it here, are taken off as if they lay in it.
+  // In host time, the 7 us of higher order are subtracted as nested time, although they are outside the scope here.
   check_equal(scopes.at("product", "backward:forward"), "1.93", "the product of layer_0 by the host's clock");
   check_equal(scopes.at("gradient accumulation", "backward_ms/step"), "0.040", "gradient accumulation by the host's clock");
   check_contains(tables->by_scope.notes.front(), "of backward host time", "T14 without kernels");

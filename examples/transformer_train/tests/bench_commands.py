@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The commands attention and silu on the CPU: rows, what happens when they are interrupted, when memory runs out, and for wrong arguments."""
+"""The commands attention and silu on the CPU: their rows, resuming after an interruption, running out of memory, and invalid arguments."""
 
 import csv
 import json
@@ -13,7 +13,7 @@ import time
 
 BAD_INPUT = 2
 
-# As on a machine with little memory, wherever the test runs.
+# The same limit on every machine, as on one with little memory.
 LITTLE_MEMORY = 3 << 30
 
 FEW_STEPS = ["--warmup", "1", "--steps", "3"]
@@ -22,7 +22,7 @@ SMALL_SILU = ["--rows", "16", "--columns", "32", *FEW_STEPS]
 
 
 def command_of(program, command, out, arguments):
-    # No GPU, also where there is one.
+    # Hides any GPU.
     environment = os.environ | {"PROFKIT": "", "OMP_WAIT_POLICY": "passive", "CUDA_VISIBLE_DEVICES": ""}
     return {"args": [program, command, *arguments, *(["--out", str(out)] if out else [])], "env": environment, "text": True}
 
@@ -66,7 +66,7 @@ def check_attention_rows(program, out):
     assert [row["forward_ms"] for row in in_json] == [float(row["forward_ms"]) for row in rows], in_json
     assert in_json[0]["peak_allocated_MiB"] is None, in_json[0]
 
-    # The table is by size, the head's dimension first.
+    # Rows are sorted by size, starting with the dimension of the head.
     text = (out / "attention.md").read_text()
     assert text in done.stdout, done.stdout
     lines = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if line.startswith(("| 4 ", "| 8 "))]
@@ -84,7 +84,7 @@ def check_resuming(program, out):
     done = succeed(program, "attention", out, SMALL_ATTENTION)
     assert not measured_cells(done) and "16 of 16 measured before" in done.stderr, done.stderr
     assert (out / "attention.csv").read_bytes() == before
-    # What is new is measured, and only that.
+    # Only new configurations are measured.
     more = ["--d-models", "4,8", "--seq-lens", "16,24", "--batch", "2", "--precisions", "fp32,bf16", "--impls", "fused", *FEW_STEPS]
     done = succeed(program, "attention", out, more)
     assert len(measured_cells(done)) == 4, done.stderr
@@ -94,7 +94,7 @@ def check_resuming(program, out):
 
 
 def check_kill(program, out):
-    # The last cell takes seconds: there is time to kill before it is done.
+    # The last cell takes seconds, so the program can be killed before it is done.
     arguments = ["--d-models", "16", "--seq-lens", "8,16,32,1024", "--precisions", "fp32", "--impls", "naive", "--warmup", "0", "--steps", "20"]
     path = out / "attention.csv"
     with subprocess.Popen(**command_of(program, "attention", out, arguments), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as running:
@@ -116,7 +116,7 @@ def limit_memory():
 
 
 def check_out_of_memory(program, out):
-    # A tensor of scores is 4 x 8192 x 8192 numbers, 1 GiB: naive attention runs out of memory in the middle of its forward pass.
+    # A tensor of scores has 4 x 8192 x 8192 numbers, 1 GiB: naive attention runs out of memory in its forward pass.
     arguments = ["--d-models", "8", "--seq-lens", "64,8192", "--batch", "4", "--precisions", "fp32", "--warmup", "0", "--steps", "2"]
     done = succeed(program, "attention", out, arguments, preexec_fn=limit_memory)
     rows = {(row["seq_len"], row["impl"]): row for row in rows_of(out / "attention.csv")}
@@ -125,7 +125,7 @@ def check_out_of_memory(program, out):
     assert failed["status"] == "OOM" and failed["forward_ms"] == failed["backward_ms"] == failed["backend"] == "n/a", failed
     for row in rows.values():
         assert row["status"] == "ok" and float(row["forward_ms"]) > 0 and float(row["backward_ms"]) > 0, row
-    # Thousands of times the work: a row that were not its own would show.
+    # Thousands of times the work, so that a row with the wrong figures is noticed.
     assert float(rows["8192", "fused"]["forward_ms"]) > 10 * float(rows["64", "fused"]["forward_ms"]), rows
     assert "| 8 | 8192 | 4 | fp32 | OOM | OOM | OOM | OOM |" in done.stdout, done.stdout
 
@@ -175,7 +175,7 @@ def check_bad_input(program, folder):
         ("attention", ["--batch", "-1"], ["--batch", "-1"]),
         ("attention", ["--ctx", "8"], ["--ctx"]),
         ("attention", [*SMALL_ATTENTION, "--out", str(folder / "file")], ["--out", "file"]),
-        ("attention", [*SMALL_ATTENTION, "--out", str(other)], ["--out", "attention.csv", "other columns"]),
+        ("attention", [*SMALL_ATTENTION, "--out", str(other)], ["--out", "attention.csv", "different columns"]),
         ("attention", ["--device", "cuda"], ["--device cuda", "--device cpu"]),
         ("silu", ["--precision", "tf32"], ["--precision", "tf32", "bf16"]),
         ("silu", ["--rows", "0"], ["--rows", "0"]),

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the bridge costs a training step on a GPU: small, context 128, with scopes recorded, in one process. Blocks of steps with and
-// without the bridge take turns, so that what else the machine does meets both. Prints the median over pairs of neighbouring blocks, and
-// medians.
+// The cost of the bridge for a training step on a GPU (small, context 128, with recorded scopes) in one process. Blocks of steps with and
+// without the bridge alternate, so that other load on the machine affects both. Prints medians, and the median over pairs of adjacent
+// blocks.
 
 #include <ATen/record_function.h>
 #include <fmt/format.h>
@@ -61,7 +61,7 @@ int run() {
     }
     std::chrono::duration<double, std::milli> time{};
     for (int i = 0; i <= steps_of_a_block; ++i) {
-      if (i == 1) {  // the first one takes the callbacks over
+      if (i == 1) {  // the first one registers the callbacks
         device.synchronize();
         time -= std::chrono::steady_clock::now().time_since_epoch();
       }
@@ -88,7 +88,7 @@ int run() {
     }
   }
   fmt::print(
-      "the bridge adds {:.2f} %, a callback of LibTorch's that does nothing {:.2f} %: medians of {} rounds of blocks of {} steps; ms a "
+      "the bridge adds {:.2f} %, an empty LibTorch callback {:.2f} %: medians of {} rounds of blocks of {} steps; ms a "
       "step, "
       "medians: {:.3f} with nothing, {:.3f} with the callback, {:.3f} with the bridge\n",
       100.0 * (median(ratios[2]) - 1.0), 100.0 * (median(ratios[1]) - 1.0), rounds, steps_of_a_block, median(times[0]), median(times[1]),

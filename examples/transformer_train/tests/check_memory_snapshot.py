@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks a memory snapshot of LibTorch's CUDA allocator: that it holds what the viewer at https://pytorch.org/memory_viz reads, and that its
-figures agree with each other. Prints them. Where PyTorch can be imported, its own reader (torch.cuda._memory_viz) reads it as well.
+"""Checks a memory snapshot of LibTorch's CUDA allocator: it has the content that the viewer at https://pytorch.org/memory_viz reads, and
+its figures are consistent. Prints the figures. If PyTorch is installed, its reader (torch.cuda._memory_viz) must also read the snapshot.
   usage: check_memory_snapshot.py FILE [--peak BYTES]"""
 
 import argparse
@@ -12,11 +12,11 @@ import pickle
 import pickletools
 import sys
 
-# What the viewer's unpickler in JavaScript knows (unpickle in torch/utils/viz/MemoryViz.js), by Python's names.
+# The opcodes of the viewer's JavaScript unpickler (unpickle in torch/utils/viz/MemoryViz.js), by Python's names.
 VIEWER_OPCODES = set("""APPEND APPENDS BINFLOAT BINGET BININT BININT1 BININT2 BINPUT BINUNICODE DICT EMPTY_DICT EMPTY_LIST EMPTY_TUPLE FRAME LIST
     LONG1 LONG_BINGET LONG_BINPUT MARK MEMOIZE NEWFALSE NEWTRUE NONE PROTO SETITEM SETITEMS SHORT_BINUNICODE STOP TUPLE TUPLE1 TUPLE2
     TUPLE3""".split())
-# It passes the elements of a list as arguments of one call, of which Safari takes 65,536; other browsers take more.
+# The viewer passes the elements of a list as arguments of one call; Safari accepts at most 65,536.
 MAX_ELEMENTS = 65_536
 
 SEGMENT = {"device": int, "address": int, "total_size": int, "allocated_size": int, "active_size": int, "requested_size": int, "stream": int,
@@ -25,12 +25,12 @@ BLOCK = {"address": int, "size": int, "requested_size": int, "state": str, "fram
 EVENT = {"action": str, "size": int, "stream": int, "time_us": int}
 STATES = {"active_allocated", "active_pending_free", "inactive"}
 ACTIONS = {"alloc", "free_requested", "free_completed", "segment_alloc", "segment_free", "segment_map", "segment_unmap", "snapshot", "oom"}
-# Events of two threads can be this far apart the other way round: their processors' time-stamp counters.
+# Events of two threads can be out of order by this much, because processors' time-stamp counters differ.
 SKEW_US = 100
 
 
 class Refused(Exception):
-    """The snapshot is not as the viewer needs it."""
+    """The snapshot is not valid for the viewer."""
 
 
 def require(holds, what):
@@ -39,7 +39,7 @@ def require(holds, what):
 
 
 class PlainUnpickler(pickle.Unpickler):
-    """Takes containers, numbers and texts, and no objects of any class, as the viewer does."""
+    """Accepts containers, numbers and strings, but no class instances, like the viewer."""
 
     def find_class(self, module, name):
         raise Refused(f"it needs the class {module}.{name}")
@@ -64,7 +64,7 @@ def require_fields(value, fields, what):
 
 
 def check_segment(segment, what):
-    """Its blocks lie side by side and fill it, and their sums are the segment's."""
+    """Checks that the blocks are adjacent and fill the segment, and that their sums equal the segment's."""
     require_fields(segment, SEGMENT, what)
     require(segment["segment_type"] in ("small", "large"), f"{what} is of the type {segment['segment_type']!r}")
     end = segment["address"]
@@ -89,8 +89,8 @@ def check_segment(segment, what):
 
 
 def check_trace(trace, what):
-    """Every event follows from those before it. What was allocated before the trace begins is known from its release only.
-    Returns the bytes asked for of what is allocated at the end (by address), of what waits for its release, and counts."""
+    """Checks that every event is consistent with the earlier ones. Allocations from before the trace are known only by their release.
+    @return the requested bytes of live blocks (by address) and of blocks waiting for their release, and counts."""
     live, pending, known = {}, {}, set()
     counts = dict.fromkeys(ACTIONS, 0)
     latest = None
@@ -123,7 +123,7 @@ def check_trace(trace, what):
 
 
 def peak_of(trace, at_end):
-    """The most bytes asked for at once during the trace, from what is allocated when it ends."""
+    """@return the peak of requested bytes during the trace, computed backwards from the live blocks at its end."""
     now = highest = at_end
     for event in reversed(trace):
         if event["action"] == "alloc":
@@ -135,7 +135,7 @@ def peak_of(trace, at_end):
 
 
 def check(snapshot):
-    """Returns the figures; raises Refused with what is wrong."""
+    """@return the figures. Raises Refused with the reason."""
     require_fields(snapshot, {"segments": list, "device_traces": list, "allocator_settings": dict}, "the snapshot")
     require_fields(snapshot["allocator_settings"], {"expandable_segments": bool, "max_split_size": int}, "allocator_settings")
     segments, traces = snapshot["segments"], snapshot["device_traces"]
@@ -185,7 +185,7 @@ def check(snapshot):
 
 
 def read_with_pytorch(snapshot):
-    """The functions behind `python -m torch.cuda._memory_viz`. Some of them assert that sizes add up. Returns false without PyTorch."""
+    """Runs the functions of `python -m torch.cuda._memory_viz`, some of which assert that sizes add up. @return False without PyTorch."""
     if importlib.util.find_spec("torch") is None:
         return False
     from torch.cuda import _memory_viz
@@ -213,7 +213,7 @@ def main():
         figures = check(snapshot)
         if arguments.peak is not None:
             peak = figures["peak_requested_bytes"]
-            # What is asked for is a little less than what is allocated: sizes are rounded, and blocks not always split.
+            # Requested bytes are slightly fewer than allocated bytes: sizes are rounded, and blocks not always split.
             require(0.9 * arguments.peak <= peak <= arguments.peak, f"the trace reaches {peak} bytes, expected {arguments.peak}")
         figures["read_by_pytorch"] = read_with_pytorch(snapshot)
     except (Refused, OSError, AssertionError) as error:

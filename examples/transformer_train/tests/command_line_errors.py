@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What cannot work ends with one line on stderr that names it, and with the documented exit code."""
+"""Invalid arguments end with one line on stderr that names them, and with the documented exit code."""
 
 import csv
 import json
@@ -13,7 +13,7 @@ import tempfile
 
 BAD_INPUT, OUT_OF_MEMORY = 2, 3
 
-# As on a machine with little memory, wherever the test runs.
+# The same limit on every machine, as on one with little memory.
 LITTLE_MEMORY = 3 << 30
 
 
@@ -22,7 +22,7 @@ def limit_memory():
 
 
 def run(program, arguments, profkit="", variables=None, **settings):
-    # No GPU, also where there is one.
+    # Hides any GPU.
     environment = os.environ | {"PROFKIT": profkit, "OMP_WAIT_POLICY": "passive", "CUDA_VISIBLE_DEVICES": ""} | (variables or {})
     return subprocess.run([program, *arguments], capture_output=True, text=True, timeout=120, env=environment, **settings)
 
@@ -59,7 +59,7 @@ def check_bad_input(program, folder):
         (["--save-profile", str(folder / "file" / "profile")], ["--save-profile", "file", "directory"]),
         (["--kernels", "maybe"], ["--kernels", "on", "off"]),
         (["--mode", "fwd", "--clip-grad", "1"], ["--clip-grad", "fwd_bwd", "train"]),
-        (["--clip-grad", "-1"], ["--clip-grad", "from 0"]),
+        (["--clip-grad", "-1"], ["--clip-grad", "at least 0"]),
         (["--sdpa-backend", "flash"], ["--sdpa-backend flash", "--attention sdpa"]),
         (["--memory-snapshot", "--out", str(folder / "memory")], ["--memory-snapshot", "GPU"]),
         (["--measure-roof"], ["--measure-roof", "GPU"]),
@@ -87,7 +87,7 @@ def check_bad_input(program, folder):
 
 
 def check_ranks(program):
-    """What does not work with many ranks says so before the ranks wait for each other."""
+    """Options that do not work with many ranks are rejected before the ranks wait for each other."""
     three = {"RANK": "1", "WORLD_SIZE": "3", "LOCAL_RANK": "1"}
     with socket.socket() as listener:
         listener.bind(("0.0.0.0", 0))
@@ -113,7 +113,7 @@ def check_out_of_memory(program, folder):
     small = ["--device", "cpu", "--warmup", "1", "--steps", "1"]
     check(run(program, ["--size", "2.7B", *small], preexec_fn=limit_memory), OUT_OF_MEMORY, [*words, "2.7B"], prints_tables=True)
 
-    # The weights fit, the scores of the first attention do not: 8 x 16 x 4096 x 4096 numbers. What there is is written all the same.
+    # The weights fit, but the scores of the first attention (8 x 16 x 4096 x 4096 numbers) do not. The results so far are written anyway.
     out = folder / "out_of_memory"
     large = ["--size", "tiny", "--batch", "8", "--ctx", "4096", "--mode", "fwd", *small, "--out", str(out)]
     check(run(program, large, preexec_fn=limit_memory), OUT_OF_MEMORY, [*words, "4096"], prints_tables=True)

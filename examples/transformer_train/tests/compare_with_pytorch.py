@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The trainer's logits, loss and gradients, and what scaled losses, clipping and its optimizers make of the weights, equal those of a plain
-PyTorch model with the same weights, in fp32 on the CPU."""
+"""The trainer equals a plain PyTorch model with the same weights, in fp32 on the CPU: logits, loss and gradients, and the weights after
+steps with loss scaling, clipping and each optimizer."""
 
 import math
 import pathlib
@@ -22,18 +22,18 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "referen
 import model as reference
 
 LARGEST_RELATIVE_ERROR = 1e-5
-# AdamW makes whole steps of gradients that are little more than rounding errors.
+# AdamW turns gradients that are little more than rounding errors into full-size steps.
 LARGEST_ERROR_OF_UPDATES = 1e-2
 SIZE = reference.Size(d_model=128, d_ff=336, layers=3, heads=4)
 CTX = 48
-LENGTH = 40  # shorter than the context: mask and rotation have to be cut
+LENGTH = 40  # shorter than the context, so mask and rotation must be cut
 
 
 def make_model(fused, tuned=False):
     torch.manual_seed(1)
     model = reference.Transformer(SIZE, CTX, fused=fused, tuned=tuned)
     with torch.no_grad():
-        # As initialised, ones would hide a forgotten scale, and large activations a wrong epsilon.
+        # With initial values, scales of one would hide a forgotten scale, and large activations a wrong epsilon.
         model.token_embedding.weight *= 0.02
         for name, parameter in model.named_parameters():
             if "norm" in name:
@@ -113,7 +113,7 @@ def check_clipping(program):
             assert all(numpy.array_equal(made[name], value.numpy()) for name, value in gradients.items()), "small gradients were changed"
 
 
-# The losses are multiplied by these: gradients that overflow, and some that only clipping holds down.
+# Factors of the losses, so that some gradients overflow and others need clipping.
 LOSS_FACTORS = [1.0, 300.0, math.inf, 0.02, 1.0, math.nan, 5.0]
 LEARNING_RATE = 1e-3
 
@@ -152,14 +152,14 @@ def check_training(program, tokens, targets):
             made = run(program, "train", given, "fp32", optimizer)
             expected = train_with_pytorch(model, tokens, targets, optimizer, scale, max_norm, factors)
             if scale:
-                assert numpy.array_equal(made.pop("scales"), expected.pop("scales")), f"{what}: other scales than PyTorch's"
+                assert numpy.array_equal(made.pop("scales"), expected.pop("scales")), f"{what}: the scales differ from PyTorch's"
                 assert made.pop("skipped steps") == expected.pop("skipped steps") == 2, f"{what}: not two steps skipped"
             made, expected = ({name: weights[name] - before[name] for name in before} for weights in (made, expected))
-            compare(f"what was learnt, {what}", made, expected, LARGEST_ERROR_OF_UPDATES)
+            compare(f"weights after training, {what}", made, expected, LARGEST_ERROR_OF_UPDATES)
 
 
 def check_overflow(program, tokens, targets):
-    """In fp16 itself, with a scale that is too large: it halves until the gradients fit, and until then nothing changes."""
+    """In real fp16 with a scale that is too large: it halves until gradients no longer overflow, and until then no weight changes."""
     given = input_of(make_model(fused=False), tokens, targets)
     before = weights_of(make_model(fused=False))
     scale = 2.0**20

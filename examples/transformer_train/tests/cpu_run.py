@@ -59,7 +59,7 @@ def check_scopes(report, parts, phases, steps):
 
 
 def check_backward(scopes, parts):
-    """Every forward scope that computes has its backward, and nothing else is in the backward pass but the accumulation of gradients."""
+    """Every computing forward scope has a backward; the rest of the backward pass is gradient accumulation."""
     inside = [path for path in scopes if path.startswith("step/backward/")]
     adopted = {ADOPTED.match(path)[1] for path in inside if ADOPTED.match(path)}
     if parts is None:
@@ -130,12 +130,12 @@ def check_section_table(rows, scopes, parts, steps):
 
 
 def loop_ms(output):
-    """A step of the measured loop, as the trainer's own timer has it."""
+    """@return the time of a step in the measured loop, from the trainer's own timer."""
     return float(re.search(r"^measured loop: (\S+) ms a step \(2 steps, by the clock", output, re.MULTILINE)[1])
 
 
 def check_phase_times(output, scopes, steps):
-    """The trainer's own marks and profkit's scopes see the same phases."""
+    """The trainer's own timer and profkit's scopes measure the same phases."""
     line = re.search(r"^phase times: (.*)", output, re.MULTILINE)[1]
     times = {name: float(mean) for name, mean in re.findall(r"(\w+) ([\d.]+) \+- [\d.]+ ms", line)}
     assert list(times) == ["forward", "backward", "optimizer"], line
@@ -170,7 +170,7 @@ def check_training_step(program, folder):
 
 
 def check_work(report, tokens, ctx, steps):
-    """What the scopes said they do, and what the model needs, for d_model 512, d_ff 1344, 16 heads, as counted here again."""
+    """Checks the declared work of scopes and of the model against independent counts, for d_model 512, d_ff 1344, 16 heads."""
     scopes = {scope["path"]: scope["work"] for scope in report["scopes"]}
     projection, logits = 2 * tokens * 512 * 512, 2 * tokens * 512 * 10_000
     attention, feed_forward = 4 * tokens * ctx * 512, 3 * 2 * tokens * 512 * 1344
@@ -185,18 +185,18 @@ def check_work(report, tokens, ctx, steps):
         assert scopes[path]["self_flops"] == scopes[path]["flops"] == steps * flops, (path, scopes[path])
         assert scopes[path]["self_bytes"] == steps * 4 * size, (path, scopes[path])
         assert abs(scopes[path]["intensity"] - flops / (4 * size)) < 1e-9 * flops, (path, scopes[path])
-    # Products, and all that is counted beside them: a few operations a number.
+    # Products, plus a few operations per number for everything else.
     assert steps * forward < scopes["step/forward"]["flops"] < 1.02 * steps * forward, scopes["step/forward"]
     parameters = 22.7e6
     assert abs(scopes["step/optimizer"]["self_bytes"] / (steps * 28 * parameters) - 1) < 2e-3, scopes["step/optimizer"]
     assert scopes["step/data"] is None, "a copy is not counted"
     backward = {row["path"]: row["work"] for row in report["adopted"] if row["role"] == "backward"}
     assert backward["step/forward/lm_head"]["flops"] == 2 * steps * logits, backward["step/forward/lm_head"]
-    assert backward[f"{layer}/softmax"] is None and backward["step/forward"] is None, "what is not known of a part is not known of the whole"
+    assert backward[f"{layer}/softmax"] is None and backward["step/forward"] is None, "unknown work of a part makes the whole unknown"
 
 
 def check_profiler_off(program, folder):
-    """The trainer's own timer works all the same."""
+    """The trainer's own timer works without profkit."""
     output, report, tables = run(program, folder, ["--ctx", "16", "--batch", "2", "--warmup", "1", "--steps", "2"], profkit="off")
     assert loop_ms(output) > 0
     assert report["steps"]["mean_ms"] is None and not report["scopes"], report
@@ -204,7 +204,7 @@ def check_profiler_off(program, folder):
 
 
 def check_endless_run(program, folder):
-    """SIGTERM ends it after a step, and it reports as after any other run."""
+    """SIGTERM ends the run after a step, with the usual report."""
     command = [program, "--size", "tiny", "--device", "cpu", "--ctx", "16", "--batch", "1", "--warmup", "1", "--out", str(folder)]
     environment = os.environ | {"PROFKIT": "steps=forever,report=every:100ms", "OMP_WAIT_POLICY": "passive"}
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment) as process:
@@ -221,7 +221,7 @@ def check_endless_run(program, folder):
 
 
 def check_forward_only(program, folder):
-    """Also: the number of steps from the environment, the fused attention, autocast, and a deviation that does not exist."""
+    """Also checks the number of steps from the environment, fused attention, autocast, and that one step has no standard deviation."""
     arguments = ["--ctx", "16", "--batch", "1", "--mode", "fwd", "--attention", "sdpa", "--precision", "bf16"]
     _, report, tables = run(program, folder, arguments, profkit="warmup=0,steps=1")
     scopes = check_scopes(report, FUSED_PARTS, [], 1)

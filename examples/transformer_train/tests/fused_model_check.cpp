@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The model by fused operations has the parameters, the loss and the gradients of the plain one, and trains like it.
-//     torch_checks fused_model cpu|cuda       on cuda without a GPU it returns 77
+// The model with fused operations has the parameters, loss and gradients of the plain one, and trains like it.
+//     torch_checks fused_model cpu|cuda       returns 77 for cuda without a GPU
 
 #include <ATen/ATen.h>
 #include <fmt/format.h>
@@ -67,7 +67,7 @@ at::Tensor loss_of(transformer const& model, test_case const& test, tokens_and_t
   return cross_entropy(model.forward(batch.tokens), batch.targets, fused);
 }
 
-/// 2-norm of the difference over the 2-norm of b.
+/// 2-norm of the difference divided by the 2-norm of b.
 double difference(at::Tensor const& a, at::Tensor const& b) {
   at::Tensor const exact = b.to(at::kDouble);
   return ((a.to(at::kDouble) - exact).norm() / exact.norm()).item<double>();
@@ -83,7 +83,7 @@ void check_gradients(test_case const& test, c10::Device device) {
     named_parameter const& b = fused.parameters()[i];
     expect(a.name == b.name && a.tensor.equal(b.tensor), fmt::format("{}: {} begins as in the plain model", test.name, a.name));
   }
-  // Shorter than ctx: the tables of positions are cut.
+  // Shorter than ctx, so the position tables must be cut.
   tokens_and_targets const batch = random_batch(test.ctx - 1, device);
   at::Tensor const plain_loss = loss_of(plain, test, batch, device, false);
   at::Tensor const fused_loss = loss_of(fused, test, batch, device, true);
@@ -91,7 +91,7 @@ void check_gradients(test_case const& test, c10::Device device) {
          fmt::format("{}: loss {} is {}", test.name, fused_loss.item<double>(), plain_loss.item<double>()));
   (plain_loss * 2).backward();
   (fused_loss * 2).backward();
-  // With rounding the plain model is no reference: the fused one may be half as far again from fp32 as that is.
+  // With rounding, the plain model is no reference: the fused one may differ from fp32 by 1.5 times as much as the plain one.
   std::vector<at::Tensor> exact;
   if (test.precision != precision_kind::fp32) {
     test_case const in_fp32{test.name, test.size, test.ctx, precision_kind::fp32};
@@ -165,7 +165,7 @@ int run(int argc, char** argv) {
     fmt::print("by {}\n", fused::implementation(device));
     set_tf32(precision_kind::fp32);
     model_size const even{"even", 64, 128, 2, 2};
-    model_size const uneven{"uneven", 30, 37, 2, 5};  // rows that no vector divides
+    model_size const uneven{"uneven", 30, 37, 2, 5};  // row lengths that no vector width divides
     std::vector<test_case> cases{{"fp32", even, 16, precision_kind::fp32},
                                  {"fp32, uneven", uneven, 7, precision_kind::fp32},
                                  {"bf16", even, 16, precision_kind::bf16}};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Types of kernels by their names, as an H200 ran them with LibTorch 2.11; those of tf32 and of other backends as others recorded them.
+// Types of kernels from their names, recorded on an H200 with LibTorch 2.11. Names for tf32 and other backends are from other recordings.
 
 #include <algorithm>
 #include <cstdint>

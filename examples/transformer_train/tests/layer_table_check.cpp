@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// T8 of runs that were recorded on an H200.
+// T8 of runs recorded on an H200.
 //
 //     table_checks layer_table FOLDER_OF_THE_PROFILES
 
@@ -22,7 +22,7 @@ using checks::check_contains;
 using checks::check_equal;
 using checks::recorded_run;
 
-/// Rows in the order of the table, with their indentation taken as depth.
+/// The rows of the table with their depth, which is their indentation.
 struct row {
   std::string name;
   std::size_t depth;
@@ -56,12 +56,12 @@ void check_layers(recorded_run const& run, bool has_kernels) {
   }
   check(found == expected, "the layers come in their order, then what is beside them");
   cells const cells{table.content};
-  // The forward pass itself launches nothing; on the host it takes a little itself.
+  // The forward pass itself launches nothing, but takes some host time.
   double const forward_host = cells.number("FORWARD", "host_total_ms");
   check(host <= forward_host + 0.001 && host > 0.98 * forward_host, "host time of what is in FORWARD");
   if (has_kernels) check_close(work, cells.number("FORWARD", "work_total_ms"), 0.01, "GPU work of what is in FORWARD");
 
-  // Each part lies in the sublayer above it: what the parts take is less.
+  // Each part is inside the sublayer above it, so the parts take less time than the sublayer.
   for (std::size_t i = 0; i < rows.size(); ++i) {
     if (rows[i].depth < 2) continue;
     double inside = 0.0;

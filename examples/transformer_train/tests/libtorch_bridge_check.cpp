@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Each node that autograd runs on the CPU is in the scope that it should be in. What that is comes from the graph itself: when an operation
-// has run, the nodes that were not there before are those that it made, and belong to the scope that is open.
+// Checks that each node that autograd runs on the CPU is in the right scope. The expected scope comes from the graph itself: the nodes that
+// appear while an operation runs belong to the open scope.
 
 #include <ATen/autocast_mode.h>
 #include <ATen/core/Tensor.h>
@@ -53,7 +53,7 @@ void check_equal(std::uint64_t found, std::uint64_t expected, std::string const&
   check(found == expected, fmt::format("{}: {} instead of {}", what, found, expected));
 }
 
-/// "step/backward: step/forward/layer_3 (backward)": where it lies, and what it is.
+/// "step/backward: step/forward/layer_3 (backward)": the parent, and the adopted scope with its role.
 std::string text_of(profkit::detail::scope_node const* node) {
   if (node == nullptr) return "nothing";
   using profkit::detail::event_kind;
@@ -67,10 +67,10 @@ std::string text_of(profkit::detail::scope_node const* node) {
 
 std::string here() { return text_of(profkit::scope_token::current().node()); }
 
-/// Which scope made a node, from looking at the graph after each operation.
+/// The scope that created each node, found by walking the graph after each operation.
 class makers {
  public:
-  /// All nodes behind the tensor that are not known yet were made in the scope that is open here.
+  /// Assigns all unknown nodes behind the tensor to the scope that is open here.
   at::Tensor const& note(at::Tensor const& made) {
     std::lock_guard const lock{mutex_};
     add(made.grad_fn());
@@ -96,13 +96,13 @@ class makers {
   std::map<Node const*, std::pair<std::shared_ptr<Node>, std::string>> known_;
 };
 
-/// Sees what the bridge opened: its callbacks are younger, and so run after the bridge's.
+/// Observes the scopes that the bridge opens: its callbacks are registered later, so they run after the bridge's.
 class witness {
  public:
   struct event {
     std::string name;      ///< of the node or operation
-    std::string expected;  ///< who made the node, if that was noted
-    std::string scope;     ///< open there
+    std::string expected;  ///< the scope that created the node, if noted
+    std::string scope;     ///< the scopes open there
   };
 
   explicit witness(makers const& makers) {
@@ -138,7 +138,7 @@ class witness {
   std::vector<at::CallbackHandle> handles_;
 };
 
-/// Runs one step in a session, and gives its profile.
+/// Runs one step in a session and returns its profile.
 profkit::profile in_step(std::function<void()> const& work) {
   profkit::options options;
   options.warmup_steps = 0;
@@ -159,8 +159,8 @@ void backward(at::Tensor const& loss) {
 
 at::Tensor parameter(std::vector<std::int64_t> const& shape) { return at::randn(shape).requires_grad_(); }
 
-/// Several scopes deep, with all that makes it hard: operations of several nodes, writing in place into views, broadcasting, a value that
-/// is used three times, casts that are kept for a second use.
+/// Nested scopes with difficult cases: operations of several nodes, in-place writes into views, broadcasting, a value that is used three
+/// times, cached casts.
 struct model {
   at::Tensor table = parameter({10, 8});
   at::Tensor scale = parameter({8});
@@ -204,7 +204,7 @@ struct model {
   }
 };
 
-/// Every node was made in the scope that it is charged to; the leaves accumulate.
+/// Every node was created in the scope that it is charged to; leaves accumulate gradients.
 void check_nodes(std::string const& where, std::string const& what) {
   check(!witness::nodes.empty(), what + ": no node ran");
   for (witness::event const& node : witness::nodes) {
@@ -223,7 +223,7 @@ void check_counts(libtorch_bridge const& bridge, libtorch_bridge::node_counts co
   check_equal(found.unknown, expected.unknown, what + ": nodes of unknown forward");
 }
 
-/// What the engine does between the functions of nodes, by operation: the scopes.
+/// The engine's work between the functions of nodes, by operation: its scopes.
 std::set<std::string> scopes_of_operation(std::string_view name, std::string_view part_of_scope) {
   std::set<std::string> result;
   for (witness::event const& each : witness::operations) {
@@ -246,7 +246,7 @@ void check_every_node() {
     check_equal(here(), "step", "what is open after the backward pass");
   });
 
-  // x is used three times in each layer. On the thread that called, what the engine does between nodes is the backward pass itself.
+  // x is used three times in each layer. On the calling thread, the engine's work between nodes belongs to the backward pass itself.
   check(scopes_of_operation("aten::add_", "step/backward") == std::set<std::string>{"step/backward"},
         "sums of gradients are not in backward");
   check(scopes_of_operation("aten::add_", "(backward)").empty() && scopes_of_operation("aten::add", "(backward)").empty(),
@@ -282,7 +282,7 @@ void check_autocast() {
   });
 }
 
-/// Each thread has the numbers that the others have, too.
+/// Threads use the same node numbers.
 void check_threads() {
   makers made;
   in_step([&] {
@@ -310,7 +310,7 @@ void check_threads() {
   });
 }
 
-/// Forward here, backward on a thread that did nothing before.
+/// Runs forward here, and backward on a thread without earlier work.
 void check_other_thread() {
   model const trained;
   makers made;
@@ -323,7 +323,7 @@ void check_other_thread() {
   });
 }
 
-/// As the engine's threads do: a node runs on a thread where nothing is open, while others wait.
+/// Like the engine's threads: a node runs on a thread without open scopes, while others wait.
 std::string scope_of_node_elsewhere(makers const& made, at::Tensor const& tensor) {
   witness const sees{made};
   std::thread{[&] { (*tensor.grad_fn())({at::randn({2})}); }}.join();
@@ -358,7 +358,7 @@ void check_backward_call() {
     rests.insert(fmt::format("{} in {}", path.name, recorded.paths[path.parent].name));
   }
   check(rests == std::set<std::string>{"gradient accumulation in first"},
-        "what autograd's threads do between nodes is not charged to where they were called");
+        "the work of autograd threads between nodes is not charged to the calling scope");
 }
 
 void check_double_backward() {
@@ -392,7 +392,7 @@ void check_double_backward() {
       marked += is_marked ? 1 : 0;
       bool const is_leaf = node.name == "torch::autograd::AccumulateGrad";
       bool const is_penalty = node.scope == "step/backward: step/penalty (backward)";
-      // Nodes of the first pass that the second runs again belong to the forward pass all the same.
+      // Nodes of the first pass that the second pass runs again still belong to the forward pass.
       bool const is_forward = node.expected == "step/forward" && node.scope == "step/backward: step/forward (backward)";
       check(is_marked != (is_leaf || is_penalty || is_forward), fmt::format("double backward: {} is in {}", node.name, node.scope));
     }
@@ -401,7 +401,7 @@ void check_double_backward() {
   });
 }
 
-/// Keeps its input only, and computes its output again in the backward pass.
+/// Keeps only its input, and recomputes its output in the backward pass.
 struct checkpoint : torch::autograd::Function<checkpoint> {
   static at::Tensor body(at::Tensor const& x) {
     PROF_SCOPE("body");
@@ -470,7 +470,7 @@ void check_failing_node() {
   });
 }
 
-/// What was made outside a scope, without a session, or too long ago is charged to nobody.
+/// Nodes created outside scopes, without a session, or too long ago are charged to no scope.
 void check_unknown() {
   makers const made;
   at::Tensor const before_session = parameter({2}).sin().sum();
@@ -554,7 +554,7 @@ void check_one_at_a_time() {
       has_thrown = true;
     }
   }
-  check(has_thrown, "there may be two bridges at once");
+  check(has_thrown, "two bridges can exist at once");
   libtorch_bridge const again;
 }
 

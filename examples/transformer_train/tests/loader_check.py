@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The subcommand `loader` with the tiny model on the CPU: its tables and files, losses that do not depend on the number of workers, going on
-where it was, and what it refuses."""
+"""The command `loader` with the tiny model on the CPU: its tables and files, losses that do not depend on the number of workers, resuming,
+and invalid arguments."""
 
 import csv
 import json
@@ -69,7 +69,7 @@ def check_report(folder, row, workers, steps):
         assert not loaders and len(decoding) == 1, (loaders, decoding)
     else:
         assert "step/data/fetch batch/decode" not in scopes, "the workers decode"
-        # Between steps and before the epoch nothing is counted.
+        # Nothing is counted between steps or before the epoch.
         assert 0 < decode["count"] <= BATCH * steps, decode
         assert decoding and decoding <= loaders, (loaders, decoding)
 
@@ -85,7 +85,7 @@ def check_epochs(program, folder, data):
     assert rows[0]["loss"] == rows[1]["loss"], ("the order of the windows depends on the number of workers", rows)
     assert 0 < float(rows[0]["loss"]) < 12, rows
 
-    # What is there is kept, what is new is added.
+    # Existing rows are kept, new ones are added.
     done, again = run(program, out, [*arguments, "--workers", "2,0,3"])
     assert "2 of 3 measured before" in done.stderr and again[:2] == rows and [row["workers"] for row in again] == ["0", "2", "3"], again
     assert again[2]["loss"] == rows[0]["loss"], again
@@ -99,8 +99,8 @@ def check_epochs(program, folder, data):
 
 
 def check_whole_text(program, folder, data):
-    """Without a number of steps, as many as the text has; a character of several bytes is one token. Profkit off: the epoch is timed
-    all the same."""
+    """Without a number of steps, the epoch has all windows of the text. A character of several bytes is one token. With PROFKIT=off the epoch
+    is still timed."""
     characters = len(data.read_text())
     short = folder / "short.txt"
     short.write_text(data.read_text()[: BATCH * CTX * 2 + CTX + 1])
@@ -126,7 +126,7 @@ def check_refusals(program, folder, data):
     (folder / "tiny.txt").write_text("x" * (BATCH * CTX))
     given = ["--data", str(data)]
     cases = [
-        (["--steps-per-epoch", "1000000"], ["--steps-per-epoch 1000000", "made-up text"]),
+        (["--steps-per-epoch", "1000000"], ["--steps-per-epoch 1000000", "generated text"]),
         (["--data", str(folder / "absent.txt")], ["--data", "absent.txt", "cannot be read"]),
         (["--data", str(folder)], ["--data", "directory"]),
         (["--data", str(folder / "tiny.txt")], ["--data", "tiny.txt", "one batch of 2", "32 characters", "--ctx 16: 1"]),

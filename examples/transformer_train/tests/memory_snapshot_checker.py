@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The check of memory snapshots takes one that is right, and refuses those that are not, each for its own reason."""
+"""check_memory_snapshot.py accepts a valid snapshot, and rejects each invalid one for the right reason."""
 
 import collections
 import copy
@@ -33,7 +33,7 @@ def segment(address, kind, blocks):
 
 
 def made_snapshot():
-    """A weight, a tensor that waits for its release, one that came and went, and one that was there before the recording."""
+    """A weight, a tensor waiting for its release, one allocated and released, and one from before the recording."""
     large = [block(WEIGHT, 8 * MIB, "active_allocated", 8 * MIB - 100), block(PENDING, 4 * MIB, "active_pending_free"),
              block(FREE, 8 * MIB, "inactive")]
     small = [block(SMALL_AT, 512, "active_allocated", 4), block(SMALL_AT + 512, 2 * MIB - 512, "inactive")]

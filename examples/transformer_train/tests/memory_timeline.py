@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pictures of made-up histories: what is drawn is read back from the coordinates, through the ticks of the axes."""
+"""Memory timelines of synthetic histories. The values are read back from the coordinates by the ticks of the axes."""
 
 import re
 import subprocess
@@ -13,7 +13,7 @@ UNITS = {"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 
 
 class Picture:
-    """A picture in the units of what it shows: bytes, and ms since the step began."""
+    """A memory timeline, read in its units: bytes, and ms since the step began."""
 
     def __init__(self, text):
         self.root = xml.etree.ElementTree.fromstring(text)
@@ -23,7 +23,7 @@ class Picture:
 
     @staticmethod
     def scale(axis, coordinate, unit):
-        """From the ticks: their lines say where, their labels what."""
+        """The scale of an axis, from its ticks: lines have the positions, labels the values."""
         where = [float(line.get(coordinate)) for line in axis.iter(f"{SVG}line")]
         what = [float(label.text) for label in axis.iter(f"{SVG}text")]
         assert len(where) == len(what) >= 3, (where, what)
@@ -54,7 +54,7 @@ class Picture:
         return self.ms_at(float(circle.get("cx"))), self.bytes_at(float(circle.get("cy")))
 
     def phases(self):
-        """Where each lies, by its name."""
+        """@return the interval of each phase by name."""
         result = {}
         for rectangle in self.group("phases").iter(f"{SVG}rect"):
             begin = float(rectangle.get("x"))
@@ -89,7 +89,7 @@ def close(found, expected, tolerance, what):
 
 
 def fails(check, *arguments):
-    """Whether a check refuses what is wrong."""
+    """@return whether the check fails."""
     try:
         check(*arguments)
     except AssertionError:
@@ -98,7 +98,7 @@ def fails(check, *arguments):
 
 
 def check_line(picture, expected, name="allocated"):
-    """Corners (ms, MiB) of a line of steps."""
+    """Compares the corners (ms, MiB) of a step line."""
     line = picture.line(name)
     assert len(line) == len(expected), f"{name}: {len(line)} corners, expected {len(expected)}: {line}"
     for found, (ms, mib) in zip(line, expected):
@@ -126,7 +126,7 @@ def check_phases(picture, expected):
 
 
 PHASES = {"data": (0.1, 0.3), "forward": (0.4, 4), "backward": (4, 8.5), "optimizer": (8.5, 9.9)}
-# An earlier step, whose peak is higher; then the step: 100 MiB at its beginning, 450 at most.
+# An earlier step with a higher peak; then the step of interest: 100 MiB at its beginning, 450 at most.
 TRAINING = [
     "title small <fast> & \"loud\", ctx 128, on 'GPU'",
     scope(-20, -10, "step"),
@@ -160,7 +160,7 @@ def check_training_step(program):
         assert name in picture.texts(), f"{name} has no label, and there is room for it"
     assert "data" not in picture.texts(), "a phase is labelled that is narrower than its label"
 
-    # The same checks refuse another peak, a line that misses it, a phase elsewhere.
+    # The checks reject another peak, a line that misses it, and a phase elsewhere.
     assert fails(check_peak, picture, 5, 451) and fails(check_peak, picture, 6, 450)
     (flattened, count) = re.subn(r'(<polyline id="allocated".* points=")[^"]*"', r'\g<1>90,540 1170,540"', text)
     assert count == 1 and fails(check_peak, Picture(flattened), 5, 450) and fails(check_line, Picture(flattened), line)
@@ -168,7 +168,7 @@ def check_training_step(program):
 
 
 def check_forward_only(program):
-    """Also: in GiB, nothing recorded before the step, and the order of the scopes in a profile."""
+    """Also checks GiB, no samples before the step, and the order of scopes in a profile."""
     gib = 1 << 10
     lines = [scope(0.01, 0.02, "step/data"), scope(0.02, 1.4, "step/forward"), scope(0, 1.5, "step")]
     lines += [sample(0.5, 3 * gib, 8 * gib), sample(0.7, 7.25 * gib, 8 * gib), sample(1.2, 2 * gib, 8 * gib)]
@@ -200,7 +200,7 @@ def check_long_history(program):
 
 
 def check_out_of_memory(program):
-    """The step that was left is the one that is shown."""
+    """Out of memory: the abandoned step is shown."""
     lines = [scope(-20, -10, "step"), scope(0, 4, "step"), scope(0.5, 3.9, "step/forward")]
     lines += [sample(-15, 90), sample(1, 300), sample(2, 590), sample(3.5, 20), f"failure {at(3)} {24 * MIB}"]
     picture = Picture(draw(program, lines))
@@ -209,11 +209,11 @@ def check_out_of_memory(program):
     close(picture.ms_at(float(line.get("x1"))), 3, 0.005, "when memory ran out")
     assert "out of memory: 24.0 MiB more did not fit" in picture.texts(), picture.texts()
 
-    # Before the first step: all that was recorded.
+    # Out of memory before the first step: the whole recording is shown.
     setup = Picture(draw(program, [sample(0, 100), sample(1, 580), f"failure {at(2)} {64 * MIB}"]))
     check_peak(setup, 1, 580)
     check_line(setup, [(0, 100), (1, 100), (1, 580), (2, 580)])
-    assert "GPU memory over all that was recorded" in setup.texts() and not setup.phases()
+    assert "GPU memory over the whole recording" in setup.texts() and not setup.phases()
 
 
 def check_nothing_recorded(program):

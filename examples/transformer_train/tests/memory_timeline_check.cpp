@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reads made-up scopes and samples, one in a line, and prints the picture of the last step:
+// Reads synthetic scopes and samples, one per line, and prints the memory timeline of the last step:
 //   title TEXT | scope BEGIN END PATH | sample TIME ALLOCATED RESERVED | failure TIME BYTES      times in ns
 
 #include <fmt/format.h>
@@ -26,7 +26,7 @@ profkit::timestamp time_in(std::istream& line) {
   return profkit::timestamp{std::chrono::nanoseconds{nanoseconds}};
 }
 
-/// Adds the path, and those above it, where they are not there yet.
+/// Adds the path and its ancestors if they are missing.
 std::uint32_t path_in(profkit::profile& profile, std::string const& path) {
   std::uint32_t parent = profkit::path_record::no_parent;
   std::istringstream names{path};

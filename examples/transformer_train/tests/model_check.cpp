@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What the tests need from the model itself.
+/// Checks of the model, and its values for the Python tests.
 ///     torch_checks model parameter_counts                  prints the number of parameters of each size
 ///     torch_checks model values INPUT OUTPUT naive|sdpa    reads a configuration, weights and a batch; writes logits, loss and gradients
-///     torch_checks model train INPUT OUTPUT PRECISION OPTIMIZER  trains on the batch; writes the weights, and of a scaled loss its scales
-///     torch_checks model clip INPUT OUTPUT                 reads gradients and their largest norm; writes the clipped gradients
-///     torch_checks model autocast                          checks what autocast guards do
-///     torch_checks model parts TEXT                        checks what three ranks get of a batch
-///     torch_checks model ranks cpu|cuda                    one of any number of ranks: checks what they compute together
+///     torch_checks model train INPUT OUTPUT PRECISION OPTIMIZER  trains on the batch; writes the weights, and the scales of a scaled loss
+///     torch_checks model clip INPUT OUTPUT                 reads gradients and their maximum norm; writes the clipped gradients
+///     torch_checks model autocast                          checks autocast guards
+///     torch_checks model parts TEXT                        checks how three ranks split a batch
+///     torch_checks model ranks cpu|cuda                    one of any number of ranks: checks their common results
 
 #include <ATen/TensorOperators.h>
 #include <ATen/core/Tensor.h>
@@ -52,8 +52,8 @@ namespace {
 
 using namespace trainer;
 
-/// Tensors by name. In a file, one after the other: length of the name, name, 'f' for float or 'l' for int64, number of dimensions,
-/// dimensions, elements; whole numbers are int64. `tensor_file.py` reads and writes the same.
+/// Tensors by name. File format of each tensor: length of the name, name, 'f' for float or 'l' for int64, number of dimensions, dimensions,
+/// elements; integers are int64. `tensor_file.py` reads and writes the same.
 class tensor_file {
  public:
   static std::map<std::string, at::Tensor> read(std::string const& path) {
@@ -135,9 +135,9 @@ void write_values(std::string const& input, std::string const& output, attention
   file.close();
 }
 
-/// With the fused attention, whose gradients equal PyTorch's to the last bit: AdamW makes whole steps of what is little more than rounding
-/// errors. A step for each of `loss factors`, by which its loss is multiplied: an infinite one makes its gradients overflow.
-/// The loss is scaled if an initial `scale` is given, whatever the precision.
+/// Uses fused attention, whose gradients equal PyTorch's bit by bit, because AdamW turns rounding errors into full-size steps. Each of
+/// `loss factors` is a step whose loss is multiplied by it; an infinite factor makes the gradients overflow. An initial `scale` enables
+/// loss scaling, in any precision.
 void train(std::string const& input, std::string const& output, precision_kind precision, optimizer_kind kind) {
   auto const given = tensor_file::read(input);
   auto const setting = [&](char const* name) { return given.at(name).item<double>(); };
@@ -190,7 +190,7 @@ void check(bool holds, char const* what) {
 void check_autocast() {
   constexpr c10::DeviceType cpu = c10::kCPU;
   at::Tensor const x = at::ones({2, 4});
-  // A parameter, because what is cast of parameters is kept.
+  // A parameter, because autocast caches casts of parameters.
   at::Tensor const weight = at::ones({3, 4}).requires_grad_();
   auto const type = [&] { return at::linear(x, weight).scalar_type(); };
   at::ScalarType const type_before = at::autocast::get_autocast_dtype(cpu);
@@ -216,7 +216,7 @@ void check_autocast() {
   check(type() == at::kFloat, "computes in something else than fp32 after an exception");
 }
 
-/// Three ranks get the parts of the batch of one process, of random tokens and of a text.
+/// Three ranks get the parts of the batch of one process, with random tokens and with a text.
 void check_parts(std::string const& file) {
   constexpr std::int64_t ctx = 7;
   for (bool const has_text : {false, true}) {
@@ -243,7 +243,7 @@ void check_parts(std::string const& file) {
   }
 }
 
-/// A delay of the GPU takes the time that it should.
+/// A GPU delay takes the requested time.
 void check_spin(compute_device const& device) {
   double const cycles = device.cycles_per_millisecond();
   time_mark begin{device};
@@ -255,7 +255,7 @@ void check_spin(compute_device const& device) {
   check(time > 4.5 && time < 5.5, "a delay of 5 ms does not take 5 ms");
 }
 
-/// The mean of gradients, in several buckets and over several steps.
+/// The mean of gradients, with several buckets and over several steps.
 void check_gradients(data_parallel& others, std::vector<at::Tensor> const& parameters, rank_layout const& ranks) {
   for (int step = 0; step < 3; ++step) {
     others.begin_forward();
@@ -275,7 +275,7 @@ void check_gradients(data_parallel& others, std::vector<at::Tensor> const& param
   }
 }
 
-/// One of the ranks that a launcher starts, or of one rank without a launcher.
+/// One of several ranks started by a launcher, or the only rank without a launcher.
 void check_ranks(device_kind kind) {
   rank_layout const ranks = ranks_of_launcher(profkit::options{});
   compute_device const device{kind, /*captures=*/false, ranks.local_rank};
@@ -290,11 +290,11 @@ void check_ranks(device_kind kind) {
   check_gradients(others, parameters, ranks);
   if (ranks.rank == 1) {
     c10::NoGradGuard const no_grad;
-    parameters[1].neg_();  // -0 is equal to 0, but not to the last bit
+    parameters[1].neg_();  // -0 is equal to 0, but has another bit
     parameters[2][4] = 1.0F + std::numeric_limits<float>::epsilon();
   }
   std::vector<std::size_t> const different = ranks.has_others() ? std::vector<std::size_t>{1, 2} : std::vector<std::size_t>{};
-  check(others.different_parameters() == different, "not exactly the parameters that differ in a bit are found");
+  check(others.different_parameters() == different, "the parameters that differ in a bit are not exactly those found");
   float const mean_rank = static_cast<float>(ranks.size - 1) / 2.0F;
   check(others.mean({static_cast<float>(ranks.rank), 3.0F}) == std::vector<float>{mean_rank, 3.0F}, "the mean over the ranks is wrong");
   if (device.is_cuda()) check_spin(device);
@@ -319,7 +319,7 @@ int run(int argc, char** argv) {
     } else if (arguments.size() == 2 && arguments[0] == "parts") {
       check_parts(arguments[1]);
     } else {
-      throw std::runtime_error{"wrong arguments; the beginning of model_check.cpp has the right ones"};
+      throw std::runtime_error{"wrong arguments; see the beginning of model_check.cpp"};
     }
     return 0;
   } catch (std::exception const& error) {

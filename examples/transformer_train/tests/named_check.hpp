@@ -6,15 +6,16 @@
 
 namespace checks {
 
-/// One of several checks in a program, `PROGRAM NAME ARGUMENT...`: the headers of checks take longer to compile than the checks.
+/// One of several checks in a program, called as `PROGRAM NAME ARGUMENT...`. Checks share programs because their headers take longer to
+/// compile than they do.
 class named_check {
  public:
-  /// The arguments of a `main`, the first of which is the name of the check.
+  /// The arguments of `main`, beginning with the name of the check.
   using function = int (*)(int count, char** arguments);
 
   named_check(std::string_view name, function run) { all().emplace(name, run); }
 
-  /// Those of this program, by their names.
+  /// The checks of this program by name.
   static std::map<std::string_view, function>& all() {
     static std::map<std::string_view, function> result;
     return result;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-//     PROGRAM NAME ARGUMENT...      runs the check of that name
+//     PROGRAM NAME ARGUMENT...      runs the check with this name
 
 #include <cstdio>
 

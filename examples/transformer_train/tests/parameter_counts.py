@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Each size has the number of parameters that its published table gives, and the formula in config.hpp agrees with the tensors."""
+"""Each size has its published number of parameters, and the formula in config.hpp agrees with the tensors."""
 
 import subprocess
 import sys
 
-# The table cuts millions off (small has 128.6) and rounds billions (xl has 1.998). It leaves tiny open; by hand that is
+# The published table truncates millions (small has 128.6) and rounds billions (xl has 1.998). It does not have tiny, whose number is
 # 2 x 10,000 x 512 + 4 x (4 x 512^2 + 3 x 512 x 1344 + 2 x 512) + 512.
 MILLIONS = {"small": 128, "medium": 423, "large": 969}
 BILLIONS = {"xl": "2.0", "2.7B": "3.4"}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// T6 of runs that were recorded on an H200, and the FLOPs that it counts.
+// T6 of runs recorded on an H200, and its FLOP counts.
 //
 //     table_checks questions_table FOLDER_OF_THE_PROFILES
 
@@ -33,13 +33,13 @@ constexpr trainer::model_size small_size = trainer::model_sizes[1];
 
 void check_flops() {
   trainer::forward_flops const flops = trainer::count_forward_flops(small_size, 4, 512);
-  // Per layer and step: a published report has 40.8 GFLOP for each of the products, and a ratio of 646.
+  // Per layer and step: a published report has 40.8 GFLOP for each product, and a ratio of 646.
   check(flops.scores == 2LL * 4 * 12 * 512 * 512 * 64, "the scores of attention take 2 B h T^2 d_head");
   check(flops.scores == 1'610'612'736, "the scores of attention take 1.61 GFLOP");
   check(flops.weighted_values == flops.scores, "the two products of attention take the same");
   check_close(static_cast<double>(flops.attention_products()) / static_cast<double>(flops.softmax), 51.2, 1e-9, "products over softmax");
   check(flops.qkv_projections == 3 * flops.output_projection, "three of the four projections are Q, K and V");
-  // Each parameter of a matrix takes part in one multiplication and one addition for each token; the embedding and the norms in none.
+  // Each matrix parameter takes part in one multiplication and one addition per token; the embedding and the norms in none.
   for (trainer::model_size const& size : trainer::model_sizes) {
     trainer::forward_flops const other = trainer::count_forward_flops(size, 3, 256);
     std::int64_t const matrices =
@@ -80,7 +80,7 @@ void check_work() {
   check_work_is(trainer::loss_work(20'480'000, 2048, 4), 81'920'000.0, 81'920'000.0 + 2048 * 8 + 4, "the loss");
   check_work_is(trainer::adamw_work(1000), 14'000, 28'000, "AdamW");
 
-  // The products of all scopes are those of the step.
+  // The products of all scopes add up to those of the step.
   double const layer = work.qkv_projections().flops + work.scores().flops + work.weighted_values().flops + work.output_projection().flops +
                        work.ffn_projections().flops + work.ffn_output_projection().flops;
   trainer::run_config run;  // small, batch 4
@@ -91,7 +91,7 @@ void check_work() {
   run.mode = trainer::run_mode::train;
   check_close(trainer::model_flops_of_step(run), 3 * forward, 0.0, "FLOPs of a training step");
 
-  // With autocast products take and give half the bytes; what is fp32 stays as it is.
+  // With autocast, products read and write half the bytes; fp32 operations do not change.
   trainer::forward_work const half{small_size, 4, 512, 2};
   check_work_is(half.lm_head(), work.lm_head().flops, work.lm_head().bytes / 2, "the LM head in bf16");
   check_work_is(half.embedding(), 0, work.embedding().bytes, "the embedding in bf16");
@@ -116,13 +116,13 @@ void check_training_run(recorded_run const& run) {
   check_contains(cells.at(gaps, "answer"), "the GPU has gaps", gaps);
   check_contains(cells.at(gaps, "basis"), "5.075 ms a step", gaps);
 
-  // Nsight Systems counted 146 launches of it in the ranges of the forward pass of two steps, and no more elsewhere.
+  // Nsight Systems counted 146 launches of it in the forward ranges of two steps, and none elsewhere.
   std::string const forward = "b. longest kernel, forward";
   check_contains(cells.at(forward, "figures"), "73 calls a step;", forward);
   check_contains(cells.at(forward, "basis"), "of forward kernel time, ", forward);
   std::string const both = "b. longest kernel, forward + backward";
   check_contains(cells.at(both, "figures"), "73 calls a step, 73 of them in the forward pass;", both);
-  // Nearly all kernels but those of the optimizer: what autograd's thread launched is in it.
+  // Nearly all kernels except those of the optimizer, including those launched by autograd threads.
   profkit::milliseconds passes{};
   for (profkit::kernel_class_summary const& each : run.summary.gpu->classes) {
     if (each.name != "optimizer") passes += each.total;
@@ -148,7 +148,7 @@ void check_training_run(recorded_run const& run) {
   }
 }
 
-/// The parts of an answer agree with each other, and with the rows of the summary.
+/// Parts of an answer are consistent with each other and with the rows of the summary.
 void check_sums(recorded_run const& run) {
   cells const cells{trainer::questions_table(run.config, run.profile, run.summary).content};
   trainer::kernel_set const forward{profkit::kernels_of_scope(run.profile, "step/forward")};
@@ -164,7 +164,7 @@ void check_sums(recorded_run const& run) {
   double const matmul = cells.number("d. matmul: inference and the whole step", "answer");
   check_close(others + matmul, 100.0, 0.11, "matmul and the others, in percent");
 
-  // What the parts of attention and the whole achieve comes from the same kernels.
+  // The rates of the parts of attention and of the whole come from the same kernels.
   double parts = 0.0;
   for (char const* const part : {"QKV projections", "attention scores", "attention x value", "output projection", "feed-forward"}) {
     parts += cells.number(std::string{"e. "} + part, "figures") * static_cast<double>(run.config.size.layers);
@@ -188,14 +188,14 @@ void check_without_kernels(recorded_run const& run) {
   check(cells.names().size() == 14, "without kernels every question is there once");
   for (std::string const& question : cells.names()) {
     check_equal(cells.at(question, "answer").substr(0, 3), "n/a", question);
-    if (question.front() == 'a') continue;  // the host's clock is there
+    if (question.front() == 'a') continue;  // host time is available
     check_equal(cells.at(question, "figures"), "n/a", question);
   }
   check_equal(cells.at("a. forward pass: host clock and CUDA events", "figures"), "host 4.446 ms, events n/a", "a");
   check_equal(table.notes.back(), "GPU kernels: not collected (another tool has CUPTI).", "note");
 }
 
-/// The softmax scope of the recorded run taken for fused attention.
+/// Treats the softmax scope of the recorded run as fused attention.
 void check_fused_attention(recorded_run run) {
   run.config.attention = trainer::attention_kind::sdpa;
   for (profkit::path_record& path : run.profile.paths) {
@@ -203,8 +203,7 @@ void check_fused_attention(recorded_run run) {
     if (path.name == "attention scores + mask" || path.name == "attention x value") path.name = "other";
   }
   cells const math{trainer::questions_table(run.config, run.profile, checks::summary_of(run.profile)).content};
-  check_equal(math.at("e. softmax against both products of attention", "answer"), "n/a: sdpa has no scope softmax, it computes it inside",
-              "e");
+  check_equal(math.at("e. softmax against both products of attention", "answer"), "n/a: sdpa computes softmax inside its kernels", "e");
   check_equal(math.at("e. attention products (sdpa, math)", "basis"), "0.2013 GFLOP a layer and step", "e");
   check_equal(math.at("e. all matrix products, forward", "basis"), "126.2 GFLOP a step", "e");
 

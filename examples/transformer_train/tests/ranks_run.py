@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """usage: ranks_run.py TRANSFORMER_TRAIN TORCH_CHECKS [cpu|cuda|report PROFKIT]
 
-Three ranks on the CPU train as one process with three times the batch; slow ranks are slow where they should be. torchrun and mpirun start
-ranks too, where they are found. With `cuda`: two ranks on two GPUs. With one GPU, only what a single rank computes over NCCL. With
-`report`: the report of all ranks names a slow rank and its scope, and none if no rank is slow."""
+Three ranks on the CPU train like one process with three times the batch; delayed ranks are slow in the requested phase. torchrun and mpirun
+also start ranks, if installed. With `cuda`: two ranks on two GPUs, or with one GPU a single rank over NCCL. With `report`: the report of
+all ranks names a slow rank and its scope, and none if no rank is slow."""
 
 import contextlib
 import csv
@@ -20,14 +20,14 @@ import tempfile
 
 STEPS, SKIPPED = 20, 77
 DELAY_MS = 40
-# Of each rank.
+# Per rank.
 DELAYS = {"cpu": ["host:data", "host:forward", "host:backward"], "cuda": ["host:data", "gpu:forward"]}
 MODEL = ["--size", "tiny", "--ctx", "16"]
 COMMON = [*MODEL, "--warmup", "1", "--steps", str(STEPS - 1), "--clip-grad", "0.5"]
 
 
 def free_port():
-    """Below the ports that the system gives to connections: NCCL and Gloo open many of them meanwhile."""
+    """@return a free port below the ephemeral range, because NCCL and Gloo open many connections meanwhile."""
     while True:
         port = random.randrange(15000, 32000)
         with socket.socket() as listener, contextlib.suppress(OSError):
@@ -42,7 +42,7 @@ def start(command, variables):
 
 
 def run(command, ranks=1):
-    """The command on so many ranks, with the variables that torchrun sets: exit code, stdout and stderr of each."""
+    """Runs the command on several ranks with torchrun's variables. @return exit code, stdout and stderr of each."""
     where = {"WORLD_SIZE": str(ranks), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": free_port()}
     processes = [start(command, where | {"RANK": str(rank), "LOCAL_RANK": str(rank)}) for rank in range(ranks)]
     try:
@@ -54,7 +54,7 @@ def run(command, ranks=1):
 
 
 def by_torchrun(command, ranks, logs):
-    """The same by torchrun, if this Python has PyTorch."""
+    """The same with torchrun, if this Python has PyTorch."""
     if importlib.util.find_spec("torch") is None:
         return run(command, ranks)
     launcher = [sys.executable, "-m", "torch.distributed.run", "--no-python", "--nproc-per-node", str(ranks), "--master-port", free_port(),
@@ -69,7 +69,7 @@ def by_torchrun(command, ranks, logs):
 
 
 def check_mpirun(program, folder):
-    """Three ranks know who they are by the variables of Open MPI or MPICH."""
+    """Three ranks get their numbers from the variables of Open MPI or MPICH."""
     if shutil.which("mpirun") is None:
         print("no mpirun: not started by it")
         return
@@ -96,7 +96,7 @@ def losses_in(folder):
 def check_same_losses(program, folder, device):
     ranks = len(DELAYS[device])
     common = [program, "--device", device, *COMMON]
-    # On CPUs at the same time: starting takes longer than computing.
+    # Both runs at the same time, because starting takes longer than computing.
     one = start([*common, "--batch", str(ranks), "--out", str(folder / "one")], {})
     if device == "cuda":
         one.wait(timeout=200)
@@ -127,7 +127,7 @@ def check_same_losses(program, folder, device):
         assert buckets % (STEPS - 1) == 0 and buckets > STEPS - 1, f"rank {rank}: {buckets} reductions, and not several in each step"
         kind, phase = delay.split(":")
         scope = scopes[f"step/{phase}"]
-        # Clocks of a GPU change a little.
+        # GPU clock rates vary slightly.
         delayed, least = (scope["host_min_ms"], DELAY_MS) if kind == "host" else (scope["gpu_event_mean_ms"], 0.9 * DELAY_MS)
         assert delayed >= least, f"rank {rank}: its {phase} takes {delayed} ms"
         assert phase == "data" or scopes["step/data"]["host_min_ms"] < DELAY_MS, (rank, scopes["step/data"])
@@ -168,8 +168,8 @@ def fault_of_phase(report, rank, phase):
 
 
 def check_reports(checks, profkit, folder):
-    """In each phase of a step a rank that sleeps is named, with the phase and how much longer it takes; else no rank is. Where ranks wait for
-    processors, because the machine has other work, all is recorded again."""
+    """The report names a sleeping rank, its phase and its additional time, for each phase. Without one it names no rank. If ranks wait for
+    processors, because the machine has other work, the runs are repeated."""
     for attempt in range(ATTEMPTS):
         ports = [free_port() for _ in range(4)]
         to = folder / str(attempt)

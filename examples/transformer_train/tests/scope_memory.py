@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Memory by scope of short runs of the tiny model on the CPU: what the check program says, and what the reports do."""
+"""Memory by scope in short CPU runs of the tiny model, verified by the check program and in the reports."""
 
 import json
 import os

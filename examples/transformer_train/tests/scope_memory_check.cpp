@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Memory by scope of a run on the CPU, against sums over every moment of it, and against the peak that its source counted.
+// Compares memory by scope of a CPU run with sums over all its events, and with the peak that its source counted.
 //     table_checks scope_memory PROFILE BATCH CTX
 
 #include <algorithm>
@@ -25,7 +25,7 @@ namespace {
 
 using checks::check;
 
-/// What the scopes with one path did, looked up moment by moment.
+/// Memory of the scopes with one path, computed event by event.
 struct counted {
   std::int64_t peak = 0;
   std::int64_t own_peak = 0;
@@ -69,7 +69,7 @@ class moments {
     profkit::scope_record const* found = nullptr;
     for (profkit::scope_record const& scope : profile_.scopes) {
       if (!contains(scope, what.time) || !is_on_thread_of(what, scope)) continue;
-      // Of two that begin at the same time the inner one ends first, or has the longer path.
+      // Of two scopes that begin at the same time, the inner one ends first or has the longer path.
       bool const is_inside = found == nullptr || scope.time.begin > found->time.begin ||
                              (scope.time.begin == found->time.begin && (scope.time.end < found->time.end || scope.path > found->path));
       if (is_inside) found = &scope;
@@ -95,7 +95,7 @@ class moments {
       if (what.time > scope.time.end) break;
       bool const is_inside = what.time >= scope.time.begin;
       auto const bytes = static_cast<std::int64_t>(what.bytes);
-      if (is_inside) highest = std::max(highest, total);  // before the first change, too
+      if (is_inside) highest = std::max(highest, total);  // also before the first change
       if (what.kind == profkit::allocation_kind::released) {
         total -= bytes;
         give_back(pieces, what.address, balance);
@@ -121,7 +121,7 @@ class moments {
 
   profkit::profile const& profile_;
   std::vector<profkit::allocation_record> in_order_;
-  std::vector<profkit::scope_record const*> owners_;  ///< of each in the order of time
+  std::vector<profkit::scope_record const*> owners_;  ///< the innermost open scope at each event of `in_order_`
 };
 
 std::string path_of(profkit::profile const& profile, std::uint32_t position) {
@@ -167,7 +167,7 @@ void check_every_scope(profkit::profile const& profile, profkit::summary const& 
   check(checked > 40, fmt::format("only {} scopes have memory", checked));
 }
 
-/// The source counts on its own what it reports.
+/// The source counts its reports independently.
 void check_source(profkit::summary const& summary) {
   std::optional<std::uint64_t> peak;
   for (profkit::memory_summary const& memory : summary.memory) {
@@ -189,7 +189,7 @@ void check_source(profkit::summary const& summary) {
   }
 }
 
-/// What is known from the shapes: these scopes make one tensor, which lives on.
+/// Known from the shapes: each of these scopes creates one tensor that outlives it.
 void check_shapes(profkit::summary const& summary, std::int64_t tokens) {
   constexpr std::int64_t fp32 = 4;
   std::map<std::string, std::int64_t> const made{{"step/forward/embedding", tokens * trainer::model_sizes[0].d_model * fp32},

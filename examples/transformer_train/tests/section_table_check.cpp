@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// T2 of a summary made by hand, with kernels: every kernel counts in one row of its class, and rows that were not measured are n/a. And of
-// runs that were recorded on an H200: its sums.
+// T2 of a hand-made summary with kernels: every kernel counts in one row of its class, and figures that were not measured are n/a. Also the
+// sums of runs recorded on an H200.
 //
 //     table_checks section_table [FOLDER_OF_THE_PROFILES]
 
@@ -24,7 +24,7 @@ namespace {
 using checks::failures;
 using profkit::milliseconds;
 
-/// @param row what the row has to be, in CSV.
+/// @param row the expected row, in CSV.
 void expect(std::string const& csv, std::string_view row) {
   std::string const line = fmt::format("\n{}\n", row);
   if (csv.find(line) != std::string::npos) return;
@@ -53,7 +53,7 @@ profkit::scope_summary scope(std::string path, double host_ms, double work_ms, d
   return result;
 }
 
-/// Two steps of 50 ms each that the GPU works 80 ms in, 50 of them launched outside scopes.
+/// Two steps of 50 ms each, with 80 ms of GPU work. Of these, 50 are launched outside scopes.
 profkit::summary made_summary() {
   profkit::summary summary;
   summary.steps.host.count = 2;
@@ -111,7 +111,7 @@ void check_with_kernels() {
   }
 }
 
-/// Where the nodes of autograd are in scopes, their work is that of the phase.
+/// If the nodes of autograd are in scopes, their work belongs to the phase.
 void check_with_bridge() {
   profkit::summary summary = made_summary();
   summary.scopes[6] = scope("step/backward", 40, 50, 2);
@@ -145,7 +145,7 @@ void check_without_kernels() {
 constexpr char const* host = "host_total_ms";
 constexpr char const* gpu = "gpu_total_ms";
 
-/// @param section the rows' own: "attention" by the host's clock, "GPU work" by that of the GPU.
+/// @param section the section of the rows: "attention" in host time, "GPU work" in GPU time.
 void check_parts_of_attention(checks::cells const& cells, std::string const& section, char const* column) {
   double sum = 0.0;
   for (char const* const part : {"QKV projections", "output projection", "RoPE(Q)", "RoPE(K)", "attention logits + mask", "softmax",

@@ -2,9 +2,9 @@
 //
 //     torch_checks slow_ranks DIR REPETITIONS MS PORT...      one of several ranks on CPUs
 //
-// Trains a very small model data-parallel and writes a report for each repetition: in DIR/even0, DIR/even1, ... all ranks do the same; in
-// DIR/data, DIR/forward and DIR/backward rank 0, 1 or 2 sleeps MS milliseconds longer in that phase of each step. In all phases all ranks
-// sleep, which is what they have in common whatever processors they get. They meet at four ports, one after the other.
+// Trains a very small model data-parallel and writes a report for each repetition. In DIR/even0, DIR/even1, ... all ranks do the same. In
+// DIR/data, DIR/forward and DIR/backward, rank 0, 1 or 2 sleeps MS milliseconds longer in that phase of each step. All ranks also sleep
+// equally in all phases, so that their phases are comparable on any number of processors. The ranks use four ports, one after the other.
 
 #include <fmt/format.h>
 
@@ -59,7 +59,7 @@ int run(int count, char** arguments) {
   try {
     compute_device const device{device_kind::cpu};
     int const repetitions = std::atoi(arguments[2]);
-    // A rank could meet the store of the training before at the same port.
+    // On the same port, a rank could connect to the store of the previous training.
     auto const meet_at = [&](char const* port) { ::setenv("MASTER_PORT", port, 1); };
     {
       meet_at(arguments[4]);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What profkit costs a training step on a GPU: small, context 128. Measures once for each line on stdin, so that programs which are given
-// different options can take turns without starting again, and prints a JSON object with ms a step: of the measured loop between CUDA
-// events that do not depend on profkit, and of each measured step from its beginning to the next, on the host.
+// The cost of profkit for a training step on a GPU (small, context 128). Measures once per line on stdin, so that programs with different
+// options can alternate without restarting. Prints a JSON object with ms per step: of the measured loop, between CUDA events independent of
+// profkit, and of each measured step on the host, from its beginning to the next one.
 //
 // usage: step_cost PROFKIT        as in the environment variable, such as "kernels=every:10" or "off"
-//        step_cost cupti          CUPTI's bare records of kernels instead of profkit
+//        step_cost cupti          CUPTI's kernel records alone instead of profkit
 //        step_cost cupti_off      the same, switched off again before the measured steps
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -57,7 +57,7 @@ turn measure(trainer::training& trained, trainer::compute_device const& device, 
     if (step.index() == options.warmup_steps) timer.begin();
     if (step.index() >= options.warmup_steps) beginnings.push_back(time_source::now());
     trained.step();
-    // In the last step of the warm-up, so that the measured ones begin with an idle device.
+    // Synchronise in the last warm-up step, so that the measured ones begin with an idle device.
     if (step.index() + 1 == options.warmup_steps) device.synchronize();
   }
   beginnings.push_back(time_source::now());
@@ -100,7 +100,7 @@ int run(std::string const& profkit) {
   profkit::options const options = profkit::options::parse("warmup=5,steps=60," + (is_bare ? "off" : profkit));
   trainer::run_config config;
   config.ctx = 128;
-  config.bridge = options.enabled;  // without scopes it would only cost
+  config.bridge = options.enabled;  // the bridge needs recorded scopes
   trainer::compute_device const device{trainer::device_kind::automatic};
   if (!device.is_cuda()) {
     fmt::print("skipped: there is no GPU\n");

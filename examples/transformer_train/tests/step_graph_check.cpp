@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A step that is replayed from a CUDA graph computes what the same step computes without one. Needs a GPU; without one it returns 77.
+// A step that is replayed from a CUDA graph computes the same as without a graph. Needs a GPU; without one it returns 77.
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -45,7 +45,7 @@ void expect(bool is_true, std::string_view what) {
   fmt::print("FAIL: {}\n", what);
 }
 
-/// Other tokens in each batch.
+/// Different tokens in each batch.
 class counting_feed final : public batch_feed {
  public:
   void next(std::span<std::int64_t> tokens, std::span<std::int64_t> targets) override {
@@ -82,7 +82,7 @@ outcome run(run_config const& config, bool has_feed) {
   return result;
 }
 
-/// Within 0.1 %, or 0.001 where that is more: some kernels add in another order each time.
+/// Within 0.1 %, or 0.001 if that is more: some kernels add in a different order each time.
 bool agree(double a, double b) {
   if (!std::isfinite(a) || !std::isfinite(b)) return std::isfinite(a) == std::isfinite(b);
   return std::abs(a - b) <= 1e-3 * std::max(1.0, std::abs(a));
@@ -90,7 +90,7 @@ bool agree(double a, double b) {
 
 bool agree(std::optional<double> a, std::optional<double> b) { return a && b ? agree(*a, *b) : a.has_value() == b.has_value(); }
 
-/// @return that of the graph.
+/// @return the losses with the graph.
 outcome check_same(run_config config, bool has_feed = false) {
   std::string const name = fmt::format(
       "{} {} {} attention, ctx {}, batch {}, lr {}, clip {}{}{}", name_of(run_modes, config.mode), name_of(precisions, config.precision),
@@ -152,7 +152,7 @@ void check_batches() {
   std::sort(losses.begin(), losses.end());
   expect(std::adjacent_find(losses.begin(), losses.end()) == losses.end(), "each replay reads a batch of its own");
   check_same(tiny(run_mode::train, precision_kind::fp32), /*has_feed=*/true);
-  // The gradient of an embedding has other kernels for more than 3072 tokens.
+  // The gradient of an embedding uses other kernels for more than 3072 tokens.
   run_config config = tiny(run_mode::train, precision_kind::bf16);
   config.ctx = 512;
   config.batch = 8;

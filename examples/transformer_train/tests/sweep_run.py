@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sweeps of the tiny model on the CPU: a row for each cell, in every file; going on after an interruption; going on after what does not fit."""
+"""Sweeps of the tiny model on the CPU: a row per cell in every file, resuming after an interruption, and continuing after out of memory."""
 
 import csv
 import json
@@ -70,7 +70,7 @@ def check_tables(program, out):
 
 
 def check_resume(program, out, before):
-    """Nothing is measured again, not even when more is asked for."""
+    """Nothing is measured again, even if more cells are requested."""
     done = sweep(program, out, TINY)
     assert "4 of 4 measured before" in done.stderr and "[" not in done.stderr, done.stderr
     assert rows_in(out) == before
@@ -100,7 +100,7 @@ def limit_memory():
 
 
 def check_out_of_memory(program, out):
-    """The weights of 2.7B do not fit, and neither do the scores of a long context; what comes after them does."""
+    """The weights of 2.7B and the scores of a long context do not fit; later cells do."""
     arguments = ["--sizes", "2.7B,tiny", "--ctx", "4096,8", "--batch", "8", "--modes", "fwd", "--warmup", "0", "--steps", "1"]
     sweep(program, out, arguments, preexec_fn=limit_memory)
     rows = rows_in(out)
@@ -118,7 +118,7 @@ def check_refusals(program, out):
         (out, ["--sizes", "huge"], ["--sizes", "huge", "2.7B"]),
         (out, ["--ctx", "0"], ["--ctx", "0"]),
         (out, ["--precisions", "tf32"], ["tf32", "GPU"]),
-        (other, [], ["sweep.csv", "other columns"]),
+        (other, [], ["sweep.csv", "different columns"]),
     ]:
         done = subprocess.run(command(program, folder, arguments), capture_output=True, timeout=60, **settings())
         lines = done.stderr.splitlines()

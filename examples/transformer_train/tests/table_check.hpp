@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the checks of tables share: counting failures, reading a table's cells, recorded runs.
+// Shared by the checks of tables: counting failures, reading the cells of a table, recorded runs.
 #pragma once
 
 #include <fmt/format.h>
@@ -58,7 +58,7 @@ class cells {
 
   [[nodiscard]] std::vector<std::string> const& names() const { return names_; }
 
-  /// Of the first row of that name.
+  /// The cell of the first row with that name.
   [[nodiscard]] std::string at(std::string const& row, std::string const& column) const {
     auto const cell = cells_.find({row, column});
     if (cell != cells_.end()) return cell->second;
@@ -66,7 +66,7 @@ class cells {
     return {};
   }
 
-  /// What a cell begins with, as a number; NaN for n/a, which is close to nothing.
+  /// The number at the beginning of a cell; NaN for n/a, which compares as not close to any number.
   [[nodiscard]] double number(std::string const& row, std::string const& column) const {
     std::string const text = at(row, column);
     char* end = nullptr;
@@ -80,7 +80,7 @@ class cells {
     bool is_quoted = false;
     for (char const c : csv) {
       if (c == '"') {
-        // A doubled quote closes and opens again: only quotes inside cells would be lost, and no cell here has one.
+        // Doubled quotes are read as end and begin of quotes, which would only lose quotes inside cells; no cell has one.
         is_quoted = !is_quoted;
       } else if (c == ',' && !is_quoted) {
         lines.back().emplace_back();
@@ -99,12 +99,12 @@ class cells {
   std::vector<std::string> names_;
 };
 
-/// By way of a report, whose code is compiled once for all checks.
+/// Analyses through a report, whose code is compiled once for all checks.
 inline profkit::summary summary_of(profkit::profile const& profile) {
   return profkit::report{std::make_shared<profkit::profile const>(profile)}.summary();
 }
 
-/// A run of the trainer on an H200: tests/data of profkit.
+/// A run of the trainer recorded on an H200, from profkit's tests/data.
 struct recorded_run {
   recorded_run(std::string const& folder, std::string const& name) : profile{profkit::load(folder + "/" + name + ".profile")} {
     config.size = trainer::model_sizes[1];
@@ -128,7 +128,7 @@ inline recorded_run forward_run(std::string const& folder) {
   return run;
 }
 
-/// The run as it would have been on a machine where nothing of the GPU can be measured.
+/// The run as it would be on a machine that cannot measure the GPU.
 inline recorded_run without_gpu(recorded_run run, std::string const& reason) {
   run.profile.gpu_scopes.clear();
   run.profile.gpu_steps.clear();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// UTF-8, the windows of a text, and the loader: each window once an epoch, in the same order for every number of workers.
+// UTF-8, the windows of a text, and the loader: each window once per epoch, in the same order for every number of workers.
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -58,19 +58,19 @@ void check_utf8() {
   };
   is("aé€😀", {0x61, 0xE9, 0x20AC, 0x1F600});
   is("\x7F\xC2\x80\xDF\xBF\xE0\xA0\x80\xEF\xBF\xBF\xF0\x90\x80\x80\xF4\x8F\xBF\xBF", {0x7F, 0x80, 0x7FF, 0x800, 0xFFFF, 0x10000, 0x10FFFF});
-  is("\x80z", {0xFFFD, 'z'});                                            // a byte in the middle of nothing
-  is("\xC3", {0xFFFD});                                                  // cut off
-  is("\xE2\x82z", {0xFFFD, 0xFFFD, 'z'});                                // cut off, and something else follows
-  is("\xC0\xAF", {0xFFFD, 0xFFFD});                                      // a slash in two bytes
-  is("\xE0\x80\xAF", {0xFFFD, 0xFFFD, 0xFFFD});                          // in three
+  is("\x80z", {0xFFFD, 'z'});                                            // a continuation byte alone
+  is("\xC3", {0xFFFD});                                                  // truncated
+  is("\xE2\x82z", {0xFFFD, 0xFFFD, 'z'});                                // truncated, followed by another character
+  is("\xC0\xAF", {0xFFFD, 0xFFFD});                                      // a slash in two bytes (overlong)
+  is("\xE0\x80\xAF", {0xFFFD, 0xFFFD, 0xFFFD});                          // in three (overlong)
   is("\xED\xA0\x80", {0xFFFD, 0xFFFD, 0xFFFD});                          // half of a surrogate pair
-  is("\xF4\x90\x80\x80\xFF", {0xFFFD, 0xFFFD, 0xFFFD, 0xFFFD, 0xFFFD});  // past the last character
+  is("\xF4\x90\x80\x80\xFF", {0xFFFD, 0xFFFD, 0xFFFD, 0xFFFD, 0xFFFD});  // beyond U+10FFFF
 }
 
 void write(std::filesystem::path const& path, std::string const& content) { std::ofstream{path, std::ios::binary} << content; }
 
 void check_corpus(std::filesystem::path const& path) {
-  // From the most frequent: é, b, a, c; a before c, which is as frequent, in the order of Unicode.
+  // By frequency: é, b, a, c. Equally frequent characters are in the order of Unicode, so a is before c.
   write(path, "éébéaébéc");
   corpus const text{path.string(), 3};
   expect(text.characters() == 9 && text.windows() == 2, "9 characters are 2 windows of 3 and a target");
@@ -84,7 +84,7 @@ void check_corpus(std::filesystem::path const& path) {
   write(path, "éébéaébéd");
   expect((corpus{path.string(), 3}.fingerprint() != before), "another text has another fingerprint");
 
-  // 10,100 different characters; the first 9,999 of them twice.
+  // 10,100 different characters; the first 9,999 occur twice.
   std::string many;
   auto const append = [&](std::uint32_t first, std::uint32_t count) {
     for (std::uint32_t c = first; c < first + count; ++c) {
@@ -105,7 +105,7 @@ constexpr std::int64_t batch = 3;
 constexpr std::uint64_t warmup = 2;
 constexpr std::uint64_t epoch = 7;
 
-/// The batches of the warm-up and of two epochs, each as tokens and targets.
+/// The batches of the warm-up and of two epochs, as pairs of tokens and targets.
 std::vector<std::vector<std::int64_t>> load(std::shared_ptr<corpus const> const& from, std::size_t workers, std::uint64_t seed) {
   text_loader loader{from, {workers, ctx, batch, std::chrono::microseconds{50}, seed, warmup, epoch}};
   std::vector<std::vector<std::int64_t>> batches;
@@ -145,25 +145,25 @@ void check_loader(std::filesystem::path const& path) {
   expect(!std::equal(batches.begin() + warmup, batches.begin() + warmup + epoch, batches.begin() + warmup + epoch),
          "two epochs have different orders");
   for (std::size_t const workers : {1U, 2U, 5U}) {
-    expect(load(from, workers, 5) == batches, fmt::format("with {} workers the batches are those of none", workers));
+    expect(load(from, workers, 5) == batches, fmt::format("with {} workers the batches are the same as with 0", workers));
   }
   expect(load(from, 2, 6) != batches, "another seed is another order");
 
-  // Destroyed in the middle of an epoch, with workers at work and batches that nobody takes.
+  // Destroyed in the middle of an epoch, while workers are busy and batches are waiting.
   text_loader left{from, {4, ctx, batch, std::chrono::microseconds{200}, 0, 0, epoch}};
   std::vector<std::int64_t> both(2 * batch * ctx);
   left.next(std::span{both}.first(batch * ctx), std::span{both}.last(batch * ctx));
 }
 
 void check_worker_failure(std::filesystem::path const& path) {
-  // The workers have no window to give.
+  // The workers have no windows.
   write(path, "");
   auto const from = std::make_shared<corpus const>(path.string(), ctx);
   text_loader loader{from, {2, ctx, batch, {}, 0, 0, epoch}};
   std::vector<std::int64_t> both(2 * batch * ctx);
   try {
     loader.next(std::span{both}.first(batch * ctx), std::span{both}.last(batch * ctx));
-    expect(false, "what a worker throws arrives");
+    expect(false, "an exception of a worker reaches the caller");
   } catch (std::out_of_range const&) {
   }
 }
@@ -172,7 +172,7 @@ void check_work() {
   std::vector<std::int64_t> const tokens(9, 1);
   auto const begin = processor_time();
   keep_busy(std::chrono::milliseconds{3}, tokens);
-  expect(processor_time() - begin >= std::chrono::milliseconds{3}, "work takes the processor time that it was given");
+  expect(processor_time() - begin >= std::chrono::milliseconds{3}, "work takes the requested processor time");
 }
 
 int run(int /*count*/, char** /*arguments*/) {

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What options of training do in short runs of the tiny model on the CPU: loss scaling, clipping, backends of attention, fused
-operations, times of phases."""
+"""Training options in short CPU runs of the tiny model: loss scaling, clipping, attention backends, fused operations, phase times."""
 
 import csv
 import json
@@ -22,7 +21,7 @@ def start(program, arguments, profkit):
 
 
 def run(program, folder, arguments, profkit=""):
-    """What it prints, and how often each scope was opened."""
+    """@return the output, and how often each scope was opened."""
     done = start(program, [*arguments, "--out", str(folder)], profkit)
     assert done.returncode == 0, f"{arguments}: exit code {done.returncode}, stderr: {done.stderr}"
     print(arguments, done.stdout.split("T1.")[0])
@@ -35,7 +34,7 @@ def check_loss_scaling(program, folder):
         output, scopes = run(program, folder, ["--precision", "fp16_scaled", *arguments])
         assert "skipped steps: 0 of 3" in output, output
         assert all(scopes[f"step/{phase}/{part}"] == STEPS for part in parts), scopes
-    # The first update makes the weights so large that everything after it overflows.
+    # The first update makes the weights so large that all later gradients overflow.
     for optimizer in ("adamw", "fused_adamw"):
         output, _ = run(program, folder, ["--precision", "fp16_scaled", "--lr", "1e6", "--optimizer", optimizer])
         assert "skipped steps: 2 of 3" in output, (optimizer, output)
@@ -59,7 +58,7 @@ def check_attention_backends(program, folder):
 
 
 def check_fused(program, folder):
-    """The same losses, and the parts of a layer have scopes in both directions."""
+    """The losses stay the same, and the parts of a layer have forward and backward scopes."""
     losses = []
     for options in (["--attention", "sdpa"], ["--fused"]):
         _, scopes = run(program, folder, [*options, "--lr", "1e-4"])
@@ -85,7 +84,7 @@ def times_of_phases(output):
 
 
 def check_phase_times(program, folder):
-    """Forward, backward and optimizer are nearly all of a step, and are timed without profkit too."""
+    """Forward, backward and optimizer take nearly all of a step, and are also timed without profkit."""
     for mode, phases in (("fwd", ["forward"]), ("fwd_bwd", ["forward", "backward"]), ("train", ["forward", "backward", "optimizer"])):
         for profkit in ("", "off"):
             output, _ = run(program, folder, ["--phase-times", "--mode", mode], profkit)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What the benchmarks compare computes the same: written out and in one operation, values and gradients.
+/// The compared implementations compute the same values and gradients: separate operations and one operation.
 
 #include <ATen/Context.h>
 #include <ATen/core/Tensor.h>
@@ -34,7 +34,7 @@ constexpr double tolerance = 1e-10;
 
 at::Tensor random(std::vector<std::int64_t> const& shape) { return at::randn(shape, at::TensorOptions{}.dtype(at::kDouble)); }
 
-/// The result and the gradient of each input.
+/// The result, and the gradient of each input.
 tensors values_and_gradients(operation const& compute, tensors const& inputs, at::Tensor const& output_gradient) {
   tensors leaves;
   for (at::Tensor const& input : inputs) leaves.push_back(input.detach().clone().requires_grad_());
@@ -52,7 +52,7 @@ void check_same(std::string const& what, operation const& first, operation const
   for (std::size_t i = 0; i < a.size(); ++i) {
     double const difference = (a[i] - b[i]).abs().max().item<double>();
     std::printf("%s, %s %zu: largest difference %.1e\n", what.c_str(), i == 0 ? "value" : "gradient", i, difference);
-    // Not a number, too, is no agreement.
+    // NaN does not count as agreement.
     if (!(difference < tolerance)) throw std::runtime_error{what + " does not agree"};
   }
 }

@@ -6,7 +6,7 @@
 
 namespace trainer {
 
-/// Gives training its batches, in place of those that it makes itself.
+/// A source of batches that replaces the built-in one.
 class batch_feed {
  public:
   batch_feed() = default;
@@ -14,9 +14,9 @@ class batch_feed {
   batch_feed(batch_feed const&) = delete;
   batch_feed& operator=(batch_feed const&) = delete;
 
-  /// Writes the next batch, sequence after sequence. Called inside the phase `data`, on the thread that trains.
+  /// Writes the next batch, sequence after sequence. Called inside the phase `data`, on the training thread.
   /// @param tokens batch x ctx.
-  /// @param targets of the same shape: to each token the one after it.
+  /// @param targets the same shape: the token after each token.
   virtual void next(std::span<std::int64_t> tokens, std::span<std::int64_t> targets) = 0;
 };
 

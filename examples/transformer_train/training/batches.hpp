@@ -17,14 +17,14 @@
 
 namespace trainer {
 
-/// What a step reads; both [batch, ctx] int64, on the device. A target is the token after its own.
+/// The input of a step; both [batch, ctx] int64, on the device. A target is the token after its token.
 struct batch {
   at::Tensor tokens;
   at::Tensor targets;
 };
 
-/// Makes batches: random windows of a text, or random tokens. The seed decides which. Each of N ranks draws the batches of all ranks and
-/// keeps its part, so that together they see what one process with N times the batch sees.
+/// Creates batches: random windows of a text, or random tokens, determined by the seed. Each of N ranks draws the batches of all ranks and
+/// keeps its part, so that together they have the batch of one process with N times the batch size.
 class batch_source {
  public:
   batch_source(run_config const& config, std::optional<text> data, c10::Device device)
@@ -32,8 +32,8 @@ class batch_source {
     if (config.graph) place_ = at::empty({2, batch_, ctx_}, at::TensorOptions{device_}.dtype(at::kLong));
   }
 
-  /// With `run_config::graph` always in the same place, where the graph reads; the batch before is gone then. Does not synchronise: the
-  /// copy to the device is queued from pinned memory, which the allocator keeps until it is done.
+  /// With `run_config::graph` the batch is always in the memory that the graph reads, and overwrites the previous one. Does not
+  /// synchronise: the copy to the device is queued from pinned memory, which the allocator keeps until the copy is done.
   [[nodiscard]] batch next() {
     if (data_) {
       std::span<unsigned char const> const bytes = data_->training();
@@ -47,7 +47,7 @@ class batch_source {
     return of_step(own_part(static_cast<std::int64_t>(window()), draw, [&](std::int64_t) { return [&](std::size_t) { return draw(); }; }));
   }
 
-  /// What a feed gives, on the same way.
+  /// Copies a batch of a feed in the same way.
   [[nodiscard]] batch next(batch_feed& feed) const {
     at::Tensor const both = on_host(batch_);
     std::span<std::int64_t> const all{both.mutable_data_ptr<std::int64_t>(), static_cast<std::size_t>(both.numel())};
@@ -69,7 +69,7 @@ class batch_source {
  private:
   [[nodiscard]] std::size_t window() const noexcept { return static_cast<std::size_t>(ctx_) + 1; }
 
-  /// On the host: this rank's rows of the batch of all ranks.
+  /// This rank's rows of the batch of all ranks, on the host.
   /// @param draws how often a row calls `draw`.
   template <class Draw, class RowAt>
   [[nodiscard]] at::Tensor own_part(std::int64_t draws, Draw&& draw, RowAt&& row_at) const {
@@ -82,8 +82,8 @@ class batch_source {
     return both;
   }
 
-  /// On the host: tokens and targets.
-  /// @param row_at gives for a row a function that gives its next token, called with 0 to ctx.
+  /// Tokens and targets on the host.
+  /// @param row_at returns for each row a function that returns its tokens, called with 0 to ctx.
   template <class RowAt>
   [[nodiscard]] at::Tensor make(std::int64_t rows, RowAt&& row_at) const {
     at::Tensor const both = on_host(rows);
@@ -101,7 +101,7 @@ class batch_source {
     return both;
   }
 
-  /// Room for tokens and targets, in memory from which a GPU copies without holding the host up.
+  /// Memory for tokens and targets. It is pinned for a GPU, so that a copy does not block the host.
   [[nodiscard]] at::Tensor on_host(std::int64_t rows) const {
     return at::empty({2, rows, ctx_}, at::TensorOptions{}.dtype(at::kLong).pinned_memory(device_.is_cuda()));
   }
@@ -122,7 +122,7 @@ class batch_source {
   std::optional<text> data_;
   c10::Device device_;
   std::mt19937_64 random_;
-  at::Tensor place_;  ///< where the batches of all steps are written; none: each in its own
+  at::Tensor place_;  ///< where the batches of all steps are written; undefined: each batch has new memory
 };
 
 }  // namespace trainer

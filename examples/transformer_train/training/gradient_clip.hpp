@@ -14,12 +14,12 @@
 
 namespace trainer {
 
-/// Scales the gradients so that the 2-norm of all of them together is at most `max_norm`; smaller ones stay as they are. Does not wait
-/// for the device, as LibTorch's own function does to return the norm. The formula is that of PyTorch 2.11, torch/nn/utils/clip_grad.py.
+/// Scales the gradients so that their common 2-norm is at most `max_norm`; smaller gradients do not change. Does not wait for the device;
+/// LibTorch's own function does, to return the norm. Source: PyTorch 2.11, torch/nn/utils/clip_grad.py.
 inline void clip_gradients(std::vector<at::Tensor> const& gradients, double max_norm) {
   c10::NoGradGuard const no_grad;
   at::Tensor const norm = at::linalg_vector_norm(at::stack(at::_foreach_norm(gradients)));
-  // Where the norm is small enough they are multiplied by 1: to leave that out the host would have to know the norm.
+  // Small gradients are multiplied by 1: only the device knows the norm, so the host cannot skip the multiplication.
   at::_foreach_mul_(gradients, (max_norm / (norm + 1e-6)).clamp_max(1.0));
 }
 

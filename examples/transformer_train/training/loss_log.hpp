@@ -12,16 +12,16 @@
 
 namespace trainer {
 
-/// The loss of each step, without waiting for it: the device writes it into pinned memory of the host when it gets there.
+/// The loss of each step, without waiting: the device writes it to pinned host memory when it reaches the copy.
 class loss_log {
  public:
-  /// Memory is allocated in blocks, so that a run without an end has a log too.
+  /// Memory is allocated in blocks, so that endless runs also have a log.
   /// @param steps number of steps whose loss is kept.
   loss_log(std::uint64_t steps, bool pinned) : steps_{steps}, block_size_{std::min<std::uint64_t>(steps, 65'536)}, pinned_{pinned} {
     add_block();
   }
 
-  /// Queues the copy of a step's loss, a scalar. Steps past the size of the log are not kept.
+  /// Queues the copy of a step's loss, a scalar. Steps beyond the size of the log are not kept.
   void record(at::Tensor const& loss) {
     if (recorded_ == steps_) return;
     c10::NoGradGuard const no_grad;
@@ -29,7 +29,7 @@ class loss_log {
     blocks_.back().select(0, static_cast<std::int64_t>(recorded_++ % block_size_)).copy_(loss, /*non_blocking=*/true);
   }
 
-  /// The losses that have arrived, in the order of the steps. All of them once the device is synchronised.
+  /// The losses that have arrived, in step order; all of them once the device is synchronised.
   [[nodiscard]] std::vector<float> arrived() const {
     std::vector<float> result;
     for (std::uint64_t i = 0; i < recorded_; ++i) {
@@ -42,7 +42,7 @@ class loss_log {
   }
 
  private:
-  /// A cross entropy is never negative.
+  /// Marks missing losses: a cross entropy is never negative.
   static constexpr float pending = -1.0F;
 
   void add_block() {

@@ -11,7 +11,7 @@
 
 namespace trainer {
 
-/// Memory runs out in several ways: in LibTorch's allocators, in the C++ library, in a library of NVIDIA's.
+/// Whether the exception reports out of memory, from LibTorch's allocators, the C++ library or an NVIDIA library.
 [[nodiscard]] inline bool is_out_of_memory(c10::Error const& error) {
   if (dynamic_cast<c10::OutOfMemoryError const*>(&error) != nullptr) return true;
   std::string_view const message = error.what_without_backtrace();
@@ -19,7 +19,7 @@ namespace trainer {
   return says("out of memory") || says("can't allocate memory") || says("ALLOC_FAILED");
 }
 
-/// Calls `work`. Out of memory, in whatever way, becomes `out_of_memory` with the text that `describe` returns.
+/// Calls `work`. Converts any out-of-memory exception to `out_of_memory` with the text that `describe` returns.
 template <class Work, class Describe>
 decltype(auto) with_memory_errors(Work&& work, Describe&& describe) {
   try {

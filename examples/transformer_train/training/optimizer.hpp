@@ -27,12 +27,12 @@ class optimizer {
   optimizer& operator=(optimizer const&) = delete;
 
   /// Updates the parameters from their gradients.
-  /// @param skip a scalar on the device: 1 if the step is to change nothing, parameters, moments and count of steps alike, else 0.
+  /// @param skip a scalar on the device: if 1, the step changes neither parameters, moments nor the step count.
   virtual void step(std::optional<at::Tensor> const& skip) = 0;
 };
 
-/// LibTorch's own: a dozen small kernels for each parameter. None of them can be skipped from the device, so with `skip` a step waits for
-/// it; without, it does not.
+/// LibTorch's own: a dozen small kernels per parameter. The device cannot skip them, so a step with `skip` waits for the device; without,
+/// it does not.
 class libtorch_adamw final : public optimizer {
  public:
   libtorch_adamw(std::vector<at::Tensor> parameters, double learning_rate)
@@ -46,8 +46,8 @@ class libtorch_adamw final : public optimizer {
   torch::optim::AdamW adamw_;
 };
 
-/// All parameters at once, in a few kernels. LibTorch has the kernels but no optimizer class for them. They read `skip` themselves: a step
-/// does not wait for the device.
+/// Updates all parameters at once, in a few kernels. LibTorch has these kernels but no optimizer class for them. They read `skip`
+/// themselves, so a step does not wait for the device.
 class fused_adamw final : public optimizer {
  public:
   fused_adamw(std::vector<at::Tensor> parameters, double learning_rate)
@@ -65,7 +65,7 @@ class fused_adamw final : public optimizer {
     c10::NoGradGuard const no_grad;
     gradients_.clear();
     for (at::Tensor const& parameter : parameters_) gradients_.push_back(parameter.grad());
-    // The kernels want one counter for each parameter. They are views of one tensor: one kernel counts them all.
+    // The kernels need one counter per parameter. These are views of one tensor, so one kernel increments them all.
     steps_.add_(1);
     torch::optim::AdamWOptions const defaults;
     auto const [beta1, beta2] = defaults.betas();

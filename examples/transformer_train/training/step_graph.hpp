@@ -9,18 +9,18 @@
 
 namespace trainer {
 
-/// The GPU work of a step, captured once as a CUDA graph. A replay reads and writes the memory that was used at the capture: tensors that
-/// live longer than a step have to stay where they are. What a step allocates lies in memory that the graph keeps for itself.
+/// The GPU work of a step, captured once as a CUDA graph. A replay uses the memory of the capture: tensors that outlive a step must stay
+/// where they are. Memory allocated during the capture belongs to the graph.
 class step_graph {
  public:
-  /// Captures the work that `work` gives to the current stream, which must not be the default one, and to the streams of autograd's threads
-  /// under it; none of it runs yet. Waits for the device.
-  /// @param work returns the tensor that is the result of the step.
+  /// Captures the work that `work` launches on the current stream, which must not be the default one, and on the streams of autograd
+  /// threads. None of it runs yet. Waits for the device.
+  /// @param work returns the result tensor of the step.
   template <class Work>
   explicit step_graph(Work&& work) {
-    // What the steps before left in LibTorch's cache is of no use to the graph: large models would not fit twice.
+    // The graph cannot use LibTorch's cached memory of earlier steps, and both together would not fit for large models.
     c10::cuda::CUDACachingAllocator::emptyCache();
-    // Other threads may call CUDA as they like meanwhile.
+    // Other threads may call CUDA during the capture.
     graph_.capture_begin(/*pool=*/{0, 0}, cudaStreamCaptureModeThreadLocal);
     try {
       result_ = work().detach();
@@ -39,7 +39,7 @@ class step_graph {
   }
 
  private:
-  /// So that the stream can be used again. What went wrong first is the error to report.
+  /// Ends the capture, so that the stream can be used again. Ignores errors, because the first one is rethrown.
   void end_failed_capture() noexcept {
     try {
       graph_.capture_end();

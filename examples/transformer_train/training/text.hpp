@@ -14,20 +14,20 @@
 
 namespace trainer {
 
-/// What is in the file that `--data` names.
+/// The content of the file of `--data`.
 /// @throws input_error if it cannot be read.
 [[nodiscard]] inline std::vector<unsigned char> read_data(std::string const& path) {
-  if (std::filesystem::is_directory(path)) throw input_error{"--data " + path + ": is a directory; a text file is needed"};
+  if (std::filesystem::is_directory(path)) throw input_error{"--data " + path + ": is a directory; use a text file"};
   std::ifstream file{path, std::ios::binary};
   std::vector<unsigned char> bytes{std::istreambuf_iterator<char>{file}, {}};
-  if (!file) throw input_error{"--data " + path + ": cannot be read; the path of a readable text file is needed"};
+  if (!file) throw input_error{"--data " + path + ": cannot be read; use a readable text file"};
   return bytes;
 }
 
-/// The bytes of a file as tokens: the first nine tenths to train on, the rest held out.
+/// The bytes of a file as tokens: the first nine tenths for training, the rest held out.
 class text {
  public:
-  /// @param ctx tokens of a window; a window and its targets take ctx + 1 bytes.
+  /// @param ctx tokens per window; a window with its targets has ctx + 1 bytes.
   /// @throws input_error if the file cannot be read, or if a part of it is shorter than a window.
   text(std::string const& path, std::int64_t ctx) : bytes_{read_data(path)} {
     training_size_ = bytes_.size() - bytes_.size() / 10;

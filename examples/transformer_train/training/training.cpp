@@ -31,20 +31,20 @@ namespace trainer {
 
 namespace {
 
-/// Calls `work`; out of memory becomes `out_of_memory`.
+/// Calls `work`; converts out of memory to `out_of_memory`.
 template <class Work>
 decltype(auto) with_memory(run_config const& config, compute_device const& device, Work&& work) {
   return with_memory_errors(std::forward<Work>(work), [&] {
     return "out of memory on " + device.description() + ": --size " + std::string{config.size.name} + " --ctx " +
            std::to_string(config.ctx) + " --batch " + std::to_string(config.batch) + " --mode " +
-           std::string{name_of(run_modes, config.mode)} + " does not fit; take a smaller --batch, --ctx or --size";
+           std::string{name_of(run_modes, config.mode)} + " does not fit; use a smaller --batch, --ctx or --size";
   });
 }
 
-/// Refuses at once what can never fit, before minutes go into making its weights. On a GPU the allocator is as quick to say so.
+/// Fails early if the model can never fit, because initialising its weights takes minutes. On a GPU the allocator fails fast enough.
 void check_host_memory(run_config const& config) {
   auto const available = available_host_bytes();
-  // fp32 weights; their gradients; two moments of the optimizer.
+  // fp32 weights, gradients, and two moments of the optimizer
   std::uint64_t const tensors = config.mode == run_mode::train ? 4 : config.mode == run_mode::forward_backward ? 2 : 1;
   std::uint64_t const needed = tensors * sizeof(float) * static_cast<std::uint64_t>(parameter_count(config.size));
   if (available && needed > *available) throw std::bad_alloc{};
@@ -133,7 +133,7 @@ class training::state {
     return is_wanted ? std::make_unique<profkit_torch::libtorch_bridge>() : nullptr;
   }
 
-  /// Before the first step, where the attention itself would say so in the middle of a profile.
+  /// Checked before the first step, because the attention itself would fail in the middle of a profile.
   [[nodiscard]] std::optional<std::string_view> check_attention_backend() const {
     if (config_.attention != attention_kind::sdpa && !config_.fused) return std::nullopt;
     c10::AutoGradMode const gradients{config_.mode != run_mode::forward};
@@ -141,7 +141,7 @@ class training::state {
     if (backend) return backend;
     throw input_error{"--sdpa-backend " + std::string{name_of(sdpa_backends, config_.backend)} + ": cannot run with --precision " +
                       std::string{name_of(precisions, config_.precision)} + " on " + device_.description() +
-                      "; take another one, auto, or another precision"};
+                      "; use another backend, auto, or another precision"};
   }
 
   [[nodiscard]] weight_update make_update() const {
@@ -163,7 +163,7 @@ class training::state {
 
   [[nodiscard]] bool reduces_gradients() const noexcept { return others_ && config_.mode != run_mode::forward; }
 
-  /// Forward and, as the mode says, backward and optimizer. Returns the loss.
+  /// Runs forward and, depending on the mode, backward and optimizer. Returns the loss.
   [[nodiscard]] at::Tensor compute(batch const& now, phase_timer* phases) {
     auto const mark = [&] {
       if (phases != nullptr) phases->mark();
@@ -188,7 +188,7 @@ class training::state {
       end_phase();
     }
     if (reduces_gradients()) {
-      // Buckets are reduced during the backward pass: this is the rest.
+      // Buckets are reduced during the backward pass; this phase has the rest.
       TRAINER_PHASE("allreduce", device_);
       others_->finish_gradients();
       end_phase();
@@ -204,7 +204,7 @@ class training::state {
     return loss;
   }
 
-  /// The same, and from the third step on by a replay. Captured in the scopes of the phases, which is where the profile charges the work.
+  /// The same, but replayed from the third step on. Captured in the scopes of the phases, to which the profile then charges the work.
   [[nodiscard]] at::Tensor compute_by_graph(batch const& now) {
 #if TRAINER_WITH_CUDA
     if (++steps_ >= graph_warmup_steps) {
@@ -224,7 +224,7 @@ class training::state {
     } catch (c10::Error const& error) {
       if (!others_ || is_out_of_memory(error)) throw;
       throw std::runtime_error{"--graph: cannot capture a step of " + std::to_string(config_.ranks.size) + " ranks (" +
-                               first_line(error.what_without_backtrace()) + "); leave --graph out"};
+                               first_line(error.what_without_backtrace()) + "); remove --graph"};
     }
   }
 #endif
@@ -248,9 +248,9 @@ class training::state {
   weight_update update_;
   loss_log losses_;
   phase_delay delay_;
-  std::unique_ptr<data_parallel> others_;  ///< none without other ranks
+  std::unique_ptr<data_parallel> others_;  ///< null with a single rank
 #if TRAINER_WITH_CUDA
-  std::uint64_t steps_ = 0;          ///< given so far, with `run_config::graph`
+  std::uint64_t steps_ = 0;          ///< number of steps so far, with `run_config::graph`
   std::optional<step_graph> graph_;  ///< destroyed before `others_`
 #endif
 };

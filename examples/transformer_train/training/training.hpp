@@ -15,60 +15,59 @@
 
 namespace trainer {
 
-/// The nodes of autograd that ran in all steps, by whose work they did: see libtorch_bridge.hpp.
+/// The number of autograd nodes of all steps, by the origin of their work: see libtorch_bridge.hpp.
 struct bridged_nodes {
-  std::uint64_t matched = 0;  ///< a forward scope's
+  std::uint64_t matched = 0;  ///< of a forward scope
   std::uint64_t higher_order = 0;
   std::uint64_t accumulation = 0;
   std::uint64_t unknown = 0;
 };
 
-/// The model, its optimizer and its batches on a device. LibTorch stays behind this interface: its headers take ten times as long to
-/// compile as all of the rest.
+/// The model, its optimizer and its batches on a device. Hides LibTorch, whose headers take ten times as long to compile as the rest.
 class training {
  public:
-  /// With `run_config::graph`: steps until the graph is there. The first two run as they are, so that libraries load their kernels and make
-  /// the memory that they keep; the third is captured.
+  /// Steps before the graph exists, with `run_config::graph`. The first two run normally, so that libraries load kernels and allocate
+  /// persistent memory; the third is captured.
   static constexpr std::uint64_t graph_warmup_steps = 3;
 
-  /// @param data to train on; without it tokens are random.
-  /// @param steps for how many of them losses are kept.
-  /// @throws out_of_memory if the model does not fit the device.
-  /// @throws input_error if the kernels that `run_config::backend` asks for cannot run here, or if the other ranks cannot be reached.
+  /// @param data the training text; without it tokens are random.
+  /// @param steps number of steps whose losses are kept.
+  /// @throws out_of_memory if the model does not fit into the memory of the device.
+  /// @throws input_error if the kernels of `run_config::backend` cannot run here, or if the other ranks cannot be reached.
   training(run_config const& config, compute_device const& device, std::optional<text> data, std::uint64_t steps);
   ~training();
 
-  /// One step: the phases data and forward and, as the mode says, backward and optimizer. Does not wait for the device, unless
-  /// `run_config::synchronise_phases` asks for it at the end of each phase. With a scaled loss, LibTorch's own AdamW waits for the
-  /// gradients, to know whether the step is skipped; the fused one does not.
-  /// With many ranks the phase allreduce follows backward: what is left of the reductions, which begin during the backward pass.
-  /// With `run_config::graph` the third step captures these phases, which waits for the device once; that step and all later ones have the
+  /// Runs one step: the phases data, forward and, depending on the mode, backward and optimizer. Does not wait for the device, with two
+  /// exceptions: `run_config::synchronise_phases` waits at the end of each phase. With a scaled loss, LibTorch's AdamW waits for the
+  /// gradients, to know whether to skip the step; the fused one does not.
+  /// With many ranks the phase allreduce follows backward: it has the reductions that did not finish during the backward pass.
+  /// With `run_config::graph` the third step captures these phases, which waits for the device once. That step and all later ones have the
   /// phases data and replay.
-  /// @param feed where the batch comes from; null: from the data, or random tokens.
-  /// @param phases what times the phases of this step, not of a replayed one; null: nothing.
+  /// @param feed the source of the batch; null: the data, or random tokens.
+  /// @param phases times the phases of this step, but not of a replayed one; null: no timing.
   /// @throws out_of_memory
   void step(batch_feed* feed = nullptr, phase_timer* phases = nullptr);
 
   /// The losses of this rank that have arrived so far, in nats per token; does not wait for the device.
   [[nodiscard]] std::vector<float> losses() const;
 
-  /// The losses, each the mean over all ranks; call it on all of them, after the device is synchronised.
+  /// The losses, each the mean over all ranks. Collective; the device must be synchronised.
   [[nodiscard]] std::vector<float> mean_losses() const;
 
-  /// Compares the parameters of all ranks bit by bit; call it on all of them. No effect without other ranks. Waits for the device.
+  /// Compares the parameters of all ranks bit by bit. Collective; no effect with a single rank. Waits for the device.
   /// @throws std::runtime_error on all ranks if a parameter differs; it names the first one.
   void check_equal_parameters() const;
 
-  /// How many of all steps were skipped because their gradients overflowed; none if the loss is not scaled. Waits for the device.
+  /// The number of steps skipped because their gradients overflowed; empty if the loss is not scaled. Waits for the device.
   [[nodiscard]] std::optional<std::uint64_t> skipped_steps() const;
 
-  /// None without `run_config::bridge`, and without backward passes.
+  /// Empty without `run_config::bridge`, and without backward passes.
   [[nodiscard]] std::optional<bridged_nodes> nodes() const;
 
-  /// Which kernels `scaled_dot_product_attention` takes: "flash", "efficient", "cudnn" or "math"; none with attention written out.
+  /// The kernel of `scaled_dot_product_attention`: "flash", "efficient", "cudnn" or "math"; empty with naive attention.
   [[nodiscard]] std::optional<std::string_view> attention_backend() const;
 
-  /// Mean loss over held-out windows in nats per token; none without data. Waits for the device.
+  /// Mean loss over held-out windows in nats per token; empty without data. Waits for the device.
   /// @throws out_of_memory
   [[nodiscard]] std::optional<double> held_out_loss() const;
 

@@ -18,11 +18,11 @@
 
 namespace trainer {
 
-/// What follows the forward pass of a step: the gradients, what is done to them, and the update of the parameters.
+/// Everything after the forward pass of a step: computing, treating and applying the gradients.
 class weight_update {
  public:
-  /// @param update none: the gradients are computed and treated, and then dropped.
-  /// @param scaler none: the loss is not scaled.
+  /// @param update null: gradients are computed and treated, then dropped.
+  /// @param scaler empty: the loss is not scaled.
   /// @param max_gradient_norm 0: gradients are not clipped.
   weight_update(std::vector<at::Tensor> parameters, std::unique_ptr<optimizer> update, std::optional<loss_scaler> scaler,
                 double max_gradient_norm)
@@ -33,15 +33,15 @@ class weight_update {
     for (at::Tensor const& parameter : parameters_) numbers_ += parameter.numel();
   }
 
-  /// Computes the gradients, of the scaled loss if it is scaled.
+  /// Computes the gradients of the loss, or of the scaled loss.
   void backward(at::Tensor const& loss) const {
     at::Tensor const root = scaler_ ? scaled(loss) : loss;
     profkit_torch::libtorch_bridge::backward_call const call;
     root.backward();
   }
 
-  /// Unscales the gradients, clips them, updates the parameters and frees the gradients. Waits for the device only if the loss is scaled
-  /// and the optimizer has to (see `optimizer::step`).
+  /// Unscales, clips and frees the gradients, and updates the parameters. Waits for the device only if the loss is scaled and the optimizer
+  /// requires it (see `optimizer::step`).
   void apply() {
     std::vector<at::Tensor> gradients;
     for (at::Tensor const& parameter : parameters_) gradients.push_back(parameter.grad());
@@ -54,18 +54,18 @@ class weight_update {
       clip_gradients(gradients, max_gradient_norm_);
     }
     if (optimizer_) {
-      profkit::add_work(adamw_work(numbers_));  // also where the step is then skipped: only the device knows
+      profkit::add_work(adamw_work(numbers_));  // also if the step is skipped, because only the device knows
       optimizer_->step(scaler_ ? std::optional{scaler_->overflow()} : std::nullopt);
     }
     if (scaler_) {
       PROF_SCOPE("update loss scale");
       scaler_->update();
     }
-    // The next backward pass writes new ones instead of adding to these.
+    // so that the next backward pass does not add to these gradients
     for (at::Tensor const& parameter : parameters_) parameter.mutable_grad().reset();
   }
 
-  /// None if the loss is not scaled.
+  /// Empty if the loss is not scaled.
   [[nodiscard]] std::optional<loss_scaler> const& scaler() const noexcept { return scaler_; }
 
  private:
@@ -75,7 +75,7 @@ class weight_update {
   }
 
   std::vector<at::Tensor> parameters_;
-  std::int64_t numbers_ = 0;  ///< in all parameters together
+  std::int64_t numbers_ = 0;  ///< in all parameters
   std::unique_ptr<optimizer> optimizer_;
   std::optional<loss_scaler> scaler_;
   double max_gradient_norm_;

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-// That the headers and fmt are found. What sessions do is tested where they are built.
+// Checks that the headers and fmt are found. Sessions are tested where they are built.
 int main() {
   PROF_SCOPE("main");
   fmt::print("profkit {}.{}.{}\n", PROFKIT_VERSION_MAJOR, PROFKIT_VERSION_MINOR, PROFKIT_VERSION_PATCH);

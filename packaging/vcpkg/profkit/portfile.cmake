@@ -1,4 +1,4 @@
-# A port of the sources that it lies in: vcpkg install profkit --overlay-ports=packaging/vcpkg
+# A port of the surrounding sources: vcpkg install profkit --overlay-ports=packaging/vcpkg
 get_filename_component(SOURCE_PATH "${CMAKE_CURRENT_LIST_DIR}/../../.." ABSOLUTE)
 
 vcpkg_check_features(OUT_FEATURE_OPTIONS features FEATURES program PROFKIT_BUILD_PROGRAM)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks of `profkit compare`: it finds no change between runs of one program, and the one scope that was made slower."""
+"""Checks of `profkit compare`: it finds no change between runs of one program, and finds the one scope that was made slower."""
 import collections
 import itertools
 import json
@@ -9,7 +9,7 @@ from checks.programs import Run, program_in, run_logged, train
 SMALL = Run("small", 128, "train", "fp32")
 RUNS, WARMUP, STEPS = 20, 5, 30
 SAME_BAR = 0.95
-SIDE = 5  # runs of a side, where both sides have several
+SIDE = 5  # runs per side, if both sides have several
 PERCENT = 5
 SLOWER = {"stencil": "memory", "multiply-add": "arithmetic", "short kernels": "arithmetic"}
 PLAIN_RUNS = 5
@@ -17,7 +17,7 @@ KERNELS = {"stencil": "stencil(", "multiply-add": "multiply_add(", "short kernel
 
 
 def compare(place, a, b, *options):
-    """What `profkit compare` says, as JSON has it."""
+    """@return the output of `profkit compare` as JSON."""
     return json.loads(run_logged([program_in(place.build, "profkit"), "compare", a, b, "--format", "json", *options], place.out / "compare.log"))
 
 
@@ -40,8 +40,8 @@ def side_of(place, name, runs):
     return folder
 
 
-def count_same(checks, place, name, results):
-    """The bar, counted in both ways."""
+def count_same(checks, name, results):
+    """Checks the error rates with both ways of counting."""
     clean = sum(not changed(result) for result in results)
     verdicts = collections.Counter()
     for result in results:
@@ -62,13 +62,13 @@ def check_same(checks, place):
         runs.append(place.out / "compare" / f"run_{number:02}")
         train(place, SMALL.options(WARMUP, STEPS), runs[-1], "compare.log")
     pairs = [compare(place, a, b) for a, b in itertools.combinations(runs, 2)]
-    lines = count_same(checks, place, "one run a side, all pairs", pairs)
-    # Sides whose runs took turns, as one should measure, in every rotation.
+    lines = count_same(checks, "one run a side, all pairs", pairs)
+    # Sides whose runs alternated, as recommended for measurements, in every rotation.
     several = []
     for turn in range(RUNS):
         order = runs[turn:] + runs[:turn]
         several.append(compare(place, side_of(place, "a", order[0:2 * SIDE:2]), side_of(place, "b", order[1:2 * SIDE:2])))
-    lines += count_same(checks, place, f"{SIDE} runs a side that took turns", several)
+    lines += count_same(checks, f"{SIDE} runs a side that took turns", several)
     return lines
 
 
@@ -89,7 +89,7 @@ def check_slower(checks, place):
         slower = measure(f"slower {scope}", PLAIN_RUNS, "--slower", scope, "--percent", PERCENT)
         expected = {f"step/{around}/{scope}"}
         allowed = expected | {"step", f"step/{around}", "step time"}
-        # One run a side rests on assumed noise, and leaves such a change undecided.
+        # A single run per side uses assumed noise, and leaves such a change undecided.
         rows = changed(compare(place, plain_side, side_of(place, "slower_side", slower)))
         found = {row["name"] for row in rows if row["verdict"] == "SLOWER" and row["of"] != "kernel"}
         beside = [row for row in rows if row["verdict"] == "FASTER" or

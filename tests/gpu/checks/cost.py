@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What profiling costs (T9): the trainer and PyTorch eager, each with nothing, and with more and more. They take turns."""
+"""The cost of profiling (T9): the trainer and PyTorch eager, each without and with increasing levels of profiling, alternating."""
 import collections
 import concurrent.futures
 import contextlib
@@ -8,24 +8,23 @@ import statistics
 
 from checks.programs import PyTorch, Run, has_nsys, loop_ms, train, train_under_nsys
 
-# With the steps of a run, and whether the third target is of this one.
-# Rounds, warm-up steps, measured steps, and whether what kernels add is judged by itself.
+# Run, rounds, warm-up steps, measured steps, and whether the cost of kernels is judged separately.
 RUNS = [(Run("small", 128, "train", "fp32"), 11, 5, 30, False), (Run("medium", 512, "train", "fp32"), 5, 3, 10, True)]
-# How the trainer is run: a name, and PROFKIT.
+# Variants of the trainer: name, and PROFKIT.
 TRAINER = [("trainer, no profiler", "off"), ("trainer, profkit scopes", "kernels=off"), ("trainer, profkit scopes and kernels", "")]
-# A name, --profiler, and the most rounds: the last one needs seconds to end.
+# Variants of PyTorch: name, --profiler, and the maximum number of rounds, because the last one needs seconds to end.
 PYTORCH = [("PyTorch eager, no profiler", "none", 99), ("PyTorch eager, torch.profiler CUDA", "cuda", 99),
            ("PyTorch eager, torch.profiler CPU + CUDA", "cpu+cuda", 3)]
 NSYS = "trainer under nsys -t cuda,nvtx"
 PHASES = ("forward", "backward", "optimizer")
 SCOPES_BAR, KERNELS_BAR, KINETO_PART = 1.0, 2.0, 0.5
 
-# Of one turn, in ms; phases and step are (mean, std), or None where nothing timed them.
+# Times of one turn in ms; phases and step are (mean, std), or None if not timed.
 Turn = collections.namedtuple("Turn", "loop phases step")
 
 
 def turn_of_trainer(report, printed):
-    """Phases by the trainer's own marks, which need no profiler."""
+    """@return the phases from the trainer's own timer, which needs no profiler."""
     line = re.search(r"^phase times: (.*)", printed, re.MULTILINE)
     found = dict((phase, (float(mean), float(std))) for phase, mean, std in re.findall(r"(\w+) ([\d.]+) \+- ([\d.]+) ms", line[1]))
     steps = report["steps"]
@@ -38,16 +37,16 @@ def turn_of_pytorch(result):
 
 
 def take_turns(run, rounds, warmup, steps, place, trainer=tuple(TRAINER), pytorch=tuple(PYTORCH), under_nsys=True):
-    """All turns by name."""
+    """@return all turns by name."""
     arguments = run.options(warmup, steps)
     turns = collections.defaultdict(list)
     folder, log = place.out / f"cost-{run.folder}", place.out / "cost.log"
     with contextlib.ExitStack() as stack:
         others = {which: stack.enter_context(PyTorch([*arguments, "--profiler", which], log)) for _, which, _ in pytorch}
-        with concurrent.futures.ThreadPoolExecutor() as pool:  # the first turn of each loads kernels and the profiler
+        with concurrent.futures.ThreadPoolExecutor() as pool:  # the first measurement of each loads kernels and the profiler
             list(pool.map(PyTorch.measure, others.values()))
         for number in range(rounds):
-            # Back and forth, so that a machine that slows down does not slow down the last one only.
+            # Alternating direction, so that a machine that slows down affects all variants.
             order = slice(None, None, 1 if number % 2 == 0 else -1)
             for name, profkit in trainer[order]:
                 turns[name].append(turn_of_trainer(*train(place, [*arguments, "--phase-times"], folder, "cost.log", profkit)))
@@ -71,7 +70,7 @@ def median_of(pairs):
 
 
 class Costs:
-    """Of one run: the loop's medians, and what each adds to the one without a profiler."""
+    """@return the median loop times of one run, and what each variant adds to the one without a profiler."""
 
     def __init__(self, turns):
         self.turns = turns
@@ -94,7 +93,7 @@ def judge_kernels(costs):
     """(target, met or None, figures)"""
     ours, _ = costs.added(TRAINER[2][0])
     theirs, _ = costs.added(PYTORCH[1][0])
-    # Where the device is the limit, both add what the records of CUPTI cost the device itself, and the rest is hidden behind it.
+    # If the device is the limit, both add what CUPTI's records cost the device itself; the device time hides the rest.
     is_judged = theirs > KERNELS_BAR / 100 * costs.loop[PYTORCH[0][0]]
     return ("kernels add less than half of what torch.profiler CUDA adds", ours < KINETO_PART * theirs if is_judged else None,
             f"{ours:+.3f} ms against {theirs:+.3f} ms a step" + ("" if is_judged else f"; both add less than {KERNELS_BAR:g} %"))

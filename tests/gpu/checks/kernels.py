@@ -13,25 +13,25 @@ from checks.programs import ROOT, Run, has_nsys, program_in, report_of_profile, 
 
 PARITY = [Run("small", 512, "fwd", "fp32"), Run("small", 128, "train", "fp32"), Run("medium", 512, "fwd_bwd", "bf16")]
 PARITY_WARMUP, PARITY_STEPS = 3, 30
-# What else has to have classes.
+# Other runs whose kernels must have classes.
 CLASSES = [(Run("small", 256, "train", "bf16"), ["--attention", "sdpa"]), (Run("small", 256, "train", "fp16"), ["--optimizer", "adamw"])]
-# The GPU waits so long before each forward that the host is ahead of it whatever a launch costs. Without it, what is compared in runs
-# that launching limits is how much each tool slows launching: the gaps between kernels are in the spans of the scopes.
+# The GPU waits before each forward pass until the host is ahead, whatever a launch costs. Otherwise a comparison of launch-bound runs would
+# show how much each tool slows launching, because the spans of scopes contain the gaps between kernels.
 HEAD_START = ["--head-start", "15"]
 TIMED_ROWS = re.compile(r"\| (GPU projection of |\d+\. )")
 RECORDED = [Run("small", 512, "fwd", "fp32"), Run("small", 128, "train", "fp32")]
 RECORDED_WARMUP, RECORDED_LIMIT = 1, 2_000_000
-# A step that is replayed has to be captured first.
+# A graph must be captured before its step is replayed.
 RECORDED_GRAPH = [*Run("small", 128, "train", "fp32").options(3, 2), "--graph"]
 RECORDED_LIMITS = [*Run("tiny", 128, "train", "bf16").options(2, 4), "--attention", "sdpa", "--measure-roof"]
-# Of which runs the figures that a session computes while it runs are compared with those of the whole profile.
+# Runs whose streamed figures are compared with those of the whole profile.
 WINDOWS = [(Run("small", 128, "train", "fp32"), []), (Run("small", 256, "train", "bf16"), ["--attention", "sdpa", "--clip-grad", "1"]),
            (Run("small", 128, "train", "fp32"), ["--graph"])]
 WINDOWS_STEPS = 100
 
 
 def different(a, b, path=""):
-    """The paths of what differs in two pieces of JSON."""
+    """@return the paths at which two JSON documents differ."""
     if isinstance(a, dict) and isinstance(b, dict):
         return [each for key in sorted(a.keys() | b.keys()) for each in different(a.get(key), b.get(key), f"{path}/{key}")]
     if isinstance(a, list) and isinstance(b, list) and len(a) == len(b):
@@ -40,7 +40,7 @@ def different(a, b, path=""):
 
 
 def check_windows(checks, place):
-    """The figures that a session computes while it runs, against those of its whole profile; and a long run that keeps few records."""
+    """Compares the figures computed during a run with those of its whole profile; also for a long run that keeps few records."""
     for run, options in WINDOWS:
         name = " ".join((run.name, *options))
         folder = place.out / "-".join(("windows", run.folder, *options)).replace("--", "")
@@ -63,8 +63,8 @@ def check_windows(checks, place):
     saved.unlink()
 
 
-def compare(checks, run, place, nsys_folder, folder, has_head_start):
-    """Without a head start, the times of single kernels and of scopes are shown and not judged."""
+def compare(checks, run, nsys_folder, folder, has_head_start):
+    """Without a head start, times of single kernels and of scopes are shown but not judged."""
     what = "--head-start" if has_head_start else "as it is, names, counts, total time"
     title = f"{run.name}{', ' + ' '.join(HEAD_START) if has_head_start else ''}, {PARITY_WARMUP} warm-up steps, {PARITY_STEPS} measured"
     done = subprocess.run([sys.executable, str(ROOT / "tests/nsys/nsys_parity.py"), str(nsys_folder / "nsys.sqlite"), str(folder), title],
@@ -108,7 +108,7 @@ def check_parity(checks, place):
             add_classes(checks, run, report)
         if has_nsys(place):
             train_under_nsys(place, arguments, nsys_folder, "parity.log", profkit="kernels=off")
-            parts.append(compare(checks, run, place, nsys_folder, folder, bool(extra)))
+            parts.append(compare(checks, run, nsys_folder, folder, bool(extra)))
             discard_nsys(nsys_folder)
     for run, options in CLASSES:
         report, _ = train(place, [*run.options(PARITY_WARMUP, 5), *options], place.out / f"classes-{run.folder}", "parity.log")
@@ -125,7 +125,7 @@ def check_parity(checks, place):
 
 
 def discard_nsys(folder):
-    """Its files are large, and what they say is compared."""
+    """Removes the files of nsys, which are large, after the comparison."""
     for file in folder.glob("nsys.*"):
         file.unlink()
 
@@ -135,7 +135,7 @@ def count_kernels(database):
 
 
 def check_beside_nsys(checks, place):
-    """profkit asked for kernels under nsys: it leaves them to nsys, and says so."""
+    """If kernels are requested under nsys, profkit leaves them to nsys, and reports that."""
     name = "Nsight Systems sees all kernels when profkit is asked for them too"
     if not has_nsys(place):
         checks.add(name, None, "no nsys")
@@ -154,7 +154,7 @@ def check_beside_nsys(checks, place):
 
 
 def seen_by_nsys(database, warmup):
-    """What a test can hold a recorded profile to: counts of the measured steps of another run with the same arguments."""
+    """@return the reference for a recorded profile: counts of the measured steps in another run with the same arguments."""
     database = sqlite3.connect(database)
     ranges = nsys_parity.read_ranges(database)
     steps = nsys_parity.Steps(ranges, warmup)
@@ -169,7 +169,7 @@ def seen_by_nsys(database, warmup):
 
 
 def check_recorded(checks, place):
-    """Profiles for tests that run without a GPU, with what nsys saw of the same run."""
+    """Records profiles for tests without a GPU, with the counts of nsys from the same run."""
     graph = place.out / "recorded" / "small-128-train-fp32-graph.profile"
     train(place, [*RECORDED_GRAPH, "--save-profile", str(graph)], place.out / "recorded" / "graph", "recorded.log")
     checks.add("a recorded profile is under 2 MB: with --graph", graph.stat().st_size < RECORDED_LIMIT, f"{graph.stat().st_size:,} bytes")

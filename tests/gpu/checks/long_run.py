@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A run of minutes: its memory stays bounded, its figures cover every step, it keeps the slowest steps, and what it costs."""
+"""A run of some minutes: memory stays bounded, figures cover every step, the slowest steps are kept, and the cost is measured."""
 import collections
 import os
 import re
@@ -18,8 +18,8 @@ PROFKIT = f"keep=slowest:{KEPT},report=every:30s"
 REPORT_EVERY = 30
 JOURNAL_SECONDS = 20
 COUNTED_STEPS = 30
-ROUNDS, COST_STEPS = 3, 60  # rounds before the run and again after it
-# Growth after the first minute: at most the larger of the two.
+ROUNDS, COST_STEPS = 3, 60  # rounds before the run, and again after it
+# Growth after the first minute is limited to the larger of the two.
 MEMORY_PART, MEMORY_BYTES = 1.05, 10 << 20
 MOST_WINDOWS = 512
 MIB = 1 << 20
@@ -29,7 +29,7 @@ Reading = collections.namedtuple("Reading", "at resident peak")
 
 
 def memory_of(process):
-    """Resident bytes of a process, now and at most. None once it has ended."""
+    """@return the current and the peak resident bytes of a process; None once it has ended."""
     try:
         with open(f"/proc/{process.pid}/status", encoding="ascii") as file:
             fields = dict(line.split(":", 1) for line in file)
@@ -39,8 +39,8 @@ def memory_of(process):
 
 
 def train_for(place, seconds, folder, arguments, profkit):
-    """The trainer in a loop without an end, until SIGTERM. Its report, what it printed, what it wrote to stderr, and readings of its memory each second.
-    @raises RuntimeError if it fails, or goes on for two minutes after the signal"""
+    """Runs the trainer in an endless loop until SIGTERM. @return its report, stdout, stderr, and memory readings every second.
+    @raises RuntimeError if it fails, or continues for two minutes after the signal"""
     folder.mkdir(parents=True, exist_ok=True)
     command = [str(word) for word in (program_in(place.build, "transformer_train"), *RUN.options(WARMUP), *arguments, "--out", folder)]
     printed, errors = folder / "stdout.txt", folder / "stderr.txt"
@@ -50,7 +50,7 @@ def train_for(place, seconds, folder, arguments, profkit):
         try:
             while process.poll() is None:
                 now = time.monotonic()
-                if begin is None and printed.stat().st_size > 0:  # it has begun to make the model
+                if begin is None and printed.stat().st_size > 0:  # it has started to create the model
                     begin = now
                 memory = memory_of(process)
                 if begin is not None and memory is not None:
@@ -74,13 +74,13 @@ def train_for(place, seconds, folder, arguments, profkit):
 
 
 def counts_of(report):
-    """What each step has the same number of."""
+    """@return the counts that are equal in each step."""
     kernels = report["kernels"]
     return {"kernels": None if kernels is None else sum(each["count"] for each in kernels), "scopes": sum(each["count"] for each in report["scopes"])}
 
 
 def steps_of_trainer(printed):
-    """By the trainer's own count: measured ones, and all, each with a loss."""
+    """@return the trainer's own counts of measured steps and of all steps, each with a loss."""
     return int(re.search(r"^measured loop: .* \((\d+) steps,", printed, re.MULTILINE)[1]), int(re.search(r"^loss, .*? of (\d+) steps\)", printed, re.MULTILINE)[1])
 
 
@@ -96,7 +96,7 @@ def add_memory(checks, readings):
 
 
 def add_counts(checks, name, report, printed, a_step):
-    """All steps and all that is in them are in the figures."""
+    """The figures cover all steps and everything in them."""
     steps, quality = report["steps"], report["quality"]
     measured, every = steps_of_trainer(printed)
     checks.add(f"{name}: every step is in the figures: {RUN.name}",
@@ -121,7 +121,7 @@ def add_trend(checks, report):
 
 
 def add_kept(checks, report, kept, size, a_step):
-    """The saved profile has the records of the slowest steps alone."""
+    """The saved profile has only the records of the slowest steps."""
     slowest = sorted(report["steps"]["samples_ms"])[-KEPT:] if len(report["steps"]["samples_ms"]) == report["steps"]["measured"] else None
     found = sorted(kept["steps"]["samples_ms"])
     counts = counts_of(kept)
@@ -138,7 +138,7 @@ def add_snapshots(checks, errors):
 
 
 def add_cost(checks, parts):
-    """Turns of short runs, before and after."""
+    """Measures short runs, before and after the long one."""
     turns = {name: [turn for part in parts for turn in part[name]] for name in parts[0]}
     off, on = ([turn.loop for turn in turns[TRAINER[place][0]]] for place in (0, 2))
     ratios = [with_profkit / without for with_profkit, without in zip(on, off)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Memory by scope, work against the roof and the verdict of the steps, as the trainer's runs on a GPU have them."""
+"""Memory by scope, shares of the roof and the verdict of the steps, in GPU runs of the trainer."""
 import os
 
 from checks.programs import Run, train
@@ -20,7 +20,7 @@ def scope_in(report, path):
 
 
 def check_memory_by_scope(checks, place):
-    """LibTorch's own figures are the judge: what it has, and the peak that it keeps, both to the byte."""
+    """The memory in use and its peak equal LibTorch's own figures to the byte."""
     for run, options in ((Run("small", 128, "train", "fp32"), []), (Run("medium", 512, "train", "bf16"), ["--attention", "sdpa"]),
                          (Run("small", 256, "train", "fp16_scaled"), ["--clip-grad", "1"]), (Run("small", 128, "train", "fp32"), ["--graph"])):
         report, _ = train(place, [*run.options(4, 10), *options], place.out / "scope-memory", "scope_memory.log")
@@ -53,7 +53,7 @@ def check_memory_by_scope(checks, place):
 
 
 def check_memory_polled(checks, place):
-    """An allocator of LibTorch's that does not say what it gives, and the sources that can only be asked."""
+    """An allocator of LibTorch without allocation events, and sources that can only be polled."""
     os.environ["PYTORCH_CUDA_ALLOC_CONF"] = "backend:cudaMallocAsync"
     try:
         report, _ = train(place, Run("small", 128, "train", "fp32").options(3, 5), place.out / "polled", "polled.log", "memory=scopes")
@@ -70,7 +70,7 @@ def check_memory_polled(checks, place):
 
 
 def check_work(checks, place):
-    """No scope is above the roof, matrix products are near what one large product reaches, and MFU is what its parts say."""
+    """No scope exceeds the roof, matrix products are close to one large product, and MFU follows from its parts."""
     for run, peak in ((Run("small", 512, "train", "fp32"), 66.9), (Run("medium", 512, "train", "bf16"), 989.4), (Run("medium", 512, "fwd", "tf32"), 494.7)):
         report, _ = train(place, [*run.options(5, 15), "--measure-roof"], place.out / f"work-{run.folder}", "work.log")
         model, limits = report["model"], report["limits"]
@@ -96,7 +96,7 @@ def check_work(checks, place):
 
 
 def check_verdict(checks, place):
-    """The clocks are read, the verdict has a reason, and steps=auto stops where it says."""
+    """The clocks are read, the verdict has a reason, and steps=auto stops as it reports."""
     run = Run("small", 128, "train", "fp32")
     report, _ = train(place, [*run.options(20, 60), "--graph"], place.out / "verdict", "verdict.log")
     steps = report["steps"]

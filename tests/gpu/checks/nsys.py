@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks of the trainer under Nsight Systems and Nsight Compute: what is recorded is the measured steps, or one range, and nothing else.
-Writes the commands with what they printed to nsys.md."""
+"""Checks of the trainer under Nsight Systems and Nsight Compute: they record exactly the measured steps, or one range. Writes the commands
+and their output to nsys.md."""
 import collections
 import contextlib
 import csv
@@ -19,10 +19,10 @@ from checks.programs import FAILURES, ROOT, Run, has_nsys, program_in, report_in
 
 RUN = Run("small", 128, "train", "fp32")
 WARMUP, STEPS = 3, 5
-# Small, as ncu stops the device around each kernel that it profiles; without warm-up, as it would profile that too.
+# A small model, because ncu stops the device around each profiled kernel; without warm-up, which ncu would profile too.
 NCU_RUN, NCU_RANGE = Run("tiny", 128, "fwd", "fp32"), "softmax"
 NCU_METRIC = "gpu__time_duration.sum"
-# This machine does not let ncu read the device's counters: not a fault of what is checked.
+# This machine denies ncu access to the device's counters, which is no fault of the checked code.
 NCU_REFUSALS = ("ERR_NVGPUCTRPERM", "LibraryNotLoaded")
 NVTX_CAPTURE = ["--capture-range=nvtx", "--nvtx-capture=measure_loop@profkit", "--capture-range-end=stop"]
 API_CAPTURE = ["--capture-range=cudaProfilerApi", "--capture-range-end=stop"]
@@ -30,7 +30,7 @@ LIMIT_S = 200
 LOG = "nsys.log"
 WIDTH = 120
 
-# What the page keeps of what a program printed. Nsight Systems draws a bar of progress, the trainer prints tables.
+# The lines of a program's output to show in the page. Nsight Systems draws a progress bar, the trainer prints tables.
 KEPT = re.compile(r"Capture range|Generat|\.nsys-rep|parameters\)|^measured loop|^==|^[a-z_]+: |[Ee]rror")
 FOLDERS = re.compile(r"(?<![\w.@/])/(?:[^\s/'\"]+/)+")
 
@@ -38,7 +38,7 @@ Command = collections.namedtuple("Command", "words environment")
 
 
 class Page:
-    """Markdown, written anew after each part. Paths of the machine are left out: file names alone."""
+    """A Markdown page, rewritten after each part. Paths are reduced to file names."""
 
     def __init__(self, place):
         self.file = place.out / "nsys.md"
@@ -69,7 +69,7 @@ class Page:
 
 @contextlib.contextmanager
 def failure_as_row(checks, page, name):
-    """What fails does not keep the next from running."""
+    """A failure does not prevent the next check."""
     try:
         yield
     except FAILURES as failure:
@@ -78,7 +78,7 @@ def failure_as_row(checks, page, name):
 
 
 def shortened(printed):
-    """The lines that say something about the recording, with ... for the others."""
+    """@return the lines about the recording, with ... for the others."""
     result = []
     for line in printed.splitlines():
         line = line.rstrip()[:160]
@@ -92,7 +92,7 @@ def shortened(printed):
 
 
 def run_together(place, page, commands, limit_s=LIMIT_S):
-    """Runs them at once, without PROFKIT and what a tool around this one has set. Gives what each printed.
+    """Runs the commands concurrently, without PROFKIT and variables of an enclosing tool. @return their outputs.
     @raises RuntimeError if one fails"""
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(("PROFKIT", "NSYS_", "NVTX_", "CUDA_INJECTION"))}
     running = [subprocess.Popen([str(word) for word in each.words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
@@ -141,13 +141,13 @@ def exported(place, report):
 
 
 def discard(folder):
-    """The files of Nsight Systems are large, and what they say is compared."""
+    """Removes the files of Nsight Systems, which are large, after the comparison."""
     for file in (*folder.glob("*.nsys-rep"), *folder.glob("*.sqlite")):
         file.unlink()
 
 
 def launches_of(report):
-    """Kernels of the measured steps, by mangled name, as profkit has them.
+    """@return profkit's kernels of the measured steps, by mangled name.
     @raises RuntimeError if it did not collect them"""
     if report["kernels"] is None:
         raise RuntimeError("profkit collected no kernels: " + "; ".join(each["reason"] or "" for each in report["quality"]["collectors"]))
@@ -156,7 +156,7 @@ def launches_of(report):
 
 @functools.lru_cache(maxsize=None)
 def launched_in_steps(place):
-    """By profkit's own count, in a run without any tool."""
+    """@return profkit's own count in a run without any tool."""
     report, _ = train(place, RUN.options(WARMUP, STEPS), place.out / "capture-reference", LOG)
     if report["steps"]["measured"] != STEPS:
         raise RuntimeError(f"the run without nsys measured {report['steps']['measured']} steps")
@@ -164,7 +164,7 @@ def launched_in_steps(place):
 
 
 def read_capture(database):
-    """Numbers of the steps, and kernels by mangled name: all that the report has, whatever launched them."""
+    """@return the step numbers and all kernels of the report by mangled name, whatever launched them."""
     with contextlib.closing(sqlite3.connect(database)) as connection:
         steps = sorted(each.payload or 0 for each in nsys_parity.read_ranges(connection) if each.name == "step")
         kernels = collections.Counter()
@@ -176,7 +176,7 @@ def read_capture(database):
 
 
 def kernels_beside(folder):
-    """What profkit says of its own collection of kernels in a run under nsys."""
+    """@return the status of profkit's kernel collector in a run under nsys."""
     states = [f"{each['status']}{': ' + each['reason'] if each['reason'] else ''}" for each in report_in(folder)["quality"]["collectors"]
               if each["name"] == "kernels"]
     return f"profkit under nsys: kernels {states[0] if states else 'not asked for'}"
@@ -257,7 +257,7 @@ def find_ncu():
 
 
 def launched_in_range(folder, of_range):
-    """By profkit's own count: kernels by mangled name, and the demangled names of them."""
+    """@return profkit's own count of kernels by mangled name, and their demangled names."""
     report = report_in(folder)
     launches_of(report)
     mangled = {each["name"]: each["mangled"] or each["name"] for each in report["kernels"]}
@@ -270,7 +270,7 @@ def launched_in_range(folder, of_range):
 
 
 def read_ncu(text):
-    """What ncu wrote as CSV: how often each kernel was profiled, and its nanoseconds in all."""
+    """@return from ncu's CSV how often each kernel was profiled, and its total nanoseconds."""
     lines = text.splitlines()
     begin = next((number for number, line in enumerate(lines) if line.startswith('"ID"')), len(lines))
     counts, times = collections.Counter(), collections.Counter()
@@ -319,7 +319,7 @@ def check_ncu(checks, place, page, name):
     arguments = NCU_RUN.options(0, 1)
     train(place, arguments, folder / "alone", LOG)
     ours, shown_name = launched_in_range(folder / "alone", NCU_RANGE)
-    # With kernels left to ncu from the start, and as it is.
+    # With kernels left to ncu from the start, and with the defaults.
     for log, extra in (("range-kernels-off.csv", ["--kernels", "off"]), ("range.csv", [])):
         with failure_as_row(checks, page, name):
             run_ncu(checks, place, page, " ".join([name, *extra]), ncu, folder / log, [f"profkit@{NCU_RANGE}/", *arguments, *extra], ours,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The programs that the checks run, and the rows of their table."""
+"""The programs that the checks run, and the rows of the result table."""
 import collections
 import contextlib
 import datetime
@@ -16,11 +16,11 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 
-# Where programs are, where results go, what there may be: Nsight Systems and a text to train on; and how many programs to kill.
+# The folders of programs and results, optional tools and inputs (Nsight Systems, a training text), and the number of programs to kill.
 Place = collections.namedtuple("Place", "build out nsys text kills", defaults=[20])
 
 
-# What a check may raise.
+# Exceptions that a check may raise.
 FAILURES = (RuntimeError, OSError, subprocess.SubprocessError, StopIteration, KeyError, IndexError, TypeError, AttributeError, ValueError,
             ArithmeticError, sqlite3.Error)
 
@@ -35,13 +35,13 @@ class Run(collections.namedtuple("Run", "size ctx mode precision")):
         return self.name.replace("/", "-")
 
     def options(self, warmup, steps=None):
-        """Without steps, PROFKIT says how many."""
+        """Without steps, PROFKIT sets the number."""
         return ["--size", self.size, "--ctx", str(self.ctx), "--batch", "4", "--mode", self.mode, "--precision", self.precision,
                 "--warmup", str(warmup), *([] if steps is None else ["--steps", str(steps)]), "--seed", "0"]
 
 
 class Checks:
-    """Rows of the table, printed as they come. `passed` is None for what is not judged: a figure alone, or a check that cannot run here."""
+    """Rows of the result table, printed when added. `passed` is None without a verdict: only a figure, or a check that cannot run here."""
 
     def __init__(self):
         self.rows = []
@@ -54,7 +54,7 @@ class Checks:
 
     @contextlib.contextmanager
     def failure_as_row(self, name):
-        """What fails does not keep the next from running."""
+        """A failure does not prevent the next check."""
         try:
             yield
         except FAILURES as failure:
@@ -83,12 +83,12 @@ def environment():
 
 
 def program_in(build, name):
-    """None if it was not built."""
+    """@return the path, or None if the program was not built."""
     return next((path for path in build.glob(f"**/{name}") if path.is_file()), None)
 
 
 def run_logged(command, log, profkit="", timeout=300):
-    """A command with its output in a log.
+    """Runs a command with its output in a log.
     @raises RuntimeError if it fails"""
     done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False, timeout=timeout,
                           env=os.environ | {"PROFKIT": profkit})
@@ -105,18 +105,18 @@ def report_in(folder):
 
 
 def report_of_profile(place, saved, log):
-    """Of a saved profile or a journal."""
+    """@return the report of a saved profile or a journal."""
     return json.loads(run_logged([program_in(place.build, "profkit"), "report", saved, "--format", "json"], place.out / log))
 
 
 def train(place, arguments, folder, log, profkit=""):
-    """One run of the trainer. Its report.json and what it printed."""
+    """Runs the trainer once. @return its report.json and its output."""
     printed = run_logged([program_in(place.build, "transformer_train"), *arguments, "--out", folder], place.out / log, profkit)
     return report_in(folder), printed
 
 
 def train_under_nsys(place, arguments, folder, log, profkit=""):
-    """The same under Nsight Systems. Also the SQLite file of what that saw."""
+    """The same under Nsight Systems. Also returns its SQLite file."""
     folder.mkdir(parents=True, exist_ok=True)
     command = [place.nsys, "profile", "--trace=cuda,nvtx", "--sample=none", "--cpuctxsw=none", "--force-overwrite=true",
                f"--output={folder / 'nsys'}", program_in(place.build, "transformer_train"), *arguments, "--out", folder]
@@ -132,18 +132,18 @@ def has_nsys(place):
 
 
 def step_ms(report):
-    """Between CUDA events: what the trainer calls avg_ms."""
+    """@return the step time between CUDA events, the trainer's avg_ms."""
     return report["steps"]["gpu_mean_ms"]
 
 
 def loop_ms(printed):
-    """A step of the measured loop by the trainer's own timer, which does not need profkit."""
+    """@return the step time from the trainer's own timer, which does not need profkit."""
     return float(re.search(r"^measured loop: (\S+) ms a step", printed, re.MULTILINE)[1])
 
 
 def line_of_a_turn(process, seconds):
-    """Gives a program that stays one line, upon which it measures once. The line of JSON that it prints; None if it ends instead, or takes
-    longer: then it is killed."""
+    """Sends one line to a long-running program, which then measures once. @return its line of JSON, or None if it ends. A program that
+    takes too long is killed."""
     timer = threading.Timer(seconds, process.kill)
     timer.start()
     try:
@@ -157,7 +157,7 @@ def line_of_a_turn(process, seconds):
 
 
 class PyTorch:
-    """The same model in PyTorch, in a process that stays: it starts with the first turn and measures once for each."""
+    """The same model in PyTorch, in a long-running process. It starts with the first turn and measures once per turn."""
 
     def __init__(self, arguments, log):
         self.command = [sys.executable, str(ROOT / "examples/transformer_train/reference/benchmark.py"), *arguments, "--device", "cuda", "--turns"]
@@ -178,7 +178,7 @@ class PyTorch:
             self.process.wait()
 
     def measure(self):
-        """What benchmark.py prints of one turn.
+        """@return the output of benchmark.py for one turn.
         @raises RuntimeError if it ends instead, or takes more than three minutes"""
         shown = " ".join(self.command[1:])
         with open(self.log, "a", encoding="utf-8") as log:

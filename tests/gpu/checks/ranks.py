@@ -18,7 +18,6 @@ import json
 import os
 import pathlib
 import random
-import re
 import shutil
 import socket
 import sqlite3
@@ -35,7 +34,7 @@ from checks.programs import FAILURES, ROOT, Checks, environment, loop_ms, progra
 RANKS = 2
 OF_RANK = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT")
 
-# What a run of the trainer left: its folder, what rank 0 printed.
+# The results of a trainer run: its folder, and the output of rank 0.
 Done = collections.namedtuple("Done", "folder printed")
 
 
@@ -44,7 +43,7 @@ class Failed(RuntimeError):
 
 
 def free_port():
-    """Below the ports that the system gives to connections: NCCL and Gloo open many of them meanwhile."""
+    """@return a free port below the ephemeral range, because NCCL and Gloo open many connections meanwhile."""
     while True:
         port = random.randrange(15000, 32000)
         with socket.socket() as listener, contextlib.suppress(OSError):
@@ -53,7 +52,7 @@ def free_port():
 
 
 class Job:
-    """The programs, and how they are started. Keeps how long a run takes."""
+    """Starts the programs, and remembers how long a run takes."""
 
     def __init__(self, trainer, profkit, out, device="cuda", seconds=None, torch_checks=None):
         self.trainer, self.profkit, self.torch_checks = trainer, profkit, torch_checks
@@ -65,7 +64,7 @@ class Job:
         return float("inf") if self.seconds is None else self.seconds - (time.monotonic() - self.begin)
 
     def has_time_for(self, runs):
-        """Before the first run is over: a guess."""
+        """@return the duration of a run; an estimate until the first one is over."""
         each = statistics.mean(self.taken) if self.taken else 3.0 if self.is_dry else 12.0
         return 1.1 * runs * each < self.left()
 
@@ -77,7 +76,7 @@ class Job:
             return subprocess.Popen([str(word) for word in command], env=environment_of, stdout=log, stderr=subprocess.STDOUT)
 
     def wait(self, processes, names):
-        """@raises Failed if one fails, or if they do not end in time"""
+        """@raises Failed if a process fails, or if they do not end in time"""
         usual = max(30.0, 3.0 * max(self.taken)) if self.taken else 90.0
         limit = time.monotonic() + min(usual, max(10.0, self.left()))
         try:
@@ -111,7 +110,7 @@ class Job:
                 "--warmup", warmup, "--steps", steps]
 
     def two(self, name, options, variables=None, under=lambda rank: []):
-        """On both GPUs, with the variables that torchrun sets.
+        """Runs on both GPUs, with the variables that torchrun sets.
         @param under the command of a rank that runs the trainer"""
         folder, where = self.work / name, {"WORLD_SIZE": str(RANKS), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": free_port()} | (variables or {})
         names = [f"{name}-{rank}" for rank in range(RANKS)]
@@ -128,7 +127,7 @@ class Job:
             return Done(folder, self.wait([self.start(command, {}, name)], [name]))
 
     def one_each(self, runs):
-        """Runs of one process, at the same time, each on a GPU of its own."""
+        """Concurrent runs of one process each, on separate GPUs."""
         with self.timed():
             processes = [self.start([self.trainer, *options, "--out", self.work / name], {"CUDA_VISIBLE_DEVICES": str(gpu)}, name)
                          for gpu, (name, options) in enumerate(runs.items())]
@@ -142,7 +141,7 @@ class Job:
         return ran.stdout
 
     def summary(self, done):
-        """The figures of all ranks. Keeps the text for a reader."""
+        """@return the figures of all ranks. Stores the text of the report."""
         with open(self.out / "reports.txt", "a", encoding="utf-8") as file:
             file.write(f"== {done.folder.name}\n{self.report(done)}\n")
         return json.loads(self.report(done, "--format", "json"))["job"]
@@ -158,7 +157,7 @@ def largest_difference(a, b):
 
 
 def nccl_kernels(nsys, report):
-    """The durations in ns, in the order in which they start."""
+    """@return the durations of NCCL kernels in ns, in the order of their starts."""
     database = report.with_suffix(".sqlite")
     subprocess.run([nsys, "export", "--type=sqlite", "--force-overwrite=true", f"--output={database}", str(report)], capture_output=True, check=True, timeout=60)
     with contextlib.closing(sqlite3.connect(database)) as connection:
@@ -177,7 +176,7 @@ def named(job):
 
 
 class Ranks:
-    """The checks, in the order of their importance. The description of each is its name in the table."""
+    """The checks in order of importance. The docstring of each is its name in the table."""
 
     def __init__(self, checks, job):
         self.checks, self.job, self.table, self.eager, self.title = checks, job, [], None, ""
@@ -186,7 +185,7 @@ class Ranks:
         self.small = job.options("small", 512, "bf16", 8, 5, 20) if not job.is_dry else self.medium
 
     def all(self, after=lambda: None):
-        """@param after called after each check"""
+        """@param after is called after each check"""
         gpu_only = not self.job.is_dry
         for runs, needs_gpu, check in ((1, False, self.slow_gpu), (1, False, self.even), (1, False, self.same_training), (1, False, self.hidden_delay),
                                        (2, False, self.torchrun_and_scaling), (1, True, self.graph), (1, True, self.model_checks),
@@ -204,7 +203,7 @@ class Ranks:
             after()
 
     def judged(self, passed):
-        """Figures of time are not judged in a dry run."""
+        """Times are not judged in a dry run."""
         return None if self.job.is_dry else passed
 
     def slow_gpu(self):
@@ -250,7 +249,7 @@ class Ranks:
         """two ranks train as one process with twice the batch, with equal parameters"""
         size, ctx = ("tiny", 16) if self.job.is_dry else ("small", 128)
         one = ("one", self.job.options(size, ctx, "fp32", 4, 2, 18))
-        # All at the same time: no figure of time matters here.
+        # All runs at the same time, because no time matters here.
         with self.job.timed():
             process = self.job.start([self.job.trainer, *one[1], "--out", self.job.work / "one"], {"CUDA_VISIBLE_DEVICES": "0"}, "one")
             two = self.job.two("two", self.job.options(size, ctx, "fp32", 2, 2, 18))
@@ -299,7 +298,7 @@ class Ranks:
         job = self.job.summary(done)
         eager = losses_in(self.eager.folder / "rank0") if self.eager else []
         off = largest_difference(losses_in(done.folder / "rank0"), eager)
-        # In bf16, with gradients of an embedding whose order of addition differs from run to run.
+        # In bf16, with embedding gradients, whose order of addition differs from run to run.
         self.checks.add(self.title, is_equal and off < 2e-2,
                         f"parameters {'equal' if is_equal else 'DIFFER'}; losses differ by at most {off:.2e} of the eager ones; "
                         f"{loop_ms(done.printed):.2f} ms a step, eager {loop_ms(self.eager.printed) if self.eager else float('nan'):.2f}")
@@ -332,7 +331,7 @@ class Ranks:
         with concurrent.futures.ThreadPoolExecutor(RANKS) as pool:
             times = list(pool.map(lambda report: nccl_kernels(self.nsys_program, report), reports))
         steps = int(self.medium[-1])
-        # The kernel of the rank that starts last waits for nobody.
+        # The kernel of the last rank to start does not wait.
         theirs = sum(map(min, *times)) * 1e-6 / steps
         ours = statistics.mean(each["transfer_ms"] for each in self.even_job["ranks"])
         self.checks.add(self.title, len(set(map(len, times))) == 1 and abs(ours / theirs - 1.0) <= 0.02,

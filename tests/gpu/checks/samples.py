@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Host samples on this machine: known shares on 1, 2 and 8 threads, and the cost at 1000 Hz. Needs no GPU.
+"""Checks host samples on this machine: known shares on 1, 2 and 8 threads, and the cost at 1000 Hz. Needs no GPU.
 
-As a program, with programs that are built already, in about 40 s:
+As a program, with programs that are already built, in about 40 s:
     python3 tests/gpu/checks/samples.py --collect-tests build/ci/tests/profkit_collect_tests --cost build/ci/bench/profkit_samples_cost
 Exit code: 0 all passed, 1 one failed.
 """
@@ -16,7 +16,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from checks.programs import Checks, program_in
 
-# Percentage points that a share may be wrong in 2 s, and the processor time that sampling may add.
+# Maximum error of a share in percentage points in 2 s, and maximum added processor time.
 MOST_ERROR = 3.0
 MOST_COST = 1.5
 PAIRS = 41

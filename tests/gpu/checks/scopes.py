@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks of where a step went: its budget, the backward pass by forward scope, CUDA graphs by the scopes of their capture."""
+"""Checks of where the time of a step goes: the budget, the backward pass by forward scope, CUDA graphs by the scopes of their capture."""
 import re
 import sqlite3
 import statistics
@@ -11,24 +11,24 @@ from checks.programs import PyTorch, Run, has_nsys, loop_ms, program_in, run_log
 SMALL = Run("small", 128, "train", "fp32")
 WARMUP, STEPS, ALTERNATIONS = 5, 30, 7
 BUDGET_BAR, BUSY_BAR, CHARGED_BAR, BRIDGE_BAR = 0.005, 0.02, 0.999, 3.0
-# Scopes of a layer that hold little but matrix products: two in the backward pass for each in the forward pass.
+# Scopes of a layer that contain little except matrix products: two in the backward pass for each in the forward pass.
 MATMUL_SCOPES = ("attention projections", "ffn projections", "output projection", "ffn output projection", "lm_head")
 MATMUL_RATIO = (1.7, 2.3)
 NAMED = ("gradient accumulation", "backward of unknown forward")
 GRAPH_BAR, GRAPH_SCOPE_BAR, GRAPH_SPEED_BAR = 0.05, 0.05, 1.6
-# What is shorter is a few kernels of some microseconds, whose times differ from run to run. Runs with options are shown and not judged:
-# eager, their GPU idles between kernels, and some kernels take a little longer after that.
+# Shorter scopes are a few kernels of some microseconds, whose times differ from run to run. Runs with options are shown but not judged: in
+# eager mode their GPU idles between kernels, and some kernels then take a little longer.
 SMALLEST_SCOPE = 0.002
 
 
 def section_of(folder, *titles):
-    """Sections of report.md, from their headings to the next."""
+    """@return the sections of report.md by heading."""
     text = (folder / "report.md").read_text(encoding="utf-8")
     return "\n".join(re.search(rf"^## {re.escape(title)}$.*?(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)[0].strip() + "\n" for title in titles)
 
 
 def busy_by_nsys(database, warmup):
-    """Milliseconds in which any operation ran inside the measured steps, and what these steps took."""
+    """@return the milliseconds in which any operation ran inside the measured steps, and the time of these steps."""
     database = sqlite3.connect(database)
     steps = sorted((each.begin, each.end) for each in nsys_parity.read_ranges(database) if each.name == "step")[warmup:]
     tables = {row[0] for row in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
@@ -73,13 +73,13 @@ def kernel_ms(report, path):
 
 
 def backward_of(report, scope):
-    """Kernel time of the scopes that work for one of the name."""
+    """@return the kernel time of the scopes that work for scopes with this name."""
     return sum(each["gpu_self_ms"] or 0.0 for each in report["scopes"]
                if each["path"].startswith("step/backward/") and re.search(rf"(^|/){re.escape(scope)} \(backward\)$", each["name"]))
 
 
 def check_backward(checks, place):
-    """What autograd's thread runs, by the scopes of the forward pass."""
+    """Work of autograd threads by the scopes of the forward pass."""
     shown = []
     for run in (SMALL, Run("small", 512, "train", "fp32"), Run("medium", 512, "fwd_bwd", "bf16")):
         folder = place.out / f"backward-{run.folder}"
@@ -112,7 +112,7 @@ def check_backward(checks, place):
 
 
 def check_graph(checks, place):
-    """A captured step runs what an eager one runs, is charged as that is, and leaves the GPU no gaps."""
+    """A captured step runs the same kernels as an eager one, is charged to the same scopes, and leaves the GPU no gaps."""
     done = subprocess.run([str(program_in(place.build, "torch_checks")), "step_graph"], capture_output=True, text=True, check=False, timeout=300)
     (place.out / "step_graph.log").write_text(done.stdout + done.stderr, encoding="utf-8")
     checks.add("every step of a graph has the loss of the eager step: all modes and precisions", done.returncode == 0,

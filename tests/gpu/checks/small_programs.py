@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks that run small programs of their own: unit tests, examples, exact attribution, kills, the cost of a launch, NVTX ranges."""
+"""Checks that run small programs: unit tests, examples, exact attribution, kills, the cost of a launch, NVTX ranges."""
 import math
 import re
 import subprocess
@@ -8,7 +8,7 @@ import xml.etree.ElementTree
 
 from checks.programs import ROOT, has_nsys, program_in, report_in, run_logged, text_of
 
-# What a launch may cost with profkit, as a multiple of what the kernel records of CUPTI alone add to it.
+# The maximum cost of a launch with profkit, as a multiple of the cost that CUPTI's kernel records alone add.
 LAUNCH_COST_BAR = 1.1
 # The programs that tests/gpu/kernels_in_journal.cpp kills do four kinds of work.
 KINDS_OF_KILLS = 4
@@ -27,7 +27,7 @@ def check_gpu_tests(checks, place):
 
 
 def check_examples(checks, place):
-    """The kernels of each scope of the small CUDA examples, in 3 measured steps."""
+    """Checks the kernels of each scope in the small CUDA examples, in 3 measured steps."""
     for name, expected in (("cuda_streams", {"stream_0": 3, "stream_1": 3}), ("cuda_graph", {"layer_0": 3, "layer_1": 6})):
         run_logged([program_in(place.build, f"example_{name}")], place.out / "examples.log", "warmup=1,steps=3,out=" + str(place.out / name))
         report = report_in(place.out / name)
@@ -82,7 +82,7 @@ def check_nsys(checks, place):
 
 
 def check_torch_profiler(checks, place):
-    """The profiler of PyTorch keeps CUPTI once it was used: profkit says so, and leaves its results whole."""
+    """PyTorch's profiler keeps CUPTI once it was used. profkit reports that, and does not disturb its results."""
     library = program_in(place.build, "libprofkit_kernel_status.so")
     done = subprocess.run([sys.executable, str(ROOT / "tests/gpu/beside_torch_profiler.py"), str(library)], capture_output=True, text=True,
                           check=False, timeout=120)

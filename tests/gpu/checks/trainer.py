@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the trainer promises on a GPU: it waits for nothing inside a step, its attention runs where it says, its memory pictures are
-right, and a sweep goes on after what does not fit."""
+"""The promises of the trainer on a GPU: it does not wait inside a step, its attention uses the reported backend, its memory timelines are
+correct, and a sweep continues after out of memory."""
 import csv
 import re
 import subprocess
@@ -14,7 +14,7 @@ BACKENDS = ("flash", "efficient", "cudnn", "math")
 
 
 def check_no_wait(checks, place):
-    """Clipping and a scaled loss are where other trainers wait: for the norm, and to know whether to skip the step."""
+    """Clipping and loss scaling do not wait. Other trainers wait for the norm, and to know whether to skip the step."""
     for precision, options in (("fp32", []), ("fp32", ["--clip-grad", "0.5"]), ("fp16_scaled", ["--clip-grad", "0.5"]), ("fp32", ["--graph"]),
                                ("fp16_scaled", ["--clip-grad", "0.5", "--graph"])):
         run, folder = Run("small", 128, "train", precision), place.out / "no-wait"
@@ -42,7 +42,7 @@ def check_attention_backends(checks, place):
 
 
 def marked_bytes(picture, mark):
-    """What the title of a mark in the picture says."""
+    """@return the title of a mark in the memory timeline."""
     group = next(each for each in xml.etree.ElementTree.parse(picture).getroot().iter() if each.get("id") == mark)
     return int(next(each.text for each in group.iter() if each.tag.endswith("title")).split()[0])
 
@@ -62,7 +62,7 @@ def check_memory(checks, place):
 
 
 def check_sweep_memory(checks, place):
-    """The peak of what follows an out-of-memory is that of a run by itself."""
+    """After out of memory, the peak of the next cell equals that of a separate run."""
     def row_of_tiny(name, sizes):
         folder = place.out / name
         run_logged([program_in(place.build, "transformer_train"), "sweep", "--sizes", sizes, "--ctx", "1024", "--batch", "64", "--modes", "train",

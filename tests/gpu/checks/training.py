@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks of what the trainer computes and how fast: against PyTorch eager, in every precision, and where it does not fit."""
+"""Checks of the trainer's results and speed: compared with PyTorch eager, in every precision, and when memory runs out."""
 import csv
 import re
 import statistics
@@ -9,8 +9,8 @@ import time
 from checks.programs import PyTorch, Run, loop_ms, program_in, report_in, step_ms, train
 
 FUSED, LIBTORCH = ["--optimizer", "fused_adamw"], ["--optimizer", "adamw"]
-# Which runs are timed against PyTorch eager, with which options of the trainer and of PyTorch, and over how many steps. Without options
-# each has its own default optimizer: the trainer fused kernels, PyTorch one that handles many parameters in a kernel (foreach).
+# Runs timed against PyTorch eager, with options of the trainer and of PyTorch, and the number of steps. Without options each uses its
+# default optimizer: the trainer fused kernels, PyTorch one that handles many parameters in a kernel (foreach).
 SPEED = [
     (Run("small", 128, "train", "fp32"), FUSED, FUSED, 30),
     (Run("small", 128, "train", "fp32"), [], [], 30),
@@ -23,23 +23,23 @@ SPEED = [
     (Run("2.7B", 512, "train", "bf16"), [], [], 5),
 ]
 ALTERNATIONS = 5
-# Which of them has a bar of its own.
+# The run with a separate bar.
 MUCH_FASTER, MUCH = (Run("small", 128, "train", "fp32"), FUSED), 1.5
-# Which runs by fused operations are timed against the compiled model.
+# Runs with fused operations that are timed against the compiled model.
 FUSED_SPEED = [(Run("small", 128, "train", "fp32"), 50), (Run("medium", 512, "train", "bf16"), 50)]
 FUSED_ROUNDS = 3
 COMPILED = 'torch.compile(mode="reduce-overhead")'
-# Runs with --sync, whose host and GPU times have to agree.
+# Runs with --sync, whose host and GPU times must agree.
 SYNC = [Run("small", 128, "train", "fp32"), Run("medium", 512, "fwd_bwd", "fp32"), Run("medium", 512, "train", "bf16")]
 WARMUP, STEPS = 5, 30
-# These checks are of the trainer and of event timers: what kernels cost has its own.
+# These checks are about the trainer and event timers; another check covers the cost of kernels.
 PROFKIT = "kernels=off"
 TEXT_RUN = ["--size", "small", "--ctx", "256", "--batch", "32", "--mode", "train", "--precision", "bf16", "--attention", "sdpa",
             "--optimizer", "fused_adamw", "--lr", "3e-4", "--warmup", "10", "--steps", "790", "--seed", "1"]
 
 
 def check_speed(checks, place):
-    """By the loop timers of both sides: the trainer runs without profkit, PyTorch without a profiler."""
+    """Compares the loop timers of both sides: the trainer runs without profkit, PyTorch without a profiler."""
     for run, our_options, their_options, steps in SPEED:
         folder = place.out / "-".join(("speed", run.folder, *our_options[1:]))
         optimizers = f" ({(our_options or ['', 'its default'])[1]} against {(their_options or ['', 'its default'])[1]})" if run.mode == "train" else ""
@@ -52,7 +52,7 @@ def check_speed(checks, place):
         mine, other = statistics.median(ours), statistics.median(theirs)
         figures = (f"{mine:.2f} ms a step ({min(ours):.2f} to {max(ours):.2f}), PyTorch {other:.2f} ({min(theirs):.2f} to {max(theirs):.2f}), "
                    f"{other / mine:.2f} times as fast; medians of {ALTERNATIONS} alternations, {steps} steps each")
-        # LibTorch's AdamW launches a dozen kernels for each parameter: a figure to know, not one to hold the trainer to.
+        # LibTorch's AdamW launches a dozen kernels per parameter: its time is shown but not judged.
         checks.add(f"not slower than PyTorch eager: {run.name}{optimizers}", None if our_options == LIBTORCH else mine <= other, figures)
         if (run, our_options) == MUCH_FASTER:
             checks.add(f"at least {MUCH} times as fast as PyTorch eager: {run.name}{optimizers}", other / mine >= MUCH, f"{other / mine:.2f} times")
@@ -64,7 +64,8 @@ def first_losses(folder):
 
 
 def check_fused(checks, place):
-    """The model by fused operations: same values, and the speed of the compiled model with written-out attention, in turns. All optimizers are the fused AdamW."""
+    """The model with fused operations: equal values, and its speed compared with the compiled model with naive attention, alternating.
+    All use fused AdamW."""
     done = subprocess.run([str(program_in(place.build, "torch_checks")), "fused_model", "cuda"], capture_output=True, text=True, check=False,
                           timeout=300)
     (place.out / "fused_model.log").write_text(done.stdout + done.stderr, encoding="utf-8")
@@ -114,12 +115,12 @@ def check_sync(checks, place):
 
 
 def losses_of(printed):
-    """Means of the first and of the last steps."""
+    """@return the mean losses of the first and of the last steps."""
     return [float(loss) for loss in re.search(r"loss, nats per token: ([\d.]+) .* ([\d.]+) \(mean of the last", printed).groups()]
 
 
 def check_precisions(checks, place):
-    """Every precision and attention learns as fp32 written out does, on the same batches from the same weights."""
+    """Every precision and attention learns like fp32 with naive attention, with the same batches and initial weights."""
     name = "losses agree within 1 % of fp32, 40 steps of small/128 on text"
     if place.text is None:
         checks.add(name, None, "no text was given")
@@ -133,7 +134,7 @@ def check_precisions(checks, place):
         first, last = losses_of(printed)
         reference = reference or (first, last)
         off = max(abs(first - reference[0]) / reference[0], abs(last - reference[1]) / reference[1])
-        # Without a scaled loss the small gradients of fp16 become zero, and it learns more slowly.
+        # Without loss scaling, small gradients of fp16 become zero, so it learns more slowly.
         passed = None if precision == "fp16" else off < 0.01 and last < first - 1
         checks.add(f"{name}: {precision}, {attention} attention", passed,
                    f"{first:.3f} to {last:.3f} nats per byte, {100 * off:.2f} % off; {step_ms(report):.1f} ms a step")

@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How the GPU is used, by its own counters: loads whose use is known, and the trainer."""
+"""GPU utilization from hardware counters, for loads with known utilization and for the trainer."""
 from checks.programs import Run, program_in, report_in, run_logged, train
 
 SHARES = ("busy", "sm_active", "sm_occupancy", "tensor", "tensor_fp64", "tensor_float", "tensor_integer", "fp64", "fp32", "fp16", "integer", "dram",
           "memory_active")
 RATES = ("nvlink_receive", "nvlink_send", "pcie_receive", "pcie_send")
 WITH_COUNTERS = "GPM counters"
-# An H200 counts up to 5 % for tensor pipes in a loop of fp32 without tensor instructions.
+# An H200 counts up to 5 % for tensor pipes in an fp32 loop without tensor instructions.
 STRAY_TENSOR = 0.1
 
 
 def use_of(report):
-    """The only device; None, and why, if it was not measured."""
+    """@return the only device; None and the reason if it was not measured."""
     devices = report.get("utilization") or []
     why = next((each["reason"] for each in report["quality"]["collectors"] if each["name"] == "gpu utilization"), "no collector")
     return (devices[0], "") if len(devices) == 1 else (None, f"{len(devices)} devices; {why}")
@@ -24,7 +24,7 @@ def words(use):
 
 
 def is_sane(use, at_least_s):
-    """Each minimum is at most the mean, that at most the maximum, and no share exceeds 100 % by more than a rounding."""
+    """Minimum, mean and maximum are in order, and no share exceeds 100 % by more than rounding."""
     kinds = [(name, "", 1.001) for name in SHARES] + [(name, "_gb_per_s", 2000.0) for name in RATES]
     values = [[use[f"{name}_{figure}{unit}"] for figure in ("min", "mean", "max")] + [most] for name, unit, most in kinds]
     in_order = all(low is None or (0 <= low <= mean * 1.0001 and mean <= high * 1.0001 and high <= most) for low, mean, high, most in values)
@@ -32,7 +32,7 @@ def is_sane(use, at_least_s):
 
 
 def check_utilization(checks, place):
-    """Idle, arithmetic and memory are what they are called; the trainer uses tensor pipes in bf16, and others in fp32."""
+    """Idle, arithmetic and memory loads are recognised; the trainer uses tensor pipes in bf16, and other pipes in fp32."""
     expected = {
         "idle": ("nothing runs", lambda use: use["busy_mean"] < 0.05 and (use["sm_active_mean"] or 0.0) < 0.05),
         "arithmetic": ("SMs and fp32, and no memory", lambda use: use["sm_active_mean"] > 0.8 and use["fp32_mean"] > 0.3 and

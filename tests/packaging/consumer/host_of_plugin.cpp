@@ -8,7 +8,7 @@
 void work_in_plugin();
 void work_in_library();
 
-// The program, its static library and its shared library have the code of scopes, two of them that of sessions, and there is one recorder.
+// The program, its static library and its shared library contain scopes, and two of them sessions; there is one recorder.
 int main() {
   profkit::session session;
   for (profkit::step step : session) {

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-// Runs on a machine without a GPU too: a collector that cannot work says so in the report.
+// Also runs on a machine without a GPU: a collector that cannot work is reported.
 int main() {
   profkit::session session;
   session.collect(profkit::cuda_step_timer(nullptr));

@@ -6,7 +6,7 @@
 
 __global__ void never_launched(int* out) { *out = 1; }
 
-// Host code that nvcc compiles. It makes no CUDA call.
+// Host code compiled by nvcc. It makes no CUDA call.
 int main(int argc, char** argv) {
   if (argc > 1) fmt::print("{}\n", profkit::load_report(argv[1]));
   profkit::session session;

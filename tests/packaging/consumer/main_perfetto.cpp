@@ -6,7 +6,7 @@
 
 #include <filesystem>
 
-// Both traces are where the program runs.
+// Both traces are in the current folder.
 int main() {
   profkit::session session;
   for (profkit::step step : session) {

@@ -6,7 +6,7 @@
 #error "a file of a target that links profkit::profkit does not compile the code of sessions"
 #endif
 
-// A shared library that has the code of sessions within it.
+// A shared library that contains the code of sessions.
 std::string run_one_step() {
   profkit::session session;
   { profkit::step step{session}; }

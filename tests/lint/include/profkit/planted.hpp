@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-/// It copies what it only reads.
+/// Copies an argument that it only reads.
 inline std::string planted(std::vector<std::string> const& values) {
   std::string all;
   for (std::string const each : values) all += each;
