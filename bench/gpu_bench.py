@@ -249,8 +249,8 @@ class Results:
 
 def markdown(content):
     lines = ["# What profkit costs on a GPU", "",
-             "Command: `bench/gpu_bench.sh`. Medians of rounds in which all variants of a table took turns; ratios are medians of the ratios",
-             "within each round.", ""]
+             "Command: `bench/gpu_bench.sh`. All variants of a table alternate in each round. Times are medians of the rounds, and",
+             "ratios are medians of the ratios within each round.", ""]
     lines += [f"* {name}: {value}" for name, value in content["environment"].items()]
     rows = [(part, each) for part, found in content["parts"].items() for each in found["comparisons"]]
     if rows:

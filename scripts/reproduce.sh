@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Produces every table of docs/reproduction.md on the GPU of this machine. Continues an interrupted run.
+# Produces the tables T1 to T13 of docs/reproduction.md on the GPU of this machine. Continues an interrupted run.
 #   usage: scripts/reproduce.sh OUT_DIR TEXT_FILE     TEXT_FILE: about 1 MB of English text, for the data loader
 #   ONLY="NAME..."       only these tables: t1 t2 t3 t5 t7 t8 t9 t10 t11 t12 t13 types sdpa
 #   PYTHON, NSYS, DEPENDENCIES: as for scripts/gpu_check.sh

@@ -111,12 +111,14 @@ def judge(costs, has_kernel_bar):
 
 def check_cost(checks, place):
     lines = ["# T9. What profiling costs", "",
-             "In turns on one machine, as many rounds as the table says; medians of the rounds. Times in ms a step. Phases: mean ± standard",
-             "deviation of the steps of a run, between CUDA events of the trainer's own (`--phase-times`); step: between profkit's or",
-             "PyTorch's; n/a where nothing measured them. Loop: from the",
-             "beginning of the first measured step to the end of the last, for each step, between CUDA events that do not depend on any",
-             "profiler. What is added is told by the loop, against the same program with no profiler. What a profiler does at its end is not",
-             "counted. Each side has its own default AdamW.", ""]
+             "The programs alternate on one machine. The table gives the number of rounds; all values are medians of the rounds, in ms",
+             "per step.", "",
+             "* **Phases:** mean ± standard deviation of the steps of a run, between the trainer's own CUDA events (`--phase-times`).",
+             "* **Step:** the same, between CUDA events of profkit or PyTorch. n/a: not measured.",
+             "* **Loop:** from the beginning of the first measured step to the end of the last, divided by the number of steps. Its",
+             "  CUDA events do not depend on any profiler.",
+             "* **Added:** the loop, compared with the same program without profiler. What a profiler does at its end does not count.", "",
+             "Each side uses its default AdamW.", ""]
     for run, rounds, warmup, steps, has_kernel_bar in RUNS:
         costs = Costs(take_turns(run, rounds, warmup, steps, place))
         lines += [f"## {run.name}, {warmup} warm-up steps, {steps} measured", "",

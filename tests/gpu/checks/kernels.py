@@ -117,10 +117,12 @@ def check_parity(checks, place):
         checks.add("the same kernels as Nsight Systems", None, "no nsys")
         return
     lines = ["# Parity with Nsight Systems", "",
-             f"The same binary and arguments in two runs: one under {text_of(place.nsys, '--version')} with `-t cuda,nvtx` and `PROFKIT=kernels=off`,",
-             "one by itself with profkit's collector. Compared by `tests/nsys/nsys_parity.py` over the measured steps; times in ms, of all of them.", "",
-             f"With `{' '.join(HEAD_START)}` the GPU waits before each forward until the host is ahead of it. Without, launching limits two of",
-             "the three runs: the spans of their scopes hold the gaps between kernels, and Nsight Systems slows launching more than profkit does.", ""]
+             f"The same binary runs twice with the same arguments: under {text_of(place.nsys, '--version')} with `-t cuda,nvtx`",
+             "and `PROFKIT=kernels=off`, and alone with profkit's collector. `tests/nsys/nsys_parity.py` compares the measured steps.",
+             "Times are in ms, summed over all measured steps.", "",
+             f"With `{' '.join(HEAD_START)}` the GPU waits before each forward pass until the host is ahead of it. Without it, launching",
+             "limits two of the three runs. The spans of their scopes then contain gaps between kernels, and Nsight Systems slows",
+             "launching more than profkit does.", ""]
     (place.out / "nsys_parity.md").write_text("\n".join(lines) + "\n" + "\n".join(part.strip() + "\n" for part in parts), encoding="utf-8")
 
 

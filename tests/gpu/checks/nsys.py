@@ -344,12 +344,12 @@ PARTS = [
 def check_capture(checks, place):
     page = Page(place)
     page.add("# Under Nsight Systems and Nsight Compute", "",
-             "Commands as `scripts/gpu_check.sh` ran them, without folders, and what they printed, shortened. How to use them:",
-             "[`nsys.md`](../../nsys.md). No environment variable is set but `RANK` where it is shown.", "",
+             "Use this page to see the commands of [Nsight tools](../../nsys.md) and their output. `scripts/gpu_check.sh` ran them.",
+             "Folders are omitted, and output is shortened. No environment variable is set except `RANK` where it is shown.", "",
              f"* GPU, driver: {text_of('nvidia-smi', '--query-gpu=name,driver_version', '--format=csv,noheader')}",
              f"* {text_of(place.nsys, '--version') if has_nsys(place) else 'no Nsight Systems'}", "",
-             f"The trainer runs {RUN.name}, {WARMUP} steps of warm-up and {STEPS} measured. *Wanted* is what profkit itself counted in a run of",
-             "its own, without any tool.", "")
+             f"The trainer runs {RUN.name} with {WARMUP} warm-up and {STEPS} measured steps. *Wanted* is what profkit counted in a run",
+             "without any tool.", "")
     for name, check, needs_nsys in PARTS:
         if needs_nsys and not has_nsys(place):
             checks.add(name, None, "no nsys")
