@@ -41,7 +41,7 @@ struct steps_figure {
     double largest = 0.0;  ///< of all steps, ms
   };
   std::optional<scale> common_scale{};  ///< n/a: the axes fit the steps of this figure
-  std::string title{};  ///< "Before, mean 46.32 ms"; empty: the section tells it
+  std::string title{};                  ///< "Before, mean 46.32 ms"; empty: the section tells it
 };
 
 /// A bar of 100 %, with parts that have parts.
@@ -166,6 +166,7 @@ struct lanes_figure {
   };
   std::vector<row> rows;
   std::vector<std::pair<bar_part, std::string>> legend;
+  bool has_thin_lower = false;  ///< the lower stretches are lines
 };
 
 /// A picture. `finding` is what a reader sees in it; it is read out by screen readers. Its numbers stand in a table of the same section.
