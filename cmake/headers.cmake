@@ -318,6 +318,7 @@ set(PROFKIT_HEADERS
     profkit/report/idle_cause_names.hpp
     profkit/report/json_names.hpp
     profkit/report/json_printer.hpp
+    profkit/report/json_schema.hpp
     profkit/report/json_text.hpp
     profkit/report/kernel_tables.hpp
     profkit/report/kernel_words.hpp

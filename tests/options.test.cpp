@@ -135,7 +135,7 @@ TEST_CASE("report prints the first screen, report=full all tables", "[options]")
   CHECK(profkit::options::parse("report=every:60s,report=full").full_report);
 }
 
-TEST_CASE("report=every:T sets the interval in milliseconds, seconds, minutes or hours, and prints nothing at the end", "[options]") {
+TEST_CASE("report=every:T sets the interval in milliseconds, seconds, minutes, hours or steps, and prints nothing at the end", "[options]") {
   using std::chrono::milliseconds;
   CHECK(profkit::options::parse("report").report_every == milliseconds{0});
   CHECK(profkit::options::parse("report=every:250ms").report_every == milliseconds{250});
@@ -144,8 +144,14 @@ TEST_CASE("report=every:T sets the interval in milliseconds, seconds, minutes or
   CHECK(profkit::options::parse("report=every:8760h").report_every == std::chrono::hours{8760});
   CHECK_FALSE(profkit::options::parse("report=every:60s").print_report);
   CHECK(profkit::options::parse("report=every:60s,report").print_report);
+  CHECK(profkit::options::parse("report=every:60s").report_every_steps == 0);
+  CHECK(profkit::options::parse("report=every:1000").report_every_steps == 1000);
+  CHECK(profkit::options::parse("report=every:1000").report_every == milliseconds{0});
+  profkit::options const both = profkit::options::parse("report=every:1000,report=every:60s");
+  CHECK(both.report_every_steps == 1000);
+  CHECK(both.report_every == milliseconds{60'000});
   std::string const bad =
-      GENERATE("report=", "report=yes", "report=every", "report=every:", "report=every:60", "report=every:0s", "report=every:-1s",
+      GENERATE("report=", "report=yes", "report=every", "report=every:", "report=every:0", "report=every:0s", "report=every:-1s",
                "report=every:1.5s", "report=every:60 s", "report=every:60d", "report=every:8761h", "report=every:99999999999999999999s");
   CHECK_THROWS_MATCHES(profkit::options::parse(bad), profkit::error,
                        MessageMatches(ContainsSubstring("\"" + bad + "\"") && ContainsSubstring("as in every:60s")));

@@ -76,6 +76,32 @@ TEST_CASE("report=every writes complete files while the session continues, and t
   }
 }
 
+TEST_CASE("report=every:N writes whole files after every N-th step, and none between", "[session][live]") {
+  temporary_folder const folder{"live-reports-steps"};
+  std::filesystem::path const json = folder.path / "out" / "report.json";
+  profkit::options options = plain_options(0, 1'000'000);
+  options.report_every_steps = 5;
+  options.output_directory = (folder.path / "out").string();
+  profkit::session session{options};
+  auto const make_steps = [&](int count) {
+    for (int i = 0; i < count; ++i) {
+      profkit::step const step{session};
+      PROF_SCOPE("work");
+    }
+  };
+  auto const has_steps = [&](char const* count) { return text_of(json).find("\"measured\": " + std::string{count}) != std::string::npos; };
+  make_steps(4);
+  std::this_thread::sleep_for(std::chrono::milliseconds{50});
+  CHECK_FALSE(std::filesystem::exists(json));
+  make_steps(1);
+  CHECK(comes_true([&] { return has_steps("5"); }));
+  make_steps(4);
+  std::this_thread::sleep_for(std::chrono::milliseconds{50});
+  CHECK(has_steps("5"));
+  make_steps(1);
+  CHECK(comes_true([&] { return has_steps("10"); }));
+}
+
 TEST_CASE("a blocked disk does not stop recording and draining", "[session][live]") {
   temporary_folder const folder{"live-reports-slow"};
   std::filesystem::path const stuck = folder.path / "out" / "report.json";

@@ -132,6 +132,8 @@ TEST_CASE("each of several ranks writes its own files, and rank 0 prints", "[ran
   CHECK(last.report_every == std::chrono::seconds{1});  // replaces files, prints nothing
   CHECK(options_of("report=every:1s", rank_of(3, 4)).report_every.count() == 0);
   CHECK(options_of("report=every:1s", rank_of(0, 4)).report_every == std::chrono::seconds{1});
+  CHECK(options_of("report=every:9", rank_of(3, 4)).report_every_steps == 0);
+  CHECK(options_of("report=every:9,out=a", rank_of(3, 4)).report_every_steps == 9);
   CHECK(options_of("out=a/", rank_of(3, 4)).output_directory == "a/rank3");
   CHECK(options_of("out=a/%r", rank_of(3, 4)).output_directory == "a/3");
   CHECK(options_of("out=a/%p", rank_of(3, 4)).output_directory == "a/" + std::to_string(::getpid()));

@@ -37,6 +37,8 @@ struct options {
   /// @brief `report=every:60s`: period of snapshots while the session runs. A snapshot replaces the files in `output_directory`; without a
   /// directory it prints one line on stderr. 0: no snapshots.
   std::chrono::milliseconds report_every{0};
+  /// @brief `report=every:1000`: the same after every 1000th step, including warm-up. 0: no snapshots by steps.
+  std::uint64_t report_every_steps = 0;
 
   std::uint64_t warmup_steps = 5;  ///< `warmup=N`: steps that are recorded but excluded from statistics
   /// @brief `steps=N`: number of measured steps in `for (profkit::step step : session)`. `steps=forever`: only `break`, an exception or the
@@ -142,7 +144,8 @@ struct options {
 
  private:
   static constexpr char const* valid_keys =
-      "off, report, report=full, report=every:T, warmup=N, steps=N|forever|auto|auto:P%, out=DIR, journal=FILE, journal_size=SIZE, "
+      "off, report, report=full, report=every:T, report=every:N, warmup=N, steps=N|forever|auto|auto:P%, out=DIR, journal=FILE, "
+      "journal_size=SIZE, "
       "signals=default|report, trace, trace=N, kernels=on|off|every:N, nvtx=on|off, records=N, keep=all|last:N|slowest:K, log=SIZE, "
       "drain=P%, memory=steps|scopes, samples=NHz, rank=on|off, utilization=on|off, precision=fp64|fp32|tf32|fp16|bf16|fp8";
 
@@ -159,7 +162,7 @@ struct options {
     } else if (key == "report" && value == "full") {
       full_report = true;
     } else if (key == "report") {
-      report_every = period(item, value);
+      set_report_every(item, value);
     } else if (key == "warmup") {
       warmup_steps = number(item, value);
     } else if (key == "steps") {
@@ -209,18 +212,23 @@ struct options {
     }
   }
 
-  static std::chrono::milliseconds period(std::string_view item, std::string_view value) {
+  void set_report_every(std::string_view item, std::string_view value) {
     constexpr std::string_view every = "every:";
-    constexpr char const* wanted = "no value, full, or every:T with a time from 1ms to 8760h in ms, s, m or h, as in every:60s";
+    constexpr char const* wanted =
+        "no value, full, every:T with a time from 1ms to 8760h in ms, s, m or h, as in every:60s, or every:N with a number of steps";
     constexpr std::uint64_t max_ms = std::uint64_t{8760} * 3'600'000;
     if (value.substr(0, every.size()) != every) bad_value(item, wanted);
     value.remove_prefix(every.size());
     std::uint64_t number = 0;
     auto const [end, status] = std::from_chars(value.data(), value.data() + value.size(), number);
     std::string_view const unit = value.substr(static_cast<std::size_t>(end - value.data()));
+    if (status == std::errc{} && unit.empty() && number > 0) {
+      report_every_steps = number;
+      return;
+    }
     std::uint64_t const ms = unit == "ms" ? 1 : unit == "s" ? 1000 : unit == "m" ? 60'000 : unit == "h" ? 3'600'000 : 0;
     if (status != std::errc{} || ms == 0 || number == 0 || number > max_ms / ms) bad_value(item, wanted);
-    return std::chrono::milliseconds{number * ms};
+    report_every = std::chrono::milliseconds{number * ms};
   }
 
   void set_kernels(std::string_view item, std::string_view value) {

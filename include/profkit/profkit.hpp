@@ -5,21 +5,18 @@
 /// @brief All host features: scopes, NVTX, sessions and reports. Include it in one translation unit of a program, usually the one with
 /// `main`. That unit enables NVTX for the whole program. All other units need only `scope.hpp`, which compiles much faster.
 
+#include "analyze/analyze.hpp"
 #include "collect/gpu_utilization.hpp"
 #include "collect/host_memory.hpp"
 #include "collect/host_samples.hpp"
 #include "collect/measured_roof.hpp"
 #include "collect/nvtx.hpp"
 #include "options.hpp"
+#include "profile/save_load.hpp"
 #include "report/report.hpp"
+#include "report/summary_file.hpp"
 #include "scope.hpp"
 #include "session.hpp"
+#include "session/load_report.hpp"
 #include "session/process_rank.hpp"
 #include "version.hpp"
-
-#if !defined(PROFKIT_CODE_ELSEWHERE) || defined(__CUDA_ARCH__)  // which all passes of nvcc declare
-#include "analyze/analyze.hpp"
-#include "profile/save_load.hpp"
-#include "report/summary_file.hpp"
-#include "session/load_report.hpp"
-#endif

@@ -49,8 +49,15 @@ TEST_CASE("the section states the idle time of the GPU, the scopes that it waits
   CHECK(std::get<std::string>(waiting.rows.front().cells.front().value) == "step");
   CHECK(waiting.columns.back().heading == "queued");
   std::string const overlap = profkit::detail::overlap_text(*recorded_summary().budget);
-  CHECK_THAT(overlap, ContainsSubstring("copies 0.600 ms, 0.300 ms of it with no other operation"));
+  CHECK_THAT(
+      overlap,
+      ContainsSubstring(
+          "operations ran concurrently for 2.00\xc2\xa0ms a step, counted once for the operation that began first; copies 0.60\xc2\xa0ms a "
+          "step, 0.30\xc2\xa0ms of it with no other operation"));
   CHECK_THAT(overlap, !ContainsSubstring("communication"));
+  profkit::budget_summary without = *recorded_summary().budget;
+  without.overlap = {};
+  CHECK_THAT(profkit::detail::overlap_text(without), ContainsSubstring("overlap: no operations ran concurrently; copies 0.60"));
 }
 
 TEST_CASE("report.json has the budget over all measured steps", "[budget]") {
@@ -97,6 +104,6 @@ TEST_CASE("a report with kernels shows the budget before the scopes, and one wit
   CHECK(text.find("Where the step went\n") < text.find("\nScopes\n"));
   CHECK_THAT(text, ContainsSubstring("What the GPU waits for\n"));
   profile.collectors.clear();
-  CHECK_THAT(text_of(profile), ContainsSubstring("Where the step went\n===================\n\nn/a: no collector.\n") &&
+  CHECK_THAT(text_of(profile), ContainsSubstring("Where the step went\n===================\n\nn/a: no kernel collector.\n") &&
                                    !ContainsSubstring("What the GPU waits for"));
 }

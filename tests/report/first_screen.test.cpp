@@ -197,9 +197,9 @@ TEST_CASE("a host without a GPU shows host times, and says why GPU times are n/a
   for (int i = 0; i < 4; ++i) made.scope(2, "layer", 6.135, i).scope(3, "matmul_backward", 4.6625, {}, 4);
   made.scope(1, "gpt2_forward", 19.73);
   std::string const text = screen(made.get());
-  CHECK_THAT(text, ContainsSubstring("A step takes 49.7 ms on the host, 40 % of it in gpt2_forward; the GPU is n/a: no collector."));
+  CHECK_THAT(text, ContainsSubstring("A step takes 49.7 ms on the host, 40 % of it in gpt2_forward; the GPU is n/a: no kernel collector."));
   CHECK_THAT(text, ContainsSubstring("layer_* \xc3\x97 4") && ContainsSubstring("    matmul_backward     16    18.65  37.5"));
-  CHECK_THAT(text, ContainsSubstring("  n/a") && ContainsSubstring("\nKERNELS  n/a: no collector.\n"));
+  CHECK_THAT(text, ContainsSubstring("  n/a") && ContainsSubstring("\nKERNELS  n/a: no kernel collector.\n"));
   CHECK_THAT(text, !ContainsSubstring("WHERE THE STEP WENT"));
 }
 

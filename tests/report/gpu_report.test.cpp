@@ -132,7 +132,7 @@ TEST_CASE("the text has the GPU's work by scope, kernels, classes and copies", "
   std::string const kernels = section(text, "All kernels");
   CHECK_THAT(kernels, ContainsSubstring("void cutlass::Kernel2<") && ContainsSubstring("matmul") && ContainsSubstring("50.4 %"));
   CHECK_THAT(kernels, ContainsSubstring("of all kernels"));
-  CHECK_THAT(text, ContainsSubstring("GPU: 15 operations, 11 of them kernels; 13.100 ms in all"));
+  CHECK_THAT(text, ContainsSubstring("GPU in 2 measured steps: 15 operations, 11 of them kernels; 13.1 ms in all"));
   CHECK_THAT(section(text, "Kernel classes"), ContainsSubstring("matmul"));
   CHECK_THAT(section(text, "Copies and memsets"), ContainsSubstring("[CUDA memset]"));
   CHECK_THAT(text, !ContainsSubstring("API calls\n"));

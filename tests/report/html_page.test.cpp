@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <profkit/report/cells.hpp>
 #include <profkit/report/html_page.hpp>
 #include <profkit/report/html_script.hpp>
 #include <profkit/report/html_text.hpp>
@@ -200,6 +201,51 @@ TEST_CASE("the axis of steps has whole numbers, for few steps too", "[html]") {
   std::string const page = html_page(with_block(profkit::detail::figure{"three", figure}));
   CHECK_THAT(page, ContainsSubstring(">1</text>"));
   CHECK_THAT(page, !ContainsSubstring(">1.0</text>"));
+}
+
+TEST_CASE("a label of a step that would cross a longer one stands above both, and the mean beyond the enlarged axis is said", "[html]") {
+  using namespace profkit::detail;
+  steps_figure figure;
+  for (std::uint64_t i = 0; i < 20; ++i) figure.steps.push_back({i, 2.0 + 0.01 * static_cast<double>(i % 3)});
+  figure.steps[2].is = figure.steps[4].is = plotted_step::role::outlier;
+  figure.steps[2].ms = 2.5;
+  figure.steps[4].ms = 4.0;
+  figure.steps[2].label = "step 2: 2.50 ms";
+  figure.mean = 2.13;
+  figure.half_interval = 0.1;
+  std::string const page = html_page(with_block(profkit::detail::figure{"twenty", figure}));
+  CHECK_THAT(page, ContainsSubstring("<text class=\"label\" x=\"11.5%\" dx=\"0\" y=\"12\">step 2: 2.50 ms</text>"));
+  CHECK_THAT(page, ContainsSubstring("the mean, 2.13&nbsp;ms, is beyond it") && !ContainsSubstring("interval of the mean</p>"));
+  figure.steps[4].ms = 2.0;
+  CHECK_THAT(html_page(with_block(profkit::detail::figure{"twenty", figure})),
+             ContainsSubstring("<text class=\"label\" x=\"13.5%\" dx=\"5\" y=\"22.4\">step 2: 2.50 ms</text>"));
+}
+
+TEST_CASE("a part of a bar has its name where it fits, and the legend names it otherwise", "[html]") {
+  using namespace profkit::detail;
+  bars_figure bars;
+  stacked_bar whole;
+  whole.parts = {
+      {"compute", {{colour::busy, 0, 83.0}}}, {"optimizer", {{colour::busy, 0, 9.0}}}, {"exposed transfer", {{colour::transfer, 0, 8.0}}}};
+  bars.bars.push_back(whole);
+  bars.legend = {{{colour::transfer, 0, 0.0}, "exposed transfer"}};
+  std::string const page = html_page(with_block(profkit::detail::figure{"bar", bars}));
+  CHECK_THAT(page, ContainsSubstring("<b>compute</b> 83.0&nbsp;%</span>") && ContainsSubstring("<b>optimizer</b></span>"));
+  CHECK_THAT(page, !ContainsSubstring("<b>exposed transfer</b>") && ContainsSubstring("</i>exposed transfer</span>"));
+}
+
+TEST_CASE("folded tables stand at the end of their section, and fixed units have separators of thousands", "[html]") {
+  using namespace profkit::detail;
+  data_table folded = folded_list("list", "The list");
+  folded.columns = {{"memory"}, {"peak", column_kind::bytes}};
+  folded.rows = {row_at(0, {text_cell("device"), number_cell(3030.8 * 1024 * 1024)})};
+  section made{"part", "Part", "Two.", {folded, note{"a note", false}}, "How it is read."};
+  profkit::detail::document all;
+  all.sections.push_back(made);
+  std::string const page = html_page(all);
+  CHECK(page.find("a note") < page.find("How it is read."));
+  CHECK(page.find("How it is read.") < page.find("<summary>The list"));
+  CHECK_THAT(page, ContainsSubstring(">3,030.8</td>"));
 }
 
 TEST_CASE("a long path is cut at the beginning, and another long name in the middle", "[html]") {

@@ -5,11 +5,13 @@
 #include <profkit/analyze/gpu/attribution.hpp>
 #include <profkit/analyze/gpu/counted_operations.hpp>
 #include <profkit/analyze/names/nsys_summary.hpp>
+#include <profkit/analyze/ranks/make_job.hpp>
 #include <profkit/analyze/time/measured_time.hpp>
 #include <profkit/analyze/time/statistics.hpp>
 #include <profkit/profile/rank_record.hpp>
 #include <profkit/profile/save_load.hpp>
 #include <profkit/report/nsys_csv.hpp>
+#include <profkit/report/ranks_json.hpp>
 #include <profkit/report/report_json.hpp>
 #include <profkit/report/trace_json.hpp>
 
@@ -29,6 +31,7 @@
 #include <utility>
 #include <vector>
 
+#include "../support/made_job.hpp"
 #include "../support/profile_of.hpp"
 #include "../support/report_page.hpp"
 
@@ -414,6 +417,13 @@ TEST_CASE("every field of report.json is in docs/report.md, and no other", "[rec
     summary.host_samples->scopes.at(0).waits = {{"cudaStreamSynchronize", 1, profkit::milliseconds{1.0}, 0.5}};
     add_fields(json::parse(profkit::report_json(summary)), "", in_reports);
   }
+  made_job job;  // figures of several ranks; those of `job` are not in the page
+  job.slow_rank = 1;
+  job.delay = std::chrono::milliseconds{1};
+  json of_ranks = json::parse(profkit::ranks_json(profkit::summarize_job(job.make())));
+  of_ranks.erase("job");
+  REQUIRE(of_ranks.at("straggler").is_object());
+  add_fields(of_ranks, "", in_reports);
   CHECK(in_reports.size() > 200);
   std::ifstream page{PROJECT_DOCS "/report.md"};
   REQUIRE(page);

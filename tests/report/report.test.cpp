@@ -92,9 +92,9 @@ TEST_CASE("the members of report.json are in the same places as in schema 1", "[
       CHECK((found++).key() == key);
     }
   };
-  follows("", {"schema",  "profkit", "environment", "covers",     "steps",          "scopes", "names",
-               "adopted", "limits",  "model",       "kernels",    "kernel_classes", "copies", "api",
-               "gpu",     "budget",  "memory",      "allocators", "counters",       "trend",  "quality"});
+  follows("", {"schema",  "schema_minor", "profkit",    "environment", "covers",         "steps",  "scopes", "names",
+               "adopted", "limits",       "model",      "kernels",     "kernel_classes", "copies", "api",    "gpu",
+               "budget",  "memory",       "allocators", "counters",    "trend",          "quality"});
   follows("/steps", {"warmup", "measured", "excluded", "mean_ms", "std_ms"});
   follows("/steps", {"verdict", "verdict_reason", "steady_from", "warmup_verdict", "gpu_mad_ms"});
   follows("/steps", {"clocks", "stop", "samples_ms", "gpu_samples_ms", "gpu_period_samples_ms"});
@@ -102,6 +102,16 @@ TEST_CASE("the members of report.json are in the same places as in schema 1", "[
                        "unknown_launches", "graph_operations", "unknown_graph_operations", "open_scopes"});
   follows("/quality", {"clock", "snapshot", "overhead", "collectors"});
   follows("/quality/overhead", {"host_ns_per_scope", "scopes", "between_steps_ms"});
+}
+
+TEST_CASE("report.json of one process has the members of a report of several ranks, as null", "[report]") {
+  json const report = json::parse(profkit::report_json(profkit::analyze(made_profile())));
+  CHECK(report["schema_minor"] == 1);
+  for (char const* const name : {"ranks", "straggler", "collectives", "samples"}) {
+    CAPTURE(name);
+    REQUIRE(report.contains(name));
+    CHECK(report[name].is_null());
+  }
 }
 
 TEST_CASE("JSON can contain names of any bytes", "[report]") {

@@ -80,6 +80,13 @@ TEST_CASE("a mean that slow changes could move too far is reported instead of st
         "the mean is known to +-0.8 %; n = 30 (effective 21), 1 outlier; +-1.6 % if the steps change slowly, which only 100 steps show");
 }
 
+TEST_CASE("the uncertainty of a mean has two digits below 0.1 %, and none below 0.001 %", "[verdict]") {
+  CHECK(profkit::detail::format_half_width(0.0412) == "+-4.1 %");
+  CHECK(profkit::detail::format_half_width(0.00041) == "+-0.041 %");
+  CHECK(profkit::detail::format_half_width(6.2e-8) == "+-0.001 %");
+  CHECK(profkit::detail::format_half_width(0.0) == "+-0.0 %");
+}
+
 TEST_CASE("clocks that were not read are n/a, with the consequence", "[verdict]") {
   profkit::profile profile = profile_of_steps(quiet_steps(), 5);
   CHECK_THAT(text_of(profile), ContainsSubstring("GPU clocks: n/a (no collector), so throttling is unknown"));

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <profkit/analyze/analyze.hpp>
+#include <profkit/profile/profile.hpp>
+#include <profkit/profile/rank_record.hpp>
 #include <profkit/profile/save_load.hpp>
 #include <profkit/report/summary_file.hpp>
 
 #include <algorithm>
+#include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <chrono>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
@@ -173,5 +177,70 @@ TEST_CASE("profkit report reads the summaries of ranks, and names unusable ones"
              ContainsSubstring("Not all ranks can be compared. rank 3 has no file.") && ContainsSubstring("3 of 4 ranks"));
   temporary_folder::result const none = folder.run("report" + quoted(folder.path()));
   CHECK(none.code == 2);
-  CHECK_THAT(none.err, ContainsSubstring("has no ranks"));
+  CHECK_THAT(none.err, ContainsSubstring("has no summary.profkit and no ranks"));
+}
+
+TEST_CASE("profkit report takes the ranks of a job as several paths: files, folders of reports, and folders of ranks", "[ranks_report]") {
+  temporary_folder const folder;
+  fs::path const job = recorded_job("slowgpu");
+  std::string const wanted = folder.run("report" + quoted(job)).out;
+  CHECK_THAT(wanted, ContainsSubstring("Rank 1 (vm) holds the others up by 3.01 ms"));
+  CHECK(folder.run("report" + quoted(job / "rank1.profile") + quoted(job / "rank0.profile")).out == wanted);
+  fs::create_directories(folder.path() / "a" / "rank0");
+  profkit::save_summary(profkit::analyze(profkit::load(job / "rank0.profile")), folder.path() / "a" / "rank0" / "summary.profkit");
+  CHECK(folder.run("report" + quoted(folder.path() / "a" / "rank0") + quoted(job / "rank1.profile")).out == wanted);
+  CHECK(folder.run("report" + quoted(folder.path() / "a") + quoted(job / "rank1.profile")).out == wanted);
+  // A name that tells nothing: the launcher's rank is in the file.
+  profkit::profile second = profkit::load(job / "rank1.profile");
+  second.environment.rank = profkit::rank_record{1, 2};
+  profkit::save(second, folder.path() / "second");
+  CHECK(folder.run("report" + quoted(job / "rank0.profile") + quoted(folder.path() / "second")).out == wanted);
+  second.environment.rank.reset();
+  profkit::save(second, folder.path() / "third");
+  std::string const first = quoted(job / "rank0.profile");
+  auto const refused = [&](std::string const& others, char const* why) {
+    temporary_folder::result const run = folder.run("report" + first + others);
+    CHECK(run.code == 2);
+    CHECK(run.out.empty());
+    CHECK_THAT(run.err, ContainsSubstring(why));
+  };
+  refused(quoted(folder.path() / "third"), "third: its rank is unknown");
+  refused(first, "both are rank 0. Several paths are the ranks of one job; profkit compare compares runs");
+  refused(quoted(folder.path() / "none"), "none: does not exist");
+  refused(quoted(folder.path()), "has no summary.profkit and no ranks");
+  refused(quoted(job / "rank1.profile") + " --out x", "--out needs one process");
+}
+
+TEST_CASE("--json of several ranks has a row per rank, the straggler and the collectives", "[ranks_report]") {
+  temporary_folder const folder;
+  fs::path const file = folder.path() / "ranks.json";
+  auto const json_of = [&](char const* name) {
+    temporary_folder::result const run = folder.run("report" + quoted(recorded_job(name)) + " --json" + quoted(file));
+    CHECK(run.code == 0);
+    CHECK_THAT(run.out, ContainsSubstring("FILES    " + file.string()));
+    return nlohmann::json::parse(content_of(file));
+  };
+  nlohmann::json const job = json_of("slowgpu");
+  CHECK(job.at("schema") == 1);
+  CHECK(job.at("schema_minor") >= 1);
+  CHECK(job.at("straggler") ==
+        nlohmann::json{{"rank", 1}, {"scope", "step/forward/extra"}, {"ms", job.at("job").at("straggler").at("excess_ms")}});
+  REQUIRE(job.at("ranks").size() == 2);
+  for (std::size_t i = 0; i < 2; ++i) {
+    nlohmann::json const& row = job.at("ranks").at(i);
+    nlohmann::json const& all = job.at("job").at("ranks").at(i);
+    CHECK(row.size() == 9);
+    CHECK(row.at("rank") == i);
+    CHECK(row.at("host") == "vm");
+    CHECK(row.at("step_mean_ms") == all.at("step_ms"));
+    CHECK(row.at("gpu_busy_ms").get<double>() + all.at("idle_ms").get<double>() == Catch::Approx(all.at("step_ms").get<double>()));
+    CHECK(row.at("communication_ms") == all.at("communication_ms"));
+    CHECK(row.at("exposed_ms").get<double>() > 0.2);
+    CHECK(row.at("wait_ms") == all.at("waiting_ms"));
+    CHECK(row.at("imposed_wait_ms") == all.at("held_others_up_ms"));
+  }
+  CHECK(job.at("ranks").at(1).at("arrived_last") == 1.0);
+  CHECK(job.at("collectives") == job.at("job").at("collectives"));
+  CHECK(job.at("collectives").at(0).at("function") == "AllReduce");
+  CHECK(json_of("even").at("straggler").is_null());
 }

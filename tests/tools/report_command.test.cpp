@@ -122,6 +122,26 @@ TEST_CASE("profkit report writes the page of a profile, of a summary and of a jo
   CHECK_THAT(refused.err, ContainsSubstring("page.html: No such file or directory"));
 }
 
+TEST_CASE("profkit report --json writes report.json of a profile, of a summary, of the folder of a report and of a journal",
+          "[report_command]") {
+  temporary_folder const folder;
+  report_of(made_gpu_profile()).write((folder.path() / "out").string());
+  profkit::save(made_gpu_profile(), folder.path() / "saved");
+  std::string bytes = profkit::detail::journal_encoder::beginning();
+  profkit::detail::journal_encoder{}.append(made_gpu_profile(), true, bytes);
+  std::ofstream{folder.path() / "journal", std::ios::binary} << bytes;
+  for (char const* const name : {"out", "out/summary.profkit", "saved", "journal"}) {
+    INFO(name);
+    fs::path const file = folder.path() / "figures.json";
+    temporary_folder::result const found = folder.run("report" + quoted(folder.path() / name) + " --json" + quoted(file));
+    CHECK(found.code == 0);
+    CHECK_THAT(found.out, ContainsSubstring("A step takes") && ContainsSubstring("FILES    " + file.string()));
+    fs::path const source = folder.path() / name;
+    CHECK(content_of(file) == profkit::report_json(summary_of(fs::is_directory(source) ? source / "summary.profkit" : source)));
+    fs::remove(file);
+  }
+}
+
 TEST_CASE("profkit report --full with JSON is refused: report.json always has all figures", "[report_command]") {
   temporary_folder const folder;
   fs::path const file = folder.path() / "saved";

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <exception>
 #include <filesystem>
+#include <iterator>
 #include <optional>
 #include <profkit/analyze/ranks/job_rank.hpp>
 #include <profkit/analyze/ranks/job_summary.hpp>
@@ -14,6 +15,7 @@
 #include <profkit/analyze/summary.hpp>
 #include <profkit/profile/atomic_file.hpp>
 #include <profkit/profile/error.hpp>
+#include <profkit/profile/rank_record.hpp>
 #include <profkit/report/document.hpp>
 #include <profkit/report/html_page.hpp>
 #include <profkit/report/ranks_document.hpp>
@@ -71,6 +73,19 @@ profkit::job_rank read_rank(std::uint32_t rank, fs::path const& file) {
   }
 }
 
+/// The rank of a file: by its name, by that of its folder, or by its content.
+std::uint32_t rank_of_file(fs::path const& file) {
+  for (std::string const& name : {file.filename().string(), fs::absolute(file).parent_path().filename().string()}) {
+    for (auto const number_in : {rank_in, rank_after}) {
+      if (std::optional<std::uint32_t> const named = number_in(name)) return *named;
+    }
+  }
+  if (std::optional<profkit::rank_record> const recorded = summary_of(file).environment.rank) return recorded->rank;
+  throw profkit::error{file.string() +
+                       ": its rank is unknown, because the program ran without a launcher. Several paths are the ranks of "
+                       "one job: name the files rank0.profile, rank1.profile, ..., or report each alone"};
+}
+
 }  // namespace
 
 std::vector<std::pair<std::uint32_t, fs::path>> rank_files(fs::path const& folder) {
@@ -87,6 +102,14 @@ std::vector<std::pair<std::uint32_t, fs::path>> rank_files(fs::path const& folde
   return result;
 }
 
+std::optional<fs::path> file_of_process(fs::path const& path) {
+  std::error_code ignored;
+  if (!fs::is_directory(path, ignored)) return path;
+  if (!rank_files(path).empty()) return std::nullopt;
+  if (fs::exists(path / "summary.profkit", ignored)) return path / "summary.profkit";
+  throw profkit::error{path.string() + ": has no summary.profkit and no ranks: no rank0/summary.profkit, rank0.profile or FILE.rank0"};
+}
+
 std::vector<profkit::job_rank> read_ranks(std::vector<std::pair<std::uint32_t, fs::path>> const& files) {
   std::vector<profkit::job_rank> result;
   result.reserve(files.size());
@@ -94,14 +117,32 @@ std::vector<profkit::job_rank> read_ranks(std::vector<std::pair<std::uint32_t, f
   return result;
 }
 
-std::string ranks_report(fs::path const& folder, ranks_output const& wanted) {
-  std::vector<std::pair<std::uint32_t, fs::path>> const files = rank_files(folder);
-  if (files.empty()) throw profkit::error{folder.string() + ": has no ranks: no rank0/summary.profkit, rank0.profile or FILE.rank0"};
+std::vector<std::pair<std::uint32_t, fs::path>> rank_files(std::vector<std::string> const& paths) {
+  std::vector<std::pair<std::uint32_t, fs::path>> result;
+  for (std::string const& each : paths) {
+    std::error_code ignored;
+    if (!fs::exists(each, ignored)) throw profkit::error{each + ": does not exist"};
+    if (std::optional<fs::path> const file = file_of_process(each)) {
+      result.emplace_back(rank_of_file(*file), *file);
+    } else {
+      std::vector<std::pair<std::uint32_t, fs::path>> const inside = rank_files(fs::path{each});
+      result.insert(result.end(), inside.begin(), inside.end());
+    }
+  }
+  std::sort(result.begin(), result.end());
+  auto const same = std::adjacent_find(result.begin(), result.end(), [](auto const& a, auto const& b) { return a.first == b.first; });
+  if (same == result.end()) return result;
+  throw profkit::error{same->second.string() + " and " + std::next(same)->second.string() + ": both are rank " +
+                       std::to_string(same->first) + ". Several paths are the ranks of one job; profkit compare compares runs"};
+}
+
+std::string ranks_report(std::vector<std::pair<std::uint32_t, fs::path>> const& files, ranks_output const& wanted) {
   std::vector<profkit::job_rank> ranks = read_ranks(files);
   if (!wanted.trace.empty()) profkit::detail::write_file(wanted.trace, profkit::ranks_trace(ranks));
   profkit::job_summary const job = profkit::summarize_job(std::move(ranks));
   profkit::detail::document made = profkit::detail::ranks_document(job);
   if (!wanted.html.empty()) profkit::detail::write_file(wanted.html, profkit::detail::html_page(made));
+  if (!wanted.json.empty()) profkit::detail::write_file(wanted.json, profkit::ranks_json(job));
   switch (wanted.printed) {
     case ranks_output::format::json:
       return profkit::ranks_json(job);
@@ -114,7 +155,10 @@ std::string ranks_report(fs::path const& folder, ranks_output const& wanted) {
     case ranks_output::format::text:
       break;
   }
-  std::string const written = wanted.html + (wanted.html.empty() || wanted.trace.empty() ? "" : "  ") + wanted.trace;
+  std::string written;
+  for (std::string const* const file : {&wanted.html, &wanted.json, &wanted.trace}) {
+    if (!file->empty()) written += (written.empty() ? "" : "  ") + *file;
+  }
   return profkit::detail::ranks_screen{std::move(made), profkit::detail::style_of(STDOUT_FILENO)}.text(written);
 }
 

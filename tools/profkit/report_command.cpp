@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <optional>
 #include <profkit/analyze/summary.hpp>
 #include <profkit/profile/atomic_file.hpp>
 #include <profkit/profile/error.hpp>
@@ -20,6 +21,8 @@
 #include <profkit/session/session_outputs.hpp>
 #include <string>
 #include <system_error>
+#include <utility>
+#include <vector>
 
 #include "ranks_report.hpp"
 
@@ -30,9 +33,10 @@ namespace {
 enum class report_format { text, json, markdown, document };
 
 struct report_arguments {
-  std::string file;
+  std::vector<std::string> paths;
   std::string directory;
   std::string html;   ///< file of the page; empty: none
+  std::string json;   ///< file of the figures as JSON; empty: none
   std::string trace;  ///< file of the trace of all ranks; empty: none
   report_format format = report_format::text;
   bool is_full = false;
@@ -54,8 +58,9 @@ std::string content_of(profkit::summary const& what, profkit::detail::document c
   return given.is_full ? code::full_text(made, false) : code::first_screen(made, STDOUT_FILENO, files);
 }
 
-void write_page(profkit::detail::document const& made, report_arguments const& given) {
+void write_page_and_json(profkit::summary const& what, profkit::detail::document const& made, report_arguments const& given) {
   if (!given.html.empty()) profkit::detail::write_file(given.html, profkit::detail::report_code<void>::html(made));
+  if (!given.json.empty()) profkit::detail::write_file(given.json, profkit::report_json(what));
 }
 
 /// Writes the files that a summary has all figures of. @return the last line of the first screen, which names them and those that need
@@ -66,36 +71,52 @@ std::string write_files(profkit::summary const& what, profkit::detail::document 
   return text + "; not from a summary: traces, nvtx_*.csv, cuda_*.csv";
 }
 
+/// The last line of the first screen. @param others the files in a folder.
+std::string files_line(report_arguments const& given, std::string const& others) {
+  std::string line;
+  for (std::string const* const each : {&given.html, &given.json, &others}) {
+    if (!each->empty()) line += (line.empty() ? "" : "  ") + *each;
+  }
+  return line;
+}
+
+int report_ranks(std::vector<std::pair<std::uint32_t, std::filesystem::path>> const& files, report_arguments const& given) {
+  if (!given.directory.empty())
+    throw profkit::error{"--out needs one process, not " + given.paths.front() + "; --html and --json are for ranks"};
+  ranks_output wanted{given.html, given.json, given.trace, ranks_output::format::text};
+  if (given.is_full) wanted.printed = ranks_output::format::full_text;
+  if (given.format == report_format::json) wanted.printed = ranks_output::format::json;
+  if (given.format == report_format::document) wanted.printed = ranks_output::format::document;
+  if (given.format == report_format::markdown) wanted.printed = ranks_output::format::markdown;
+  fmt::print("{}", ranks_report(files, wanted));
+  return 0;
+}
+
 int run_report(report_arguments const& given) {
   if (given.is_full && (given.format == report_format::json || given.format == report_format::document))
     throw profkit::error{"--full is for text; --format json always has all figures. Remove --full"};
-  if (std::error_code ignored; std::filesystem::is_directory(given.file, ignored)) {
-    if (!given.directory.empty()) throw profkit::error{given.file + ": is a folder; --out needs a profile or a journal"};
-    ranks_output wanted{given.html, given.trace, ranks_output::format::text};
-    if (given.is_full) wanted.printed = ranks_output::format::full_text;
-    if (given.format == report_format::json) wanted.printed = ranks_output::format::json;
-    if (given.format == report_format::document) wanted.printed = ranks_output::format::document;
-    if (given.format == report_format::markdown) wanted.printed = ranks_output::format::markdown;
-    fmt::print("{}", ranks_report(given.file, wanted));
-    return 0;
-  }
-  if (!given.trace.empty()) throw profkit::error{given.file + ": is one process; --trace needs a folder of ranks, --out writes its traces"};
-  if (profkit::is_summary_file(given.file)) {
-    profkit::summary const what = profkit::load_summary(given.file);
+  if (given.paths.size() > 1) return report_ranks(rank_files(given.paths), given);
+  std::optional<std::filesystem::path> const file = file_of_process(given.paths.front());
+  if (!file) return report_ranks(rank_files(std::filesystem::path{given.paths.front()}), given);
+  if (!given.trace.empty())
+    throw profkit::error{file->string() + ": is one process; --trace needs a folder of ranks, --out writes its traces"};
+  if (profkit::is_summary_file(*file)) {
+    profkit::summary const what = profkit::load_summary(*file);
     profkit::detail::document const made = profkit::detail::describe(what);
-    write_page(made, given);
-    fmt::print("{}", content_of(what, made, given, given.directory.empty() ? std::string{} : write_files(what, made, given.directory)));
+    write_page_and_json(what, made, given);
+    std::string const files = given.directory.empty() ? std::string{} : write_files(what, made, given.directory);
+    fmt::print("{}", content_of(what, made, given, files_line(given, files)));
     return 0;
   }
-  profkit::report const what = profkit::load_report(given.file);
+  profkit::report const what = profkit::load_report(file->string());
   profkit::detail::document const made = profkit::detail::describe(what.summary());
-  write_page(made, given);
+  write_page_and_json(what.summary(), made, given);
   std::string files;
   if (!given.directory.empty()) {
     constexpr std::uint64_t trace_steps = 3;
     files = profkit::detail::write_report_files(what, made, given.directory, trace_steps);
   }
-  fmt::print("{}", content_of(what.summary(), made, given, files));
+  fmt::print("{}", content_of(what.summary(), made, given, files_line(given, files)));
   return 0;
 }
 
@@ -107,8 +128,10 @@ void add_report_command(CLI::App& app, command& chosen) {
       "Prints the report of a saved profile, of a summary, or of a journal, also of a program that was killed; or of all ranks of a job");
   auto const given = std::make_shared<report_arguments>();
   report
-      .add_option("FILE", given->file,
-                  "What profkit::save or PROFKIT=journal=FILE wrote, summary.profkit of a report, or a folder with rank0, rank1, ...")
+      .add_option(
+          "PATH", given->paths,
+          "What profkit::save or PROFKIT=journal=FILE wrote, summary.profkit or the folder of a report, or a folder with rank0, rank1, "
+          "...; several are the ranks of one job")
       ->required()
       ->type_name("");
   std::map<std::string, report_format> const formats = {{"text", report_format::text},
@@ -121,8 +144,8 @@ void add_report_command(CLI::App& app, command& chosen) {
       ->option_text("text|json|markdown|document [text]");
   report.add_flag("--full", given->is_full, "Print all tables instead of the first screen");
   report.add_option("--html", given->html, "Also write the report as one HTML file, with pictures")->type_name("FILE");
-  report
-      .add_option("--trace", given->trace, "Of a folder of ranks: also write steps and collectives of all ranks as a trace, on one clock")
+  report.add_option("--json", given->json, "Also write all figures as JSON, like report.json")->type_name("FILE");
+  report.add_option("--trace", given->trace, "Of several ranks: also write steps and collectives of all ranks as a trace, on one clock")
       ->type_name("FILE");
   report
       .add_option("--out", given->directory,

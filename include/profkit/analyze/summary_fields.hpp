@@ -300,7 +300,7 @@ constexpr auto describe(described_type<summary>) {
                     field{"/quality/collectors", &s::collectors},
                     field{"step_kinds", &s::kinds},
                     field{"step_list", &s::listed_steps},
-                    field{"host_samples", &s::host_samples},
+                    field{"samples", &s::host_samples},
                     field{"-timeline", &s::timeline}};
 }
 

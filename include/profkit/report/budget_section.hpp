@@ -107,12 +107,15 @@ inline std::string overlap_text(budget_summary const& budget) {
   double const steps = gpu_steps(budget);
   std::string text =
       budget.has_launches ? "" : "launch-bound: n/a, because no launching call was recorded; the time is part of host-bound\n";
-  text += fmt::format("overlap: operations ran concurrently for {} ms a step, counted once for the operation that began first",
-                      format_ms(budget.overlap / steps));
+  text += "overlap: ";
+  text += budget.overlap.count() > 0.0
+              ? fmt::format("operations ran concurrently for {} a step, counted once for the operation that began first",
+                            time_words(budget.overlap / steps))
+              : std::string{"no operations ran concurrently"};
   auto const beside = [&](char const* what, hidden_work const& work) {
     if (work.busy.count() == 0.0) return;
-    text +=
-        fmt::format("; {} {} ms, {} ms of it with no other operation", what, format_ms(work.busy / steps), format_ms(work.exposed / steps));
+    text += fmt::format("; {} {} a step, {} of it with no other operation", what, time_words(work.busy / steps),
+                        time_words(work.exposed / steps));
   };
   beside("copies", budget.copies);
   beside("communication", budget.communication);
@@ -225,7 +228,7 @@ inline section budget_section(report_view const& view) {
   for (std::size_t i = 0; i < idle_causes; ++i) bars.legend.push_back({{idle_cause_colours[i], 0, 0.0}, idle_cause_names[i]});
   result.blocks.emplace_back(figure{result.answer, std::move(bars)});
   result.blocks.emplace_back(parts_table(view, kinds));
-  for (std::size_t i = 1; i < kinds.size(); ++i) result.blocks.emplace_back(note{other_kind_line(*kinds[i]), true});
+  for (std::size_t i = 1; i < kinds.size(); ++i) result.blocks.emplace_back(note{other_kind_line(*kinds[i]), true, block_use::text});
   if (!kinds.front()->budget->starving.empty()) result.blocks.emplace_back(waiting_table(*kinds.front()));
   if (view.all.budget) {
     if (view.kinds.has_several()) result.blocks.emplace_back(mean_budget_table(*view.all.budget));

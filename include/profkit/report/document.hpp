@@ -166,6 +166,7 @@ struct lanes_figure {
   };
   std::vector<row> rows;
   std::vector<std::pair<bar_part, std::string>> legend;
+  bool has_thin_lower = false;  ///< the lower stretches are lines
 };
 
 /// A picture. `finding` states what it shows; screen readers read it out. The same section has a table with the numbers of the picture.

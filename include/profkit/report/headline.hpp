@@ -95,7 +95,7 @@ inline std::string bound_words(budget_summary const& budget) {
   return {};
 }
 
-/// Why there is no GPU time, such as "no collector".
+/// Why there is no GPU time, such as "no kernel collector".
 inline std::string why_no_kernels(summary const& all) {
   if (all.gpu && all.gpu->steps == 0 && all.covers_steps) return "kernels were collected in no measured step";
   return why_not_collected(all, collector_kind::kernels, "no reason was given");

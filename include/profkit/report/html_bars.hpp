@@ -75,10 +75,7 @@ class html_bars {
       if (shown++ == limits_.boxes) break;
       double const time = time_of(each);
       double const share = time / total;
-      if (share >= min_named) {
-        names += fmt::format("<span style=\"left:{};max-width:{}\"><b>{}</b> {:.1f}&nbsp;%</span>", html_percent(before / total),
-                             html_percent(share), html_text(each.name, 80), 100.0 * share);
-      }
+      if (share >= min_named) names += name_above(each, before / total, share);
       before += time;
       if (time > 0.0) pieces += part(each, time, total, what.unit, is_named_by_legend(each));
     }
@@ -88,6 +85,18 @@ class html_bars {
         fmt::format("<div class=\"stack\" role=\"img\" aria-label=\"{}\">\n<div class=\"names\">{}</div>\n<div class=\"parts\">{}</div>\n",
                     html_text(what.title.empty() ? finding : what.title + ": " + finding), names, pieces);
     return page + "<div class=\"scale\"><span>0</span><span>25</span><span>50</span><span>75</span><span>100&nbsp;%</span></div>\n</div>\n";
+  }
+
+  /// The name above a part and its share, as far as they fit on a wide page. A legend names the others.
+  [[nodiscard]] std::string name_above(stacked_bar::part const& what, double begin, double share) const {
+    constexpr double page = 1104.0;  // pixels
+    constexpr double letter = 7.0;
+    double const room = share * page / letter;
+    double const name = static_cast<double>(what.name.size());
+    if (name > room && is_named_by_legend(what)) return {};
+    std::string const percent = name + 7.0 > room ? std::string{} : fmt::format(" {:.1f}&nbsp;%", 100.0 * share);
+    return fmt::format("<span style=\"left:{};max-width:{}\"><b>{}</b>{}</span>", html_percent(begin), html_percent(share),
+                       html_text(what.name, 80), percent);
   }
 
   /// Whether the legend already explains the colour of the part.

@@ -25,7 +25,8 @@ class html_lanes {
   [[nodiscard]] std::string print(std::string const& finding) const {
     double const total = amount_or_zero(figure_.total);
     if (!(total > 0.0)) return {};
-    std::string page = fmt::format("<div class=\"lanes\" role=\"img\" aria-label=\"{}\">\n", html_text(finding));
+    std::string page =
+        fmt::format("<div class=\"lanes{}\" role=\"img\" aria-label=\"{}\">\n", figure_.has_thin_lower ? " thin" : "", html_text(finding));
     std::size_t shown = 0;
     for (lanes_figure::row const& each : figure_.rows) {
       if (shown++ == limits_.boxes) break;

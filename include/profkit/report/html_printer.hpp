@@ -139,14 +139,16 @@ class html_printer {
   [[nodiscard]] std::string print(section const& what, html_limits const& limits) const {
     std::string page =
         fmt::format("<section id=\"{}\">\n<h2>{}</h2>\n{}", html_id(what.id), html_text(what.title, max_shown_text), answer(what.answer));
-    std::vector<block const*> const blocks = blocks_of(what, block_use::text);
+    std::vector<block const*> blocks = blocks_of(what, block_use::text);
+    std::stable_partition(blocks.begin(), blocks.end(), [](block const* each) { return !is_folded(*each); });
     std::size_t const count = std::min(blocks.size(), limits.figures);
     bool is_read = false;
     for (std::size_t i = 0; i < count; ++i) {
       // Printed side by side: two narrow tables, two figures with one scale, or the last narrow table and its explanation.
       bool const is_scale_common = i + 1 < count && has_common_scale(*blocks[i]) && has_common_scale(*blocks[i + 1]);
       bool const is_pair = is_scale_common || (i + 1 < count && is_narrow(*blocks[i], limits) && is_narrow(*blocks[i + 1], limits));
-      bool const is_last = i + 1 == count && is_narrow(*blocks[i], limits) && !what.how_to_read.empty() && i > 0;
+      bool const is_last =
+          (i + 1 == count || is_folded(*blocks[i + 1])) && is_narrow(*blocks[i], limits) && !what.how_to_read.empty() && i > 0;
       if (is_pair) {
         page += fmt::format("<div class=\"beside{}\">\n<div class=\"block\">{}</div>\n<div class=\"block\">{}</div>\n</div>\n",
                             is_scale_common ? " figures" : "", print(*blocks[i], limits), print(*blocks[i + 1], limits));
@@ -156,7 +158,7 @@ class html_printer {
                 "</div>\n<div class=\"block\"><h3>How to read it</h3>" + how_to_read(what) + "</div>\n</div>\n";
         is_read = true;
       } else {
-        if (i + 1 == count && is_folded(*blocks[i]) && !what.how_to_read.empty()) {
+        if (!is_read && is_folded(*blocks[i]) && !what.how_to_read.empty()) {
           page += how_to_read(what);
           is_read = true;
         }

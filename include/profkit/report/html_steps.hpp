@@ -37,7 +37,11 @@ class html_steps {
     if (!figure_.common_scale) page += fmt::format("<svg class=\"side\" height=\"{}\">\n{}</svg>\n", height, histogram(usual, enlarged));
     page += "</div>\n";
     page += "<p class=\"axis\">usual steps, enlarged: axis from " + enlarged.beginning() + " ms; <b>&#9650;</b> steps beyond it";
-    if (figure_.half_interval > 0.0) page += "; band: 95&nbsp;% interval of the mean";
+    if (figure_.mean > 0.0 && !enlarged.contains(figure_.mean)) {
+      page += "; the mean, " + html_number(figure_.mean, 3) + "&nbsp;ms, is beyond it";
+    } else if (figure_.half_interval > 0.0) {
+      page += "; band: 95&nbsp;% interval of the mean";
+    }
     if (!figure_.levels.empty()) page += "; thick lines: mean of each level";
     if (marks_.size() < figure_.steps.size()) page += "; each mark shows the least, the median and the most of several steps";
     return page + "</p>\n";
@@ -122,10 +126,6 @@ class html_steps {
   /// Labels of single steps, where they do not overlap.
   template <class Y>
   [[nodiscard]] std::string labels(Y const& strip_y) const {
-    double usual = 0.0;
-    for (step_mark const& each : marks_) {
-      if (each.label.empty()) usual = std::max(usual, each.median);
-    }
     std::string page;
     struct box {
       double left, right, y;
@@ -134,24 +134,51 @@ class html_steps {
     constexpr double narrow = 480.0;  // pixels of the picture on a narrow page
     constexpr double letter = 6.6;
     constexpr double line_height = 13.0;
-    for (std::size_t i = 0; i < marks_.size(); ++i) {
+    for (std::size_t const i : labelled_marks()) {
       step_mark const& each = marks_[i];
-      if (each.label.empty()) continue;
       double const at = (static_cast<double>(i) + 0.5) / static_cast<double>(marks_.size());
       bool const to_left = at > 0.5;
       double const length = letter * static_cast<double>(each.label.size()) / narrow;
-      double const beside = std::max(std::min(strip_y(each.median) + 9.0, strip_y(usual) - 4.0), 12.0);
+      double const beside = std::max(std::min(strip_y(each.median) + 9.0, strip_y(largest_beside(i, length, to_left)) - 4.0), 12.0);
       box const next{to_left ? at - length : at, to_left ? at : at + length, beside};
       bool const is_free = std::none_of(taken.begin(), taken.end(), [&](box const& other) {
         return next.left < other.right && other.left < next.right && std::abs(next.y - other.y) < line_height;
       });
       if (!is_free) continue;
       taken.push_back(next);
+      // A label above its bar begins there; beside it, it keeps a distance.
+      bool const is_above = beside < strip_y(each.median);
+      double const edge = is_above ? 0.2 : -0.2;
       page += fmt::format("<text class=\"{}\" x=\"{}\" dx=\"{}\" y=\"{}\">{}</text>\n", to_left ? "label end" : "label",
-                          x(static_cast<double>(i) + (to_left ? 0.3 : 0.7)), to_left ? -5 : 5, html_number(beside, 1),
-                          html_text(each.label, max_shown_text));
+                          x(static_cast<double>(i) + 0.5 + (to_left ? edge : -edge)),
+                          is_above  ? 0
+                          : to_left ? -5
+                                    : 5,
+                          html_number(beside, 1), html_text(each.label, max_shown_text));
     }
     return page;
+  }
+
+  /// The longest other step whose bar a label crosses. @param length of the label, as a share of the picture.
+  [[nodiscard]] double largest_beside(std::size_t i, double length, bool to_left) const {
+    auto const marks = static_cast<std::size_t>(std::ceil(length * static_cast<double>(marks_.size())));
+    double result = 0.0;
+    for (std::size_t k = 1; k <= marks; ++k) {
+      if (to_left ? k > i : i + k >= marks_.size()) break;
+      step_mark const& other = marks_[to_left ? i - k : i + k];
+      result = std::max({result, other.median, other.max_odd});
+    }
+    return result;
+  }
+
+  /// Marks with a label, the longest steps first.
+  [[nodiscard]] std::vector<std::size_t> labelled_marks() const {
+    std::vector<std::size_t> result;
+    for (std::size_t i = 0; i < marks_.size(); ++i) {
+      if (!marks_[i].label.empty()) result.push_back(i);
+    }
+    std::stable_sort(result.begin(), result.end(), [&](std::size_t a, std::size_t b) { return marks_[a].median > marks_[b].median; });
+    return result;
   }
 
   [[nodiscard]] std::string panel(html_axis const& axis) const {
@@ -240,7 +267,10 @@ class html_steps {
       auto const at =
           std::find_if(marks_.begin(), marks_.end(), [&](step_mark const& each) { return static_cast<double>(each.last) >= tick; });
       if (tick < 0.0 || std::abs(tick - std::round(tick)) > 1e-6 || at == marks_.end() || static_cast<double>(at->first) > tick) continue;
-      page += fmt::format("<text class=\"tick mid\" x=\"{}\" y=\"{}\">{}</text>\n", centre(static_cast<std::size_t>(at - marks_.begin())),
+      auto const mark = static_cast<std::size_t>(at - marks_.begin());
+      // At the right end, where the axis of the histogram begins, a centred number would reach beyond the picture.
+      bool const is_last = marks_.size() > 100 && mark + 1 >= marks_.size() - marks_.size() / 100;
+      page += fmt::format("<text class=\"tick{}\" x=\"{}\" y=\"{}\">{}</text>\n", is_last ? "" : " mid", is_last ? "100%" : centre(mark),
                           panel_bottom + 17.0, with_thousands(fmt::format("{:.0f}", tick)));
     }
     return page + fmt::format("<text class=\"tick\" x=\"-8\" y=\"{}\">step</text>\n", panel_bottom + 17.0);

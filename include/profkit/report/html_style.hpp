@@ -90,7 +90,7 @@ circle.warm,circle.excl{fill:var(--bg);stroke:var(--soft);stroke-width:1.4}
 .heat{font-size:11.5px;border-spacing:1px;border-collapse:separate;width:100%;table-layout:fixed}.heat tr>:first-child{width:116px;overflow:hidden;text-overflow:ellipsis}.heat td{min-width:14px;height:22px;text-align:center;background:var(--shade);padding:0 1px}
 .heat th{font-weight:400;color:var(--soft);padding:0 4px 0 0;white-space:nowrap}.heat .dashed{outline:1px dashed var(--rule);outline-offset:-1px}
 .lanes{display:grid;grid-template-columns:116px 1fr;gap:7px 8px;align-items:center;font-size:11.5px}.lanes>span{overflow:hidden;text-overflow:ellipsis;white-space:nowrap}
-.lanes>div{position:relative;height:22px}.lanes i{position:absolute;top:0;height:11px;min-width:1px}.lanes .low{top:12px;height:9px}.lanes .ticks{height:15px}
+.lanes>div{position:relative;height:22px}.lanes i{position:absolute;top:0;height:11px;min-width:1px}.lanes .low{top:12px;height:9px}.lanes.thin .low{top:13px;height:4px}.lanes.thin>div:not(.ticks){height:18px}.lanes .ticks{height:15px}
 .scale{display:flex;justify-content:space-between;color:var(--soft);font-size:11.5px;margin-top:1px}
 .icicle{position:relative;overflow:hidden}.icicle div{position:absolute;height:20px;background:var(--box);overflow:hidden;border-right:1px solid var(--bg);
 font-size:12px;line-height:20px;white-space:nowrap}.icicle.hosts div{background:var(--hostbox)}.icicle.hosts .f{background:var(--band)}.icicle.hosts .w{background:none}
@@ -100,7 +100,7 @@ font-size:12px;line-height:20px;white-space:nowrap}.icicle.hosts div{background:
 .scroll{overflow-x:auto}table{border-collapse:collapse;font-size:13px;line-height:1.4}
 table.wide,table.tree{width:100%}.beside table{width:100%}
 th,td{padding:3.4px 0 3.4px 16px;text-align:left;font-weight:400;white-space:nowrap;border-bottom:1px solid var(--line);vertical-align:middle}
-th:first-child{padding-left:0}td.t{white-space:normal;min-width:6em}.wide td.t{max-width:13.5em;overflow:hidden;text-overflow:ellipsis;white-space:nowrap}
+th:first-child{padding-left:0}td.t{white-space:normal;min-width:6em}.wide td.t{max-width:15.5em;overflow:hidden;text-overflow:ellipsis;white-space:nowrap}
 .n{text-align:right}thead th{color:var(--soft);font-size:12px;font-weight:500;vertical-align:bottom;white-space:normal;border-color:var(--rule);line-height:1.3}
 .z{color:var(--soft)}thead .b,thead .r,thead .c{white-space:nowrap}thead span+.sw{margin-left:8px}
 .head th,.head td,.total th,.total td{font-weight:650}.head th s{font-weight:400}.head>*{padding-top:14px;border-color:var(--rule)}tbody:first-of-type>.head:first-child>*{padding-top:6px}
@@ -121,7 +121,7 @@ svg.log{background:repeating-linear-gradient(90deg,var(--line) 0 1px,transparent
 .falls .soft{color:var(--soft)}.point{fill:var(--fg)}
 .more .label th{color:var(--soft);border:0;padding:8px 0}
 .beside{display:grid;grid-template-columns:minmax(0,1fr) minmax(0,1fr);gap:8px 40px;margin-top:14px;align-items:start}
-.block{margin-top:14px}.block:has(>.note)+.block:has(>.note){margin-top:0}
+.block{margin-top:14px}.block:has(>.note)+.block:has(>.note),.block:has(>details)+.block:has(>details){margin-top:0}
 summary,button{color:var(--link);cursor:pointer;font:inherit;background:none;border:0;padding:0;text-align:inherit;letter-spacing:inherit}
 summary{padding:6px 0;font-size:13px}summary:hover,button:hover{text-decoration:underline}
 .tools{font-size:13px;margin:2px 0 8px}.tools button{margin-right:14px}
@@ -133,7 +133,7 @@ button[aria-expanded=false]::before{content:"\25b8"!important}.label button::bef
 #tip{position:fixed;z-index:9;max-width:420px;padding:4px 9px;border-radius:4px;background:var(--fg);color:var(--bg);font-size:12.5px;pointer-events:none;overflow-wrap:anywhere}
 footer{border-top:1px solid var(--rule);margin-top:44px;padding-top:10px;color:var(--soft);font-size:12.5px}
 @container(max-width:88px){.part b{display:none}}
-@media(max-width:980px){.beside.figures{grid-template-columns:minmax(0,1fr)}.w{display:none}.plot{grid-template-columns:minmax(0,1fr) 150px}.bar{width:64px}th,td{padding-left:11px}
+@media(max-width:980px){.wide td.t{white-space:normal}.beside.figures{grid-template-columns:minmax(0,1fr)}.w{display:none}.plot{grid-template-columns:minmax(0,1fr) 150px}.bar{width:64px}th,td{padding-left:11px}
 tbody th{max-width:255px;overflow:hidden;text-overflow:ellipsis}.tree tbody th{max-width:300px}.tree th,.tree td{padding-left:9px}
 .heat th:not(:first-child){overflow:visible}}
 @media(max-width:700px){body{padding:16px 14px 40px}.beside{grid-template-columns:minmax(0,1fr)}.plot{grid-template-columns:minmax(0,1fr)}.side{display:none!important}h1{font-size:22px}}

@@ -8,9 +8,11 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
+#include "column_numbers.hpp"
 #include "document.hpp"
 #include "html_anchors.hpp"
 #include "html_cells.hpp"
@@ -59,6 +61,7 @@ class html_table {
   static constexpr std::size_t max_name = 56;
   static constexpr std::size_t max_name_in_tree = 50;
   static constexpr std::size_t max_code = 46;
+  static constexpr std::size_t max_uncut = 24;  ///< longer texts may be cut by the width of their column
 
   void shorten_codes() {
     for (row const& each : table_.rows) {
@@ -227,7 +230,7 @@ class html_table {
       page += " style=\"--w:" + cells_[k].decade_width() + "\"";
     }
     bool const is_code = column.kind == column_kind::code;
-    page += tooltip(each, is_code ? max_code : max_shown_text) + ">";
+    page += tooltip(each, is_code ? max_code : max_uncut) + ">";
     if (is_missing && !what.is_heading) return page + not_measured + "</td>";
     return page + (is_code ? "<code>" + content(k, each) + "</code>" : content(k, each)) + "</td>";
   }
@@ -239,13 +242,20 @@ class html_table {
     return text != nullptr && text->size() > width ? " title=\"" + html_text(*text, 400) + "\"" : "";
   }
 
+  /// Fixed units have no separators of thousands, because files have them too.
+  [[nodiscard]] std::string amount(std::size_t k, double number) const {
+    std::string text = cells_[k].numbers().text(number);
+    bool const is_plain = table_.has_fixed_units && table_.columns[k].kind != column_kind::real;
+    return is_plain ? with_thousands(std::move(text)) : text;
+  }
+
   [[nodiscard]] std::string content(std::size_t k, cell const& cell) const {
     if (std::string const* const text = std::get_if<std::string>(&cell.value)) {
       bool const is_code = table_.columns[k].kind == column_kind::code;
       return html_text(is_code ? shortened(*text, max_code) : *text, is_code ? max_shown_text : 400);
     }
     if (double const* const number = std::get_if<double>(&cell.value)) {
-      return (table_.columns[k].is_difference && *number > 0.0 ? "+" : "") + html_text(cells_[k].numbers().text(*number));
+      return (table_.columns[k].is_difference && *number > 0.0 ? "+" : "") + html_text(amount(k, *number));
     }
     if (bar_cell const* const bar = std::get_if<bar_cell>(&cell.value)) return cells_[k].print(*bar);
     if (range_cell const* const range = std::get_if<range_cell>(&cell.value)) return cells_[k].print(*range);

@@ -12,6 +12,7 @@
 #include "cells.hpp"
 #include "document.hpp"
 #include "number_format.hpp"
+#include "sentence_numbers.hpp"
 
 // Lists of GPU operations and API calls over all measured steps.
 
@@ -92,8 +93,9 @@ inline data_table api_table(gpu_summary const& gpu) {
 
 /// Totals of all operations.
 inline std::string operations_words(gpu_summary const& gpu) {
-  return fmt::format("GPU: {} operations, {} of them kernels; {} ms in all, busy for {} ms.", gpu.all.operations, gpu.all.kernels,
-                     format_ms(gpu.all.kernel_time), format_ms(gpu.all.busy));
+  std::string const steps = gpu.steps > 0 ? fmt::format(" in {}", counted(gpu.steps, "measured step", "measured steps")) : std::string{};
+  return fmt::format("GPU{}: {} operations, {} of them kernels; {} in all, busy for {}.", steps, count_words(gpu.all.operations),
+                     count_words(gpu.all.kernels), time_words(gpu.all.kernel_time), time_words(gpu.all.busy));
 }
 
 }  // namespace profkit::detail

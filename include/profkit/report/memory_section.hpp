@@ -134,13 +134,13 @@ inline data_table memory_sources_table(summary const& all) {
   for (allocator_summary const& each : all.allocators) {
     row next;
     next.cells = {text_cell("allocator " + shown_source(each)),
-                  empty_cell(),
+                  missing_cell("its allocations and releases were recorded"),
                   number_cell(static_cast<double>(each.first_bytes)),
                   number_cell(static_cast<double>(each.last_bytes)),
                   number_cell(static_cast<double>(each.max_bytes)),
                   missing_cell("allocators keep no peak"),
-                  empty_cell()};
-    if (has_capacity) next.cells.push_back(empty_cell());
+                  text_cell("no peak kept")};
+    if (has_capacity) next.cells.push_back(missing_cell("the allocator does not tell"));
     table.rows.push_back(std::move(next));
   }
   return table;

@@ -84,7 +84,7 @@ inline data_table losses_table(summary const& all) {
   table.columns = {{"lost or unknown"}, {"of", column_kind::count}, {"count", column_kind::count}};
   auto const add = [&](std::string what, std::uint64_t total, std::uint64_t count) {
     row next;
-    next.cells = {text_cell(std::move(what)), total > 0 ? count_cell(total) : empty_cell(), count_cell(count)};
+    next.cells = {text_cell(std::move(what)), total > 0 ? count_cell(total) : missing_cell("the total is not counted"), count_cell(count)};
     table.rows.push_back(std::move(next));
   };
   for (lost_data const& each : losses(all)) add(each.what, each.total, each.count);

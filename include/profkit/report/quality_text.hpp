@@ -22,7 +22,7 @@ inline std::string why_not_collected(summary const& summary, collector_kind coll
   for (collector_record const& each : summary.collectors) {
     if (each.kind == collector) return each.reason.empty() ? otherwise : one_line(each.reason, max_shown_reason);
   }
-  return "no collector";
+  return collector == collector_kind::kernels ? "no kernel collector" : "no collector";
 }
 
 /// A line about the speed of the host; empty if it was not measured.

@@ -100,9 +100,9 @@ inline section job_differences_section(job_summary const& job) {
   };
   scope_difference_summary const& first = job.differing_scopes.front();
   auto const words_or_none = [](milliseconds time, char const* none) { return time.count() > 0.0 ? time_words(time) : std::string{none}; };
-  result.answer = fmt::format("{} takes {} {} time a step on {}, {} on the others.", capitalized(scope_words(first.path)),
-                              words_or_none(first.own, "no"), first.is_gpu_time ? "GPU" : "host", name_words(job.ranks[first.rank].name),
-                              words_or_none(first.others, "none"));
+  result.answer =
+      fmt::format("{} takes {} {} time a step on {}, {} on the others.", subject_words(first.path), words_or_none(first.own, "no"),
+                  first.is_gpu_time ? "GPU" : "host", name_words(job.ranks[first.rank].name), words_or_none(first.others, "none"));
   data_table table;
   table.name = "differing_scopes";
   table.columns = {{"scope"},

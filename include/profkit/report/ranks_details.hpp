@@ -91,8 +91,8 @@ inline section job_stages_section(job_summary const& job) {
   if (largest == job.frontier.end()) return result;
   std::vector<job_part> stages = job.frontier;
   for (job_part& each : stages) each.name = each.name.empty() ? std::string{"the rest"} : scope_words(each.name);
-  std::string const& most = stages[static_cast<std::size_t>(largest - job.frontier.begin())].name;
-  result.answer = fmt::format("{} adds most to the longest host step: {}.", capitalized(most), part_words(largest->time, whole));
+  std::string const most = largest->name.empty() ? std::string{"The rest"} : scope_words(largest->name);
+  result.answer = fmt::format("{} adds most to the longest host step: {}.", most, part_words(largest->time, whole));
   result.blocks.emplace_back(parts_table(
       "stages",
       {{"stage"}, {"adds", column_kind::milliseconds}, {"share", column_kind::share, column_use::always, "Of the longest host step"}},
@@ -101,6 +101,36 @@ inline section job_stages_section(job_summary const& job) {
       "For each stage, the time until its end on the slowest rank, minus that of the stage before. It needs no common clock. Where hosts "
       "run ahead of their GPUs, a stage can add to the host's step and cost the job nothing.";
   return result;
+}
+
+/// What each rank recorded, and how its clock was corrected.
+inline data_table job_quality_table(job_summary const& job) {
+  data_table table;
+  table.name = "rank_quality";
+  table.columns = {{"rank"},
+                   {"device"},
+                   {"measured steps", column_kind::count},
+                   text_headed({"clock ahead", column_kind::duration, column_use::always,
+                                "Removed from its times: the median distance of its ends of collectives from the mean of all ranks"},
+                               "ahead")};
+  constexpr std::size_t max_shown = 16;
+  constexpr std::size_t max_ranks = 1024;
+  for (job_rank_summary const& each : job.ranks) {
+    if (table.rows.size() == max_ranks) break;
+    bool const is_corrected = !job.clocks.is_one_clock && job.clocks.collectives > 0;
+    row next;
+    next.cells = {text_cell(name_words(each.name)),
+                  each.gpu.empty() ? missing_cell("no collector of a GPU") : text_cell(name_words(each.gpu)),
+                  count_cell(each.measured_steps),
+                  is_corrected ? number_cell(each.clock_offset.count()) : missing_cell("the clocks were used as they are")};
+    table.rows.push_back(std::move(next));
+  }
+  if (table.rows.size() > max_shown) {
+    table.shown_rows = 0;
+    table.folded_label = counted(table.rows.size(), "rank", "ranks") + " as a table";
+  }
+  table.columns.back().is_difference = true;
+  return table;
 }
 
 inline section job_quality_section(job_summary const& job) {
@@ -139,6 +169,7 @@ inline section job_quality_section(job_summary const& job) {
                  time_words(job.clocks.residual_p95), time_words(job.clocks.bound)),
              true});
   }
+  if (!job.ranks.empty()) result.blocks.emplace_back(job_quality_table(job));
   for (std::string const& each : job.problems) result.blocks.emplace_back(note{capitalized(each) + ".", true});
   for (std::string const& each : job.differences) result.blocks.emplace_back(note{"Differs: " + each + ".", true});
   return result;

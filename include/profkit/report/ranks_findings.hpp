@@ -24,6 +24,9 @@ inline std::string scope_words(std::string const& path) {
   return path.empty() ? std::string{"code outside any scope"} : name_words(last_component(path));
 }
 
+/// The same at the beginning of a sentence. Names of the program keep their case.
+inline std::string subject_words(std::string const& path) { return path.empty() ? capitalized(scope_words(path)) : scope_words(path); }
+
 /// "rank 3 (node17)", "ranks 3 (node17), 9 (node18) and 2 more", "all 8 ranks of node17".
 inline std::string straggler_words(job_summary const& job) {
   straggler_summary const& late = *job.straggler;

@@ -11,7 +11,7 @@
 #include "../analyze/ranks/job_fields.hpp"
 #include "../analyze/ranks/job_summary.hpp"
 #include "../profile/described.hpp"
-#include "../version.hpp"
+#include "json_schema.hpp"
 #include "json_text.hpp"
 
 namespace profkit {
@@ -46,13 +46,46 @@ class job_json {
   }
 };
 
+/// A row per rank with its main figures. `job.ranks` has all of them.
+inline std::string ranks_json_rows(job_summary const& job) {
+  json_list rows{1};
+  for (job_rank_summary const& each : job.ranks) {
+    std::optional<milliseconds> busy;
+    if (!each.gpu.empty()) busy = each.step - each.idle;
+    json_object row{2};
+    row.add("rank", json_value(each.rank));
+    row.add("host", json_value(each.host));
+    row.add("step_mean_ms", job_json::text(each.step, 2));
+    row.add("gpu_busy_ms", job_json::text(busy, 2));
+    row.add("communication_ms", job_json::text(each.communication, 2));
+    row.add("exposed_ms", job_json::text(each.exposed_transfer + each.exposed_waiting.value_or(milliseconds{}), 2));
+    row.add("wait_ms", job_json::text(each.waiting, 2));
+    row.add("imposed_wait_ms", job_json::text(each.imposed, 2));
+    row.add("arrived_last", job_json::text(each.last_share, 2));
+    rows.add(row.text());
+  }
+  return std::move(rows).take();
+}
+
+/// The rank that holds the others up; null: there is none.
+inline std::string straggler_json(job_summary const& job) {
+  if (!job.straggler) return json_value(std::nullopt);
+  json_object result{1};
+  result.add("rank", json_value(job.ranks[job.straggler->rank].rank));
+  result.add("scope", job.straggler->path.empty() ? json_value(std::nullopt) : json_value(job.straggler->path));
+  result.add("ms", job_json::text(job.straggler->excess, 1));
+  return result.text();
+}
+
 }  // namespace detail
 
 /// @brief The figures of a job of many ranks as JSON: times in ms, sizes in bytes, shares as fractions. Unknown values are null.
 [[nodiscard]] inline std::string ranks_json(job_summary const& job) {
   detail::json_object document{0};
-  document.add("schema", detail::json_value(1));
-  document.object("profkit").add("version", detail::json_value(version));
+  detail::add_json_schema(document);
+  document.add("ranks", detail::ranks_json_rows(job));
+  document.add("straggler", detail::straggler_json(job));
+  document.add("collectives", detail::job_json::text(job.collectives, 1));
   document.add("job", detail::job_json::text(job, 1));
   return document.text() + "\n";
 }

@@ -154,6 +154,7 @@ inline section job_ranks_section(job_summary const& job) {
 /// A bar for each rank on one scale. The lane below it shows communication that overlaps computing and therefore costs no time.
 inline lanes_figure job_rank_lanes(job_summary const& job) {
   lanes_figure result;
+  result.has_thin_lower = true;
   for (std::size_t const rank : shown_ranks(job)) {
     job_rank_summary const& each = job.ranks[rank];
     milliseconds const waiting = each.exposed_waiting.value_or(milliseconds{});
@@ -168,11 +169,14 @@ inline lanes_figure job_rank_lanes(job_summary const& job) {
     add(each.exposed_transfer, colour::transfer, "exposed transfer");
     add(waiting, colour::launch_bound, "exposed waiting");
     add(each.idle, colour::queued, "idle");
+    constexpr double min_shown = 0.001;
     double const hidden = (each.communication - each.exposed_transfer - waiting).count();
-    if (hidden > 0.0) next.lower.push_back({0.0, hidden, colour::transfer, "communication beside computing"});
+    if (hidden > min_shown * at) next.lower.push_back({0.0, hidden, colour::transfer, "communication beside computing"});
     result.total = std::max(result.total, at);
     result.rows.push_back(std::move(next));
   }
+  if (std::any_of(result.rows.begin(), result.rows.end(), [](lanes_figure::row const& each) { return !each.lower.empty(); }))
+    result.legend.push_back({{colour::transfer, 0, 0.0}, "thin line: communication beside computing, which costs nothing"});
   return result;
 }
 

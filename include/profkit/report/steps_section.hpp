@@ -27,6 +27,33 @@ namespace profkit::detail {
 /// Whether the step time is measured on the GPU.
 inline bool is_step_time_of_gpu(summary const& all) { return all.steps.step_time && all.steps.step_time->basis != "host step time"; }
 
+/// Keeps the labels of the longest outliers and steps of another kind.
+inline void keep_longest_labels(std::vector<plotted_step>& steps) {
+  constexpr std::size_t max_labels = 4;
+  std::vector<plotted_step*> labelled;
+  for (plotted_step& each : steps) {
+    if (each.is != plotted_step::role::usual && !each.label.empty()) labelled.push_back(&each);
+  }
+  std::stable_sort(labelled.begin(), labelled.end(), [](plotted_step const* a, plotted_step const* b) { return a->ms > b->ms; });
+  for (std::size_t i = max_labels; i < labelled.size(); ++i) labelled[i]->label.clear();
+}
+
+/// Names the longest warm-up step if its bar makes those of the measured steps small.
+inline void label_warmup(std::vector<plotted_step>& steps) {
+  constexpr double min_ratio = 1.5;
+  plotted_step* longest = nullptr;
+  double measured = 0.0;
+  for (plotted_step& each : steps) {
+    if (each.is != plotted_step::role::warmup) {
+      measured = std::max(measured, each.ms);
+    } else if (longest == nullptr || each.ms > longest->ms) {
+      longest = &each;
+    }
+  }
+  if (longest != nullptr && longest->ms > min_ratio * measured)
+    longest->label = fmt::format("step {}: {}", longest->index, time_words(milliseconds{longest->ms}));
+}
+
 /// The steps of the figure, in order. @param is_of_gpu true: GPU times where they are known; false: host times.
 inline std::vector<plotted_step> plotted_steps(report_view const& view, bool is_of_gpu) {
   std::vector<plotted_step> result;
@@ -37,8 +64,6 @@ inline std::vector<plotted_step> plotted_steps(report_view const& view, bool is_
   auto const is_outlying = [&](std::uint64_t index) {
     return std::any_of(outliers.begin(), outliers.end(), [&](auto const& each) { return each.first == index; });
   };
-  constexpr std::size_t max_labels = 4;
-  std::size_t labels = 0;
   for (listed_step const& each : view.all.listed_steps) {
     plotted_step step;
     step.index = each.index;
@@ -50,17 +75,18 @@ inline std::vector<plotted_step> plotted_steps(report_view const& view, bool is_
       step.is = plotted_step::role::excluded;
     } else if (!is_main) {
       step.is = plotted_step::role::other_kind;
-      if (labels++ < max_labels)
-        step.label = fmt::format("step {}: {}, {}", each.index, time_words(milliseconds{step.ms}),
-                                 own_parts_words(view, view.all.kinds[*each.kind]));
+      step.label =
+          fmt::format("step {}: {}, {}", each.index, time_words(milliseconds{step.ms}), own_parts_words(view, view.all.kinds[*each.kind]));
     } else if (is_outlying(each.index)) {
       step.is = plotted_step::role::outlier;
-      if (labels++ < max_labels) step.label = fmt::format("step {}: {}", each.index, time_words(milliseconds{step.ms}));
+      step.label = fmt::format("step {}: {}", each.index, time_words(milliseconds{step.ms}));
     } else if (change && each.index == change->step) {
       step.label = fmt::format("from step {} on: {}", each.index, time_words(change->after));
     }
     result.push_back(std::move(step));
   }
+  keep_longest_labels(result);
+  label_warmup(result);
   if (!result.empty()) return result;
   step_summary const& steps = view.all.steps;
   std::vector<milliseconds> const none;

@@ -20,9 +20,9 @@
 #include "../profile/described.hpp"
 #include "../profile/time.hpp"
 #include "../profile/work.hpp"
-#include "../version.hpp"
 #include "idle_cause_names.hpp"
 #include "json_names.hpp"
+#include "json_schema.hpp"
 #include "json_text.hpp"
 #include "verdict_text.hpp"
 
@@ -34,10 +34,10 @@ class summary_json_writer {
   explicit summary_json_writer(summary const& what) : what_{what} {}
 
   [[nodiscard]] std::string write() && {
-    document_.add("schema", json_value(1));
-    document_.object("profkit").add("version", json_value(version));
+    add_json_schema(document_);
     add_members(document_, {}, &what_);
     keep_places();
+    for (char const* const key : {"ranks", "straggler", "collectives"}) document_.add(key, json_value(std::nullopt));  // of many ranks
     std::string text = document_.text();
     text += '\n';
     return text;

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <string>
@@ -38,10 +39,11 @@ namespace profkit {
 
 namespace detail {
 
-/// 0.0412 -> "+-4.1 %", 0.00041 -> "+-0.041 %"
+/// 0.0412 -> "+-4.1 %", 0.00041 -> "+-0.041 %". Rounds what is below 0.001 % up.
 inline std::string format_half_width(double share) {
+  constexpr double smallest = 0.001;
   double const percent = 100.0 * share;
-  return percent >= 0.095 || percent <= 0.0 ? fmt::format("+-{:.1f} %", percent) : fmt::format("+-{:.2g} %", percent);
+  return percent >= 0.095 || percent <= 0.0 ? fmt::format("+-{:.1f} %", percent) : fmt::format("+-{:.2g} %", std::max(percent, smallest));
 }
 
 inline std::string outlier_words(verdict_summary const& verdict) {

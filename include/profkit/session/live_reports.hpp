@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <exception>
 #include <functional>
 #include <memory>
@@ -20,11 +21,11 @@
 
 namespace profkit::detail {
 
-/// Writes the reports of `PROFKIT=report=every:60s`: files in the output directory, or a line on stderr without a directory. They have
-/// their own thread, so that neither an analysis nor a slow disk delays draining.
+/// Writes the reports of `PROFKIT=report=every:60s` and `report=every:1000`: files in the output directory, or a line on stderr without a
+/// directory. They have their own thread, so neither an analysis nor a slow disk delays draining.
 ///
-/// A report that takes longer than the period delays the next one. The thread rests at least as long as the report took, so it uses at most
-/// half of one core.
+/// A report that takes longer than the period, or than the steps, delays the next one. The thread rests at least as long as the report
+/// took, so it uses at most half of one core.
 class live_reports {
  public:
   live_reports() = default;
@@ -35,11 +36,11 @@ class live_reports {
     join();
   }
 
-  /// Starts the thread. Does nothing without a period.
+  /// Starts the thread. Does nothing without a period or a number of steps.
   /// @param wanted the options of the session; borrowed.
   /// @param take_snapshot called on the report thread.
   void start(options const& wanted, std::function<report()> take_snapshot) {
-    if (wanted.report_every <= std::chrono::milliseconds{0}) return;
+    if (wanted.report_every <= std::chrono::milliseconds{0} && wanted.report_every_steps == 0) return;
     wanted_ = &wanted;
     take_snapshot_ = std::move(take_snapshot);
     try {
@@ -47,6 +48,14 @@ class live_reports {
     } catch (std::exception const& failure) {
       warn("no reports while the program runs: ", failure.what());
     }
+  }
+
+  /// Requests a report if it is due after this step. Does not wait.
+  /// @param done number of steps that have ended.
+  void step_ended(std::uint64_t done) noexcept {
+    if (wanted_ == nullptr || wanted_->report_every_steps == 0 || done % wanted_->report_every_steps != 0) return;
+    is_requested_.store(true);
+    wakes_.wake();
   }
 
   /// Prevents further output. Waits for a report that is being written, but not for a report that is being computed.
@@ -67,16 +76,22 @@ class live_reports {
   using clock = std::chrono::steady_clock;
 
   void run() noexcept {
-    clock::time_point next = clock::now() + wanted_->report_every;
+    bool const has_period = wanted_->report_every > std::chrono::milliseconds{0};
+    clock::time_point rested = clock::now();
+    clock::time_point next = has_period ? rested + wanted_->report_every : clock::time_point::max();
     while (!is_stopping_.load()) {
       clock::time_point const now = clock::now();
-      if (now < next) {
-        wakes_.wait(next - now);
-        continue;
+      if (now < rested) {
+        wakes_.wait(rested - now);
+      } else if (now >= next || is_requested_.exchange(false)) {
+        make_report();
+        clock::time_point const done = clock::now();
+        rested = done + (done - now);
+        if (now >= next) next = std::max(next + wanted_->report_every, rested);
+      } else {
+        constexpr std::chrono::hours longest{1};
+        wakes_.wait(std::min<clock::duration>(next - now, longest));
       }
-      make_report();
-      clock::time_point const done = clock::now();
-      next = std::max(next + wanted_->report_every, done + (done - now));
     }
   }
 
@@ -98,7 +113,8 @@ class live_reports {
 
   options const* wanted_ = nullptr;
   std::function<report()> take_snapshot_;
-  std::string last_failure_;  ///< each message is printed once
+  std::string last_failure_;               ///< each message is printed once
+  std::atomic<bool> is_requested_{false};  ///< by `step_ended`
   std::atomic<bool> is_stopping_{false};
   std::mutex output_mutex_;
   waker wakes_;

@@ -23,7 +23,10 @@ inline options options_of_rank(options wanted, std::optional<rank_record> const&
     if (!journal.empty() && !differs_by_process(journal)) journal += "." + name;
     if (number != 0) {
       wanted.print_report = wanted.full_report = false;
-      if (directory.empty()) wanted.report_every = std::chrono::milliseconds{0};
+      if (directory.empty()) {
+        wanted.report_every = std::chrono::milliseconds{0};
+        wanted.report_every_steps = 0;
+      }
     }
   }
   directory = process_path(directory, number);

@@ -99,6 +99,7 @@ class session_impl final : public session_core, private ends_with_process {
         recording_.drain_without_thread();
       }
       auto_stop_.add(done, recording_);
+      live_reports_.step_ended(done.index + 1);
     } catch (std::exception const& failure) {
       warn("step " + std::to_string(done.index) + " is lost: " + failure.what());
     }
