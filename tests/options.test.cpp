@@ -135,7 +135,8 @@ TEST_CASE("report prints the first screen, report=full all tables", "[options]")
   CHECK(profkit::options::parse("report=every:60s,report=full").full_report);
 }
 
-TEST_CASE("report=every:T sets the interval in milliseconds, seconds, minutes, hours or steps, and prints nothing at the end", "[options]") {
+TEST_CASE("report=every:T sets the interval in milliseconds, seconds, minutes, hours or steps, and prints nothing at the end",
+          "[options]") {
   using std::chrono::milliseconds;
   CHECK(profkit::options::parse("report").report_every == milliseconds{0});
   CHECK(profkit::options::parse("report=every:250ms").report_every == milliseconds{250});
