@@ -110,6 +110,11 @@ inline std::string range_text(std::optional<std::pair<double, double>> const& ra
 /// 0.005 -> "0.5 %".
 inline std::string plain_percent(double share) { return fmt::format("{:.4g} %", 100.0 * share); }
 
+/// " × 48" for a row of numbered siblings.
+inline std::string siblings_text(comparison_row const& row) {
+  return row.siblings > 1 ? fmt::format("\xc2\xa0\xc3\x97\xc2\xa0{}", row.siblings) : std::string{};
+}
+
 /// "5 runs, 150 measured steps".
 inline std::string side_text(std::vector<run_figures> const& runs) {
   std::uint64_t steps = 0;
