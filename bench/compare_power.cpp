@@ -187,23 +187,23 @@ void print_layers(int trials) {
                                        {"one layer +10 %", layer_slower(1.1), layer_is_slower},
                                        {"one layer x2", layer_slower(2.0), layer_is_slower}};
   print_head(columns);
-  for (bool const is_common : {false, true}) {
-    for (double const level : {0.01, 0.02}) {
-      if (is_common && level > 0.015) continue;
-      for (bool const has_index : {false, true}) {
-        made_program program;
-        program.is_layered = true;
-        program.has_index = has_index;
-        program.groups = 24;
-        program.parts = 6;
-        program.singles = 4;
-        program.gpu_own_noise = program.gpu_common_noise = 0.0005;
-        (is_common ? program.gpu_common_noise : program.gpu_own_noise) = level;
-        for (std::size_t const runs : run_counts) {
-          print_row((is_common ? "common " : "by scope ") + percent(level) + (has_index ? ", index" : ", no index"), runs, program, columns,
-                    trials);
-        }
-      }
+  struct noise {
+    double by_scope;
+    double common;
+  };
+  constexpr double quiet = 0.0005;
+  for (noise const& each : {noise{0.02, quiet}, noise{0.05, quiet}, noise{quiet, 0.01}}) {
+    for (bool const has_index : {false, true}) {
+      made_program program;
+      program.is_layered = true;
+      program.has_index = has_index;
+      program.groups = 24;
+      program.parts = 6;
+      program.singles = 4;
+      program.gpu_own_noise = each.by_scope;
+      program.gpu_common_noise = each.common;
+      std::string const name = each.by_scope > each.common ? "by scope " + percent(each.by_scope) : "common " + percent(each.common);
+      for (std::size_t const runs : run_counts) print_row(name + (has_index ? ", index" : ", no index"), runs, program, columns, trials);
     }
   }
 }

@@ -278,6 +278,9 @@ TEST_CASE("different machines are said", "[compare]") {
   REQUIRE(result.notes.size() == 2);
   CHECK(result.notes[0] == "the runs are not of one GPU: NVIDIA A100 in A, NVIDIA H200 in B");
   CHECK(result.notes[1] == "plain: 7 dropped_kernels");
+  // A doubt about several runs is one note.
+  std::vector<run_figures> const side(5, b);
+  CHECK(compare(side, side).notes.back() == "10 of 10 runs: 7 dropped_kernels (plain, plain, plain and 7 more)");
 }
 
 TEST_CASE("what the machine's speed explains is no change of the program", "[compare]") {

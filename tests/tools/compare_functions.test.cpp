@@ -225,11 +225,11 @@ TEST_CASE("JSON has the numbered scopes of a row beside the rows", "[compare]") 
   }
   std::vector<run_figures> const side{run};
   comparison const result = compare(side, side, of_quiet_machine());
-  auto const json = nlohmann::json::parse(comparison_json(result, {"a", "b", side, side}, of_quiet_machine(), nullptr));
-  REQUIRE(json.at("members").size() == 3);
-  CHECK(json.at("members").at(2).at("name") == "step/layer_2");
-  CHECK(json.at("members").at(2).at("row") == "step/layer_*");
-  auto const& rows = json.at("rows");
+  auto const parsed = nlohmann::json::parse(comparison_json(result, {"a", "b", side, side}, of_quiet_machine(), nullptr));
+  REQUIRE(parsed.at("members").size() == 3);
+  CHECK(parsed.at("members").at(2).at("name") == "step/layer_2");
+  CHECK(parsed.at("members").at(2).at("row") == "step/layer_*");
+  auto const& rows = parsed.at("rows");
   auto const found = std::find_if(rows.begin(), rows.end(), [](auto const& each) { return each.at("name") == "step/layer_*"; });
   REQUIRE(found != rows.end());
   CHECK(found->at("scopes") == 3);

@@ -94,6 +94,8 @@ TEST_CASE("the page of a comparison says by how much the step changed, and which
 
   made_sides const equal{8, quiet(false), quiet(false)};
   CHECK_THAT(equal.document().headline, ContainsSubstring("the same time (within 2 %)"));
+  CHECK_THAT(section_of(equal.document(), "changes").answer, ContainsSubstring("Rows: none changed; ") && !ContainsSubstring(" 0 "));
+  CHECK_THAT(section_of(document, "changes").answer, ContainsSubstring(" slower; ") && !ContainsSubstring("gone"));
 }
 
 TEST_CASE("the parts of a difference add up to it, and are n/a where they would not", "[html]") {
@@ -272,7 +274,9 @@ TEST_CASE("a layer that changed otherwise than its siblings is a finding, with w
   REQUIRE(all + 1 < changes.rows.size());
   CHECK(std::get<std::string>(changes.rows[all + 1].cells.front().value) == "layer_7");
   CHECK(changes.rows[all + 1].depth == changes.rows[all].depth + 1);
-  CHECK(row_of(changes, "layer_7/part_2") < changes.rows.size());
+  std::size_t const inner = row_of(changes, "part_2");
+  REQUIRE(inner + 1 < changes.rows.size());
+  CHECK(std::get<std::string>(changes.rows[inner + 1].cells.front().value) == "layer_7");
   CHECK(row_of(changes, "layer_6") == changes.rows.size());
   CHECK_THAT(section.answer, ContainsSubstring("numbered scopes"));
 
@@ -298,6 +302,20 @@ TEST_CASE("a layer that changed otherwise than its siblings is a finding, with w
   CHECK_THAT(of_even.findings.front().headline, ContainsSubstring("Slower: layer_7 of layer_*"));
   CHECK_THAT(of_even.findings.front().text, ContainsSubstring("layer_7/part_2: +"));
   CHECK(of_even.findings.front().scope == "step/layer_7/part_2");
+}
+
+TEST_CASE("a row that takes no time on one side says so in place of a range", "[html]") {
+  made_sides sides{4, layers(0.002), layers(0.002)};
+  for (run_figures& run : sides.b) {
+    for (scope_figures& each : run.scopes) {
+      if (each.path == "step/single_1") each.gpu = figures{30, 0.0, 0.0, 0.0};
+    }
+  }
+  profkit::detail::document const document = sides.document();
+  profkit::detail::data_table const& changes = table_in(section_of(document, "changes"), "changes");
+  std::size_t const row = row_of(changes, "single_1");
+  REQUIRE(row < changes.rows.size());
+  CHECK(std::get<std::string>(changes.rows[row].cells[4].value) == "no time after");
 }
 
 TEST_CASE("GPU busy and idle time of the parts add up to the difference of the step", "[html]") {
@@ -326,6 +344,11 @@ TEST_CASE("GPU busy and idle time of the parts add up to the difference of the s
   CHECK(std::get<double>(table.rows.front().cells[4].value) == Approx(0.0));  // busy
   CHECK(std::get<double>(table.rows.front().cells[5].value) == Approx(3.0));  // idle
   CHECK(table.rows.back().is_total);
+  // Rows have GPU times of what was launched, so the longer idle time is told by the part.
+  REQUIRE_FALSE(document.findings.empty());
+  CHECK(document.findings.front().headline.rfind("Slower: group_0, by 3.00", 0) == 0);
+  CHECK_THAT(document.findings.front().headline, ContainsSubstring("because the GPU waits longer"));
+  CHECK_THAT(document.findings.front().text, ContainsSubstring("idle time: +3.00") && ContainsSubstring("busy time: 0"));
   // What one run lacks cannot be compared, nor what is not the same.
   sides.b.back().budget->is_of_gpu = true;
   CHECK_THAT(section_of(sides.document(), "parts").answer, ContainsSubstring("n/a"));

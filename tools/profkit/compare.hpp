@@ -214,16 +214,33 @@ class comparer {
     };
     differ("host", &run_figures::host);
     differ("GPU", &run_figures::gpu);
-    constexpr std::size_t max_doubts = 8;
-    std::size_t doubts = 0;
+    add_doubts();
+  }
+
+  /// One note for each doubt, with the runs that have it.
+  void add_doubts() {
+    std::vector<std::pair<std::string, std::vector<std::string>>> doubts;
     for (auto const* const side : {&a_, &b_}) {
       for (run_figures const& run : *side) {
         for (std::string const& doubt : run.doubts) {
-          if (++doubts <= max_doubts) result_.notes.push_back(run.file + ": " + doubt);
+          auto const is_same = [&](auto const& each) { return each.first == doubt; };
+          auto known = std::find_if(doubts.begin(), doubts.end(), is_same);
+          if (known == doubts.end()) known = doubts.insert(doubts.end(), {doubt, {}});
+          known->second.push_back(run.file);
         }
       }
     }
-    if (doubts > max_doubts) result_.notes.push_back(std::to_string(doubts - max_doubts) + " more of this kind");
+    constexpr std::size_t max_doubts = 8;
+    constexpr std::size_t max_files = 3;
+    for (std::size_t i = 0; i < std::min(doubts.size(), max_doubts); ++i) {
+      auto const& [doubt, files] = doubts[i];
+      std::string where = files.front();
+      for (std::size_t file = 1; file < std::min(files.size(), max_files); ++file) where += ", " + files[file];
+      if (files.size() > max_files) where += fmt::format(" and {} more", files.size() - max_files);
+      result_.notes.push_back(files.size() == 1 ? where + ": " + doubt
+                                                : fmt::format("{} of {} runs: {} ({})", files.size(), a_.size() + b_.size(), doubt, where));
+    }
+    if (doubts.size() > max_doubts) result_.notes.push_back(std::to_string(doubts.size() - max_doubts) + " more of this kind");
   }
 
   std::vector<run_figures> const& a_;
@@ -240,10 +257,10 @@ class comparer {
 ///
 /// FASTER, SLOWER: the change is relevant (margin, floor), and its range excludes 0. If a program is compared with itself, the step is
 /// FASTER or SLOWER in at most `error_rate` of comparisons, and any other row or member in at most `error_rate`. This assumes that the
-/// noise between runs is at most the assumed noise; with several runs it holds for any noise. SAME: the 90 % interval of the row lies
-/// within the margin: two one-sided tests at 5 % (D. J. Schuirmann, "A comparison of the two one-sided tests procedure and the power
-/// approach", Journal of Pharmacokinetics and Biopharmaceutics 15, 1987); or the row is below the floor on both sides. UNSURE: neither. See
-/// docs/compare.md.
+/// noise between runs is at most the assumed noise; with five or more runs a side it also holds for more. SAME: the 90 % interval of the
+/// row lies within the margin: two one-sided tests at 5 % (D. J. Schuirmann, "A comparison of the two one-sided tests procedure and the
+/// power approach", Journal of Pharmacokinetics and Biopharmaceutics 15, 1987); or the row is below the floor on both sides. UNSURE:
+/// neither. See docs/compare.md.
 /// @param a, b at least one run each, all with at least two steps, or all without; those given with `time_kind::gpu` have kernels.
 [[nodiscard]] inline comparison compare(std::vector<run_figures> const& a, std::vector<run_figures> const& b,
                                         compare_options const& options = {}) {

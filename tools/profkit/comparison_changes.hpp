@@ -61,13 +61,7 @@ class comparison_changes {
       section.answer = "No part of the step changed by 0.05\xc2\xa0% of it or more.";
       return section;
     }
-    double const together = parts.b_ms - parts.a_ms;
-    auto const order = std::minmax_element(figure.parts.begin(), figure.parts.end(),
-                                           [](auto const& a, auto const& b) { return a.difference < b.difference; });
-    section.answer = fmt::format("{} in {}, {} in {}: {} together.", signed_time(order.first->difference), order.first->name,
-                                 signed_time(order.second->difference), order.second->name, signed_time(together));
-    if (figure.parts.size() == 1)
-      section.answer = fmt::format("{} in {}.", signed_time(figure.parts.front().difference), figure.parts.front().name);
+    section.answer = answer_of(figure.parts, parts.b_ms - parts.a_ms);
     double const rest_difference = rest.b_ms - rest.a_ms;
     if (std::abs(rest_difference) > 1e-9 * parts.a_ms) {
       figure.parts.push_back({"other", rest_difference, false, label_of(rest_difference)});
@@ -126,9 +120,7 @@ class comparison_changes {
     rest.folded_label = fmt::format("{} rows without a change that can be told", others.size());
 
     profkit::detail::section section{"changes", "All changes", {}, {}, {}};
-    section.answer = fmt::format("{} rows are faster, {} slower, {} new, {} gone; {} are the same and {} unsure.",
-                                 result_.count(verdict::faster), result_.count(verdict::slower), result_.count(verdict::added),
-                                 result_.count(verdict::gone), result_.count(verdict::same), result_.count(verdict::unsure));
+    section.answer = verdicts_text();
     if (std::size_t const odd = tree_.count_odd_members(); odd > 0) {
       section.answer +=
           fmt::format(" Of {} numbered scopes, {} changed otherwise than {} row.", result_.members.size(), odd, odd == 1 ? "its" : "their");
@@ -202,6 +194,18 @@ class comparison_changes {
            std::any_of(scopes.begin(), scopes.end(), [&](std::size_t i) { return result_.rows[i].is_gpu; });
   }
 
+  /// The largest part in each direction, or the largest two of one. @param parts at least one.
+  [[nodiscard]] static std::string answer_of(std::vector<profkit::detail::waterfall_figure::part> parts, double together) {
+    std::stable_sort(parts.begin(), parts.end(),
+                     [](auto const& a, auto const& b) { return std::abs(a.difference) > std::abs(b.difference); });
+    auto const words = [](auto const& part) { return fmt::format("{} in {}", more_or_less(part.difference), part.name); };
+    if (parts.size() == 1) return words(parts.front()) + ".";
+    auto const opposite =
+        std::find_if(parts.begin(), parts.end(), [&](auto const& each) { return each.difference * parts.front().difference < 0.0; });
+    auto const& second = opposite == parts.end() ? parts[1] : *opposite;
+    return fmt::format("{}, {}: {} together.", words(parts.front()), words(second), more_or_less(together));
+  }
+
   /// The numbers of the picture.
   [[nodiscard]] static profkit::detail::data_table parts_table(bool has_idle) {
     using kind = profkit::detail::column_kind;
@@ -244,6 +248,19 @@ class comparison_changes {
         std::count_if(result_.rows.begin(), result_.rows.end(), [](comparison_row const& each) { return each.scopes > 1; }));
   }
 
+  /// "Rows: 4 faster, 5 slower, 1 new; 2 same, 15 unsure.", without verdicts that no row has.
+  [[nodiscard]] std::string verdicts_text() const {
+    std::string changed;
+    std::string others;
+    for (verdict const says : {verdict::faster, verdict::slower, verdict::added, verdict::gone, verdict::same, verdict::unsure}) {
+      std::size_t const count = result_.count(says);
+      if (count == 0) continue;
+      std::string& to = says == verdict::same || says == verdict::unsure ? others : changed;
+      to += fmt::format("{}{} {}", to.empty() ? "" : ", ", count, word_of(says));
+    }
+    return fmt::format("Rows: {}; {}.", changed.empty() ? "none changed" : changed, others.empty() ? "no others" : others);
+  }
+
   /// The complete name of a row.
   [[nodiscard]] std::string path_text(std::size_t position) const {
     comparison_row const& each = result_.rows[position];
@@ -256,7 +273,7 @@ class comparison_changes {
     std::vector<comparison_row const*> const& odd = tree_.odd_members(position);
     std::uint32_t const depth = tree_.depth_in_table(position) + 1;
     for (std::size_t i = 0; i < std::min(odd.size(), max_listed); ++i) {
-      to.rows.push_back(row_of(*odd[i], tree_.name_of_member(*odd[i], position), depth));
+      to.rows.push_back(row_of(*odd[i], tree_.numbers_of_member(*odd[i], position), depth));
       to.rows.back().stands_for = 0;  // its row stands for it
     }
     if (odd.size() <= max_listed) return;
@@ -281,6 +298,8 @@ class comparison_changes {
                                                  each.says == verdict::faster || each.says == verdict::slower};
     } else if (each.says == verdict::added || each.says == verdict::gone) {
       range.value = std::string{each.says == verdict::added ? "only after" : "only before"};
+    } else if (has_changed(each)) {
+      range.value = std::string{each.a_ms > 0.0 ? "no time after" : "no time before"};
     }
     auto const text = [](std::string words) { return words == profkit::detail::not_measured ? cell{} : cell{std::move(words)}; };
     line.cells = {{std::move(name), each.name},

@@ -47,12 +47,13 @@ class comparison_findings {
       case verdict::gone:
         break;
     }
-    return fmt::format("The step is not known to have changed: {} before, {} after", time_text(whole->a_ms), time_text(whole->b_ms));
+    return fmt::format("The step is not known to have changed: {} before, {} after", time_words(whole->a_ms), time_words(whole->b_ms));
   }
 
   [[nodiscard]] std::vector<profkit::detail::finding> findings() const {
     std::vector<profkit::detail::finding> findings;
     for (verdict const says : {verdict::slower, verdict::faster}) {
+      add_part(findings, says);
       add_row(findings, says);
       add_member(findings, says);
     }
@@ -87,9 +88,35 @@ class comparison_findings {
  private:
   /// Whether the change of a row is worth a sentence: 1 % of the step.
   [[nodiscard]] bool matters(comparison_row const& row) const {
-    constexpr double min_share = 0.01;
     comparison_row const* const whole = tree_.step();
     return whole == nullptr || std::abs(difference_of(row)) >= min_share * std::max(whole->a_ms, whole->b_ms);
+  }
+
+  /// The part of the step that changed most in one direction, if most of that is the time for which the GPU waits: no row has it.
+  void add_part(std::vector<profkit::detail::finding>& to, verdict says) const {
+    if (!result_.budget) return;
+    auto const difference = [](comparison_part const& part) { return part.b_ms - part.a_ms; };
+    comparison_part const* largest = nullptr;
+    for (comparison_part const& each : result_.budget->parts) {
+      if (each.says != says || each.a_ms <= 0.0) continue;
+      if (largest == nullptr || std::abs(difference(each)) > std::abs(difference(*largest))) largest = &each;
+    }
+    if (largest == nullptr) return;
+    double const change = difference(*largest);
+    double const idle = change - largest->busy_difference_ms;
+    constexpr double most = 0.5;
+    if (std::abs(change) < min_share * std::max(result_.budget->a_ms, result_.budget->b_ms) || idle / change < most) return;
+    profkit::detail::finding found;
+    found.headline = fmt::format("{}: {}, by {} a step ({}), mostly because the GPU waits {}.",
+                                 says == verdict::slower ? "Slower" : "Faster", largest->name, time_words(std::abs(change)),
+                                 profkit::detail::change_words(change / largest->a_ms), says == verdict::slower ? "longer" : "less");
+    found.text = fmt::format("GPU idle time: {}; GPU busy time: {}.", signed_time(idle), signed_time(largest->busy_difference_ms));
+    if (says == verdict::slower) {
+      found.action = fmt::format(
+          "Look in the report of a run after, where the step went. With {} as before, the step would be about {:.1f}\xc2\xa0% shorter.",
+          largest->name, 100.0 * change / result_.budget->b_ms);
+    }
+    to.push_back(std::move(found));
   }
 
   /// The row that changed most in one direction, and what in it did.
@@ -140,7 +167,7 @@ class comparison_findings {
 
   [[nodiscard]] std::string headline_of(comparison_row const& row, std::string const& name) const {
     return fmt::format("{}: {}, by {}{} ({}{}).", row.says == verdict::slower ? "Slower" : "Faster", name,
-                       time_text(std::abs(difference_of(row))), result_.has_steps ? " a step" : "",
+                       time_words(std::abs(difference_of(row))), result_.has_steps ? " a step" : "",
                        row.change ? profkit::detail::change_words(*row.change) : profkit::detail::not_measured,
                        row.range ? "; range " + range_text(row.range) : std::string{});
   }
@@ -166,6 +193,7 @@ class comparison_findings {
 
   static constexpr std::size_t none = comparison_tree::none;
   static constexpr std::size_t max_named = 5;
+  static constexpr double min_share = 0.01;  ///< of the step, for a finding
   static constexpr char const* plus_minus = "\xc2\xb1";
 
   void add_new_and_gone(std::vector<profkit::detail::finding>& to) const {
@@ -174,7 +202,7 @@ class comparison_findings {
       std::size_t count = 0;
       auto const name = [&](std::string const& of, comparison_row const& row) {
         if (++count > max_named) return;
-        text += fmt::format("{}{}, {}", count > 1 ? "; " : "", of, time_text(std::max(row.a_ms, row.b_ms)));
+        text += fmt::format("{}{}, {}", count > 1 ? "; " : "", of, time_words(std::max(row.a_ms, row.b_ms)));
       };
       for (std::size_t i = 0; i < result_.rows.size(); ++i) {
         for (comparison_row const* const each : tree_.odd_members(i)) {

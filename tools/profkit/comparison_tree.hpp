@@ -59,6 +59,23 @@ class comparison_tree {
     return slash == std::string::npos ? member.name : member.name.substr(slash + 1);
   }
 
+  /// "layer_7", or "layer_7, head_2": the names of a member that its row does not have.
+  [[nodiscard]] std::string numbers_of_member(comparison_row const& member, std::size_t row) const {
+    std::string const& path = result_.rows[row].name;
+    std::string names;
+    std::size_t at = 0;
+    std::size_t at_row = 0;
+    while (at < member.name.size() && at_row < path.size()) {
+      std::size_t const end = std::min(member.name.find('/', at), member.name.size());
+      std::size_t const end_row = std::min(path.find('/', at_row), path.size());
+      if (member.name.compare(at, end - at, path, at_row, end_row - at_row) != 0)
+        names += (names.empty() ? "" : ", ") + member.name.substr(at, end - at);
+      at = end + 1;
+      at_row = end_row + 1;
+    }
+    return names.empty() ? name_of_member(member, row) : names;
+  }
+
   /// A member and its row.
   struct odd_member {
     comparison_row const* scope = nullptr;  ///< null: none
@@ -178,7 +195,7 @@ class comparison_tree {
     }
   }
 
-  /// Every member changes where their row does. One is worth a line if it changed though the row did not, or by another amount.
+  /// Members change where their row does. One is worth a line if its range excludes the change of the row, or if only one side has it.
   void find_odd_members() {
     odd_members_.assign(result_.rows.size(), {});
     std::unordered_set<std::string> of_one_side;
@@ -189,8 +206,8 @@ class comparison_tree {
       comparison_row const& scope = each.scope;
       comparison_row const& row = result_.rows[each.row];
       if (!has_changed(scope)) continue;
-      bool const is_as_row = scope.says == row.says &&
-                             (!scope.range || !row.change || (scope.range->first <= *row.change && *row.change <= scope.range->second));
+      bool const is_as_row =
+          scope.range && row.change ? scope.range->first <= *row.change && *row.change <= scope.range->second : scope.says == row.says;
       if (is_as_row || (of_one_side.count(scope.name) > 0 && is_inside_any(scope.name, of_one_side))) continue;
       odd_members_[each.row].push_back(&scope);
     }
