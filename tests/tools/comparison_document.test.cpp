@@ -96,6 +96,13 @@ TEST_CASE("the page of a comparison says by how much the step changed, and which
   CHECK_THAT(equal.document().headline, ContainsSubstring("the same time (within 2 %)"));
   CHECK_THAT(section_of(equal.document(), "changes").answer, ContainsSubstring("Rows: none changed; ") && !ContainsSubstring(" 0 "));
   CHECK_THAT(section_of(document, "changes").answer, ContainsSubstring(" slower; ") && !ContainsSubstring("gone"));
+  CHECK_THAT(section_of(document, "parts").answer, ContainsSubstring("more in group_1"));
+  CHECK_THAT(section_of(equal.document(), "parts").answer, ContainsSubstring("No part of the step"));
+  // The step is no row beside itself.
+  auto const& counts = document.key_figures[4];
+  comparison const compared = compare(sides.a, sides.b, sides.options);
+  CHECK(counts.name == "faster, slower");
+  CHECK(counts.value == "0, " + std::to_string(compared.count(verdict::slower) - 1));
 }
 
 TEST_CASE("the parts of a difference add up to it, and are n/a where they would not", "[html]") {

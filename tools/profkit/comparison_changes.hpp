@@ -70,7 +70,7 @@ class comparison_changes {
     table.rows.push_back(row_of_part({"step", parts.a_ms, parts.b_ms, parts.busy_difference_ms, verdict::unsure}, {}));
     table.rows.back().is_total = true;
     section.how_to_read =
-        "Milliseconds a step; the parts add up to the difference of the two means. The axis does not begin at 0. Parts that changed by "
+        "Milliseconds a step; the parts add up to the difference of the two means. The axis need not begin at 0. Parts that changed by "
         "less "
         "than 0.05\xc2\xa0% of the step are in \"other\".";
     if (result_.budget) {
@@ -199,6 +199,8 @@ class comparison_changes {
     std::stable_sort(parts.begin(), parts.end(),
                      [](auto const& a, auto const& b) { return std::abs(a.difference) > std::abs(b.difference); });
     auto const words = [](auto const& part) { return fmt::format("{} in {}", more_or_less(part.difference), part.name); };
+    if (std::none_of(parts.begin(), parts.end(), [](auto const& each) { return each.is_certain; }))
+      return fmt::format("No part of the step is known to have changed; the largest difference is {}.", words(parts.front()));
     if (parts.size() == 1) return words(parts.front()) + ".";
     auto const opposite =
         std::find_if(parts.begin(), parts.end(), [&](auto const& each) { return each.difference * parts.front().difference < 0.0; });
@@ -258,7 +260,7 @@ class comparison_changes {
       std::string& to = says == verdict::same || says == verdict::unsure ? others : changed;
       to += fmt::format("{}{} {}", to.empty() ? "" : ", ", count, word_of(says));
     }
-    return fmt::format("Rows: {}; {}.", changed.empty() ? "none changed" : changed, others.empty() ? "no others" : others);
+    return fmt::format("Rows: {}{}.", changed.empty() ? "none changed" : changed, others.empty() ? others : "; " + others);
   }
 
   /// The complete name of a row.

@@ -76,12 +76,12 @@ class comparison_findings {
       figures.push_back(
           {"verdict of the step", word_of(whole->says), whole->says == verdict::unsure ? "neither changed nor the same" : ""});
     }
-    figures.push_back({"faster, slower", fmt::format("{}, {}", result_.count(verdict::faster), result_.count(verdict::slower)),
-                       fmt::format("of {} rows that matter", result_.judged)});
+    auto const beside_step = [&](verdict says) { return result_.count(says) - (whole != nullptr && whole->says == says ? 1U : 0U); };
+    figures.push_back({"faster, slower", fmt::format("{}, {}", beside_step(verdict::faster), beside_step(verdict::slower)),
+                       fmt::format("of {} {}rows that matter", result_.judged, whole != nullptr ? "other " : "")});
     figures.push_back(
         {"new, gone", fmt::format("{}, {}", result_.count(verdict::added), result_.count(verdict::gone)), "on one side only"});
-    figures.push_back(
-        {"same, unsure", fmt::format("{}, {}", result_.count(verdict::same), result_.count(verdict::unsure)), "listed below"});
+    figures.push_back({"same, unsure", fmt::format("{}, {}", beside_step(verdict::same), beside_step(verdict::unsure)), "listed below"});
     return figures;
   }
 
