@@ -140,6 +140,74 @@ void print_host(int trials) {
   }
 }
 
+/// A program whose layers have the same scopes, with and without an index: with it, a row is the sum of all layers.
+void print_layers(int trials) {
+  std::printf(
+      "\nNumbered scopes: 24 layers with 6 scopes each, 4 other scopes, 10 kernels, GPU times. Without an index, each layer has its own "
+      "rows; a change of all layers is found if one of them is. Percent of %d comparisons.\n\n",
+      trials);
+  // A row of all layers, or without an index the row of any layer.
+  auto const all_are_slower = [](std::string const& inside) {
+    return [inside](comparison const& comparison) {
+      return std::any_of(comparison.rows.begin(), comparison.rows.end(), [&](comparison_row const& row) {
+        std::string const layer = "step/layer_";
+        if (row.says != verdict::slower || row.name.compare(0, layer.size(), layer) != 0) return false;
+        std::size_t const end = row.name.find_first_not_of("0123456789*", layer.size());
+        return (end == std::string::npos ? std::string{} : row.name.substr(end)) == inside;
+      });
+    };
+  };
+  auto const layer_is_slower = [](comparison const& comparison) {
+    auto const is_it = [](comparison_row const& row) { return row.says == verdict::slower && row.name == "step/layer_7"; };
+    return std::any_of(comparison.rows.begin(), comparison.rows.end(), is_it) ||
+           std::any_of(comparison.members.begin(), comparison.members.end(), [&](auto const& each) { return is_it(each.scope); });
+  };
+  auto const any_has_changed = [](comparison const& comparison) {
+    return other_has_changed(comparison) || std::any_of(comparison.members.begin(), comparison.members.end(),
+                                                        [](comparison_member const& each) { return has_changed(each.scope); });
+  };
+  auto const all_slower = [](double factor) { return [factor](made_program& program) { program.layers_factor = factor; }; };
+  auto const kind_slower = [](double factor) {
+    return [factor](made_program& program) {
+      program.slow_kind = 2;
+      program.slow_factor = factor;
+    };
+  };
+  auto const layer_slower = [](double factor) {
+    return [factor](made_program& program) {
+      program.slow_layer = 7;
+      program.slow_factor = factor;
+    };
+  };
+  std::vector<column> const columns = {{"itself: a row or a layer called changed", [](made_program&) {}, any_has_changed},
+                                       {"all layers +2 %", all_slower(1.02), all_are_slower("")},
+                                       {"all layers +5 %", all_slower(1.05), all_are_slower("")},
+                                       {"one scope of all layers +2 %", kind_slower(1.02), all_are_slower("/part_2")},
+                                       {"one scope of all layers +5 %", kind_slower(1.05), all_are_slower("/part_2")},
+                                       {"one layer +10 %", layer_slower(1.1), layer_is_slower},
+                                       {"one layer x2", layer_slower(2.0), layer_is_slower}};
+  print_head(columns);
+  struct noise {
+    double by_scope;
+    double common;
+  };
+  constexpr double quiet = 0.0005;
+  for (noise const& each : {noise{0.02, quiet}, noise{0.05, quiet}, noise{quiet, 0.01}}) {
+    for (bool const has_index : {false, true}) {
+      made_program program;
+      program.is_layered = true;
+      program.has_index = has_index;
+      program.groups = 24;
+      program.parts = 6;
+      program.singles = 4;
+      program.gpu_own_noise = each.by_scope;
+      program.gpu_common_noise = each.common;
+      std::string const name = each.by_scope > each.common ? "by scope " + percent(each.by_scope) : "common " + percent(each.common);
+      for (std::size_t const runs : run_counts) print_row(name + (has_index ? ", index" : ", no index"), runs, program, columns, trials);
+    }
+  }
+}
+
 /// Programs without steps: the rows are scopes, and the speed of the machine is unknown.
 void print_stepless(int trials) {
   std::printf("\nWithout steps: 11 scopes, host times. \"Fails\" and \"passes\": --fail-if-slower 20%%. Percent of %d comparisons.\n\n",
@@ -197,5 +265,6 @@ int main(int argc, char** argv) {
   print_gpu(trials);
   print_host(trials);
   print_stepless(trials);
+  print_layers(trials);
   return 0;
 }

@@ -17,6 +17,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <random>
 #include <string>
 #include <utility>
@@ -62,12 +63,39 @@ void vary(run_figures& run, std::mt19937_64& random) {
     figures.std_ms *= factor;
   };
   scale(run.step);
+  if (run.gpu_period) scale(*run.gpu_period);
   for (profkit_program::scope_figures& each : run.scopes) {
     scale(each.host);
     if (each.gpu) scale(*each.gpu);
   }
+  if (run.budget) {
+    run.budget->step_ms = 0.0;
+    for (profkit_program::part_figures& each : run.budget->parts) {
+      double const factor = all * noise(0.003);
+      each.busy_ms *= factor;
+      each.idle_ms *= factor;
+      run.budget->step_ms += each.busy_ms + each.idle_ms;
+    }
+  }
   if (!run.kernels) return;
   for (profkit_program::kernel_figures& each : *run.kernels) scale(each.gpu);
+}
+
+/// Makes the multiplications of one layer take longer, with all scopes around them.
+void slow_one_layer(std::vector<run_figures>& runs) {
+  for (run_figures& run : runs) {
+    std::map<std::string, profkit_program::scope_figures*> scopes;
+    for (profkit_program::scope_figures& each : run.scopes) scopes.emplace(each.path, &each);
+    std::string const slow = "step/forward/layer_3";
+    auto const layer = scopes.find(slow);
+    if (layer == scopes.end() || !layer->second->gpu) continue;
+    double const more = 2.0 * layer->second->gpu->mean_ms;
+    run.budget->step_ms += more;
+    for (profkit_program::part_figures& each : run.budget->parts) each.busy_ms += each.name == "forward" ? more : 0.0;
+    for (auto at = layer; at != scopes.end(); at = scopes.find(at->second->around)) at->second->gpu->mean_ms += more;
+    run.step.mean_ms += more;
+    if (run.gpu_period) run.gpu_period->mean_ms += more;
+  }
 }
 
 /// Runs of a recorded program, with variations between several runs.
@@ -80,10 +108,11 @@ std::vector<run_figures> runs_of(profkit::profile const& recorded, std::size_t c
 }
 
 profkit::detail::document comparison_of(profkit::profile const& before, profkit::profile const& after, std::size_t runs,
-                                        profkit_program::compare_options const& options = {}) {
+                                        profkit_program::compare_options const& options = {}, bool has_slow_layer = false) {
   std::mt19937_64 random{7};
   std::vector<run_figures> const a = runs_of(before, runs, random);
-  std::vector<run_figures> const b = runs_of(after, runs, random);
+  std::vector<run_figures> b = runs_of(after, runs, random);
+  if (has_slow_layer) slow_one_layer(b);
   return profkit_program::make_comparison_document(profkit_program::compare(a, b, options), {"before", "after", a, b}, options);
 }
 
@@ -140,6 +169,7 @@ int main(int count, char** arguments) {
   write("compare_same", comparison_of(eager, eager, 8));
   profkit_program::compare_options by_host;
   by_host.time = profkit_program::time_kind::host;
+  write("compare_layer", comparison_of(eager, eager, 8, {}, true));
   write("compare_host", comparison_of(eager, graph, 8, by_host));
   write("compare_kinds", comparison_of(training_with_one_validation(), training_with_one_validation(), 1));
   auto const job = [&](std::string const& name, std::vector<profkit::job_rank> ranks) {

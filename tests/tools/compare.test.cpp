@@ -6,10 +6,12 @@
 #include <catch2/catch_test_macros.hpp>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <limits>
 #include <random>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "change_estimate.hpp"
@@ -29,6 +31,7 @@ run_figures plain_run(double scope_ms, double std_ms = 0.0) {
   run.file = "plain";
   run.step = {30, 10.0, 0.0, 0.0};
   run.scopes = {{"step", run.step, gpu, 0.0}, {"step/work", {30, 1.0, 0.0, 0.0}, gpu, 0.0}};
+  run.scopes.back().around = "step";
   run.kernels = {{{"work()", "_Z4workv", gpu}}};
   return run;
 }
@@ -209,6 +212,7 @@ TEST_CASE("a scope that only one side has is NEW or GONE, in its place", "[compa
   run_figures b = plain_run(1.0);
   a.scopes.insert(a.scopes.begin() + 1, {"step/old", {}, figures{30, 0.5, 0.0, 0.0}, 0.0});
   b.scopes.insert(b.scopes.begin() + 1, {"step/new", {}, figures{30, 0.5, 0.0, 0.0}, 0.0});
+  a.scopes[1].around = b.scopes[1].around = "step";
   comparison const result = compare({a}, {b});
   CHECK(find(result, "step/old").says == verdict::gone);
   CHECK(find(result, "step/new").says == verdict::added);
@@ -274,6 +278,9 @@ TEST_CASE("different machines are reported", "[compare]") {
   REQUIRE(result.notes.size() == 2);
   CHECK(result.notes[0] == "the runs are not of one GPU: NVIDIA A100 in A, NVIDIA H200 in B");
   CHECK(result.notes[1] == "plain: 7 dropped_kernels");
+  // A doubt about several runs is one note.
+  std::vector<run_figures> const side(5, b);
+  CHECK(compare(side, side).notes.back() == "10 of 10 runs: 7 dropped_kernels (plain, plain, plain and 7 more)");
 }
 
 TEST_CASE("a difference explained by the machine's speed is no change of the program", "[compare]") {
@@ -397,4 +404,164 @@ TEST_CASE("the number of runs that would decide comes from a power calculation",
   run_figures slower_machine = run;
   slower_machine.probe_us = 150.0;
   CHECK(decide(compare({run}, {slower_machine}), "", 0.1).do_machines_differ);
+}
+
+namespace {
+
+scope_figures numbered(std::string const& pattern, std::int64_t index, double ms, std::string const& around = "step") {
+  scope_figures result{
+      around + "/" + pattern.substr(0, pattern.size() - 1) + std::to_string(index), {30, 1.0, 0.0, 0.0}, figures{30, ms, 0.0, 0.0}, 0.0};
+  result.around = around;
+  result.number = numbered_name{pattern, index};
+  return result;
+}
+
+scope_figures inside(std::string const& around, std::string const& name, double ms) {
+  scope_figures result{around + "/" + name, {30, 1.0, 0.0, 0.0}, figures{30, ms, 0.0, 0.0}, 0.0};
+  result.around = around;
+  return result;
+}
+
+/// A step with layers, each with one scope inside that has all of its time.
+run_figures run_of_layers(std::vector<double> const& times) {
+  run_figures run = plain_run(1.0);
+  for (std::size_t i = 0; i < times.size(); ++i) {
+    run.scopes.push_back(numbered("layer_*", static_cast<std::int64_t>(i), times[i]));
+    run.scopes.push_back(inside(run.scopes.back().path, "attention", times[i]));
+  }
+  run.kernels->front().gpu.mean_ms = 10.0;
+  return run;
+}
+
+comparison_row const& member(comparison const& in, std::string_view name) {
+  auto const found =
+      std::find_if(in.members.begin(), in.members.end(), [&](comparison_member const& each) { return each.scope.name == name; });
+  REQUIRE(found != in.members.end());
+  return found->scope;
+}
+
+std::vector<std::string> names_of(comparison const& in) {
+  std::vector<std::string> result;
+  for (comparison_row const& each : in.rows) {
+    if (each.kind == row_kind::scope) result.push_back(each.name);
+  }
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("three or more numbered siblings are one row with their sum, and so is what is inside them", "[compare]") {
+  comparison const result = compare({run_of_layers({1.0, 2.0, 3.0})}, {run_of_layers({1.0, 2.0, 3.0})});
+  CHECK(names_of(result) == std::vector<std::string>{"step", "step/work", "step/layer_*", "step/layer_*/attention"});
+  CHECK(find(result, "step/layer_*").a_ms == Approx(6.0));
+  CHECK(find(result, "step/layer_*").siblings == 3);
+  CHECK(find(result, "step/layer_*/attention").b_ms == Approx(6.0));
+  CHECK(find(result, "step/layer_*/attention").siblings == 1);
+  CHECK(find(result, "step/layer_*/attention").scopes == 3);
+  CHECK(result.members.size() == 6);
+  CHECK(result.judged == 5);  // four scopes and a kernel
+  CHECK(result.judged_members == 6);
+  CHECK(row_error_rate(result, {}) == Approx(0.04));
+
+  // Two siblings stay two rows, and all of the error rate belongs to the rows.
+  comparison const two = compare({run_of_layers({1.0, 2.0})}, {run_of_layers({1.0, 2.0})});
+  CHECK(names_of(two) ==
+        std::vector<std::string>{"step", "step/work", "step/layer_0", "step/layer_0/attention", "step/layer_1", "step/layer_1/attention"});
+  CHECK(two.members.empty());
+  CHECK(row_error_rate(two, {}) == Approx(0.05));
+  // Siblings of both sides count together.
+  comparison const more = compare({run_of_layers({1.0, 2.0})}, {run_of_layers({1.0, 2.0, 4.0})});
+  CHECK(find(more, "step/layer_*").a_ms == Approx(3.0));
+  CHECK(find(more, "step/layer_*").b_ms == Approx(7.0));
+  CHECK(member(more, "step/layer_2").says == verdict::added);
+  CHECK(member(more, "step/layer_1").says != verdict::added);
+}
+
+TEST_CASE("digits in names mean nothing, and numbered scopes inside numbered scopes are merged with them", "[compare]") {
+  run_figures run = plain_run(1.0);
+  for (char const* const name : {"stage_0", "stage_1", "stage_2", "layer_*"}) run.scopes.push_back(inside("step", name, 1.0));
+  for (std::int64_t i = 0; i < 3; ++i) {
+    run.scopes.push_back(numbered("layer_*", i, 3.0));
+    std::string const layer = run.scopes.back().path;
+    for (std::int64_t k = 0; k < 4; ++k) run.scopes.push_back(numbered("head_*", k, 0.5, layer));
+    for (std::int64_t k = 0; k < 2; ++k) run.scopes.push_back(numbered("half_*", k, 0.5, layer));
+  }
+  comparison const result = compare({run}, {run});
+  CHECK(names_of(result) == std::vector<std::string>{"step", "step/work", "step/stage_0", "step/stage_1", "step/stage_2", "step/layer_*",
+                                                     "step/layer_* #2", "step/layer_* #2/head_*", "step/layer_* #2/half_0",
+                                                     "step/layer_* #2/half_1"});
+  CHECK(find(result, "step/layer_* #2/head_*").a_ms == Approx(6.0));
+  CHECK(find(result, "step/layer_* #2/head_*").siblings == 4);
+  CHECK(find(result, "step/layer_* #2/half_1").a_ms == Approx(1.5));
+}
+
+TEST_CASE("one slower layer is found, and fails a limit, though the sum of all changed by less", "[compare]") {
+  std::vector<double> times(48, 0.2);
+  run_figures a = run_of_layers(times);
+  times[7] = 0.4;
+  run_figures b = run_of_layers(times);
+  a.probe_us = b.probe_us = 100.0;
+  comparison const result = compare({a}, {b}, quiet());
+  CHECK(find(result, "step/layer_*").change.value() == Approx(1.0 / 48.0));
+  CHECK(member(result, "step/layer_7").says == verdict::slower);
+  CHECK(member(result, "step/layer_7").range->first > 0.9);
+  CHECK(member(result, "step/layer_7/attention").says == verdict::slower);
+  CHECK(member(result, "step/layer_6").says == verdict::same);
+  decision const decided = decide(result, "", 0.5);
+  REQUIRE(decided.says() == decision::outcome::fails);
+  CHECK(decided.too_slow.front()->name == "step/layer_7");
+  // The noise of a layer counts for the limit, as that of any scope does.
+  compare_options loud;
+  times[7] = 0.2;
+  times[3] = 40.0;
+  comparison const large = compare({run_of_layers(times)}, {run_of_layers(times)}, loud);
+  decision const open = decide(large, "", 0.03);
+  CHECK(std::any_of(open.open.begin(), open.open.end(), [](comparison_row const* row) { return row->name == "step/layer_3"; }));
+}
+
+TEST_CASE("the spread of a sum is at most the sum of the spreads", "[compare]") {
+  figures sum{30, 1.0, 0.1, 0.5};
+  detail::add_figures(sum, {20, 2.0, 0.3, 0.1});
+  CHECK(sum.mean_ms == Approx(3.0));
+  CHECK(sum.std_ms == Approx(0.4));
+  CHECK(sum.autocorrelation == Approx(0.2));
+  CHECK(sum.steps == 20);
+  CHECK_FALSE(find(compare({run_of_layers({1.0, 2.0, 3.0})}, {run_of_layers({1.0, 2.0, 3.0})}), "step/layer_*").effect);
+}
+
+TEST_CASE("a row of numbered scopes can be asked for, and one of its scopes", "[compare]") {
+  run_figures const run = run_of_layers({1.0, 2.0, 3.0});
+  compare_options options;
+  options.scope = "step/layer_*";
+  CHECK(names_of(compare({run}, {run}, options)) == std::vector<std::string>{"step/layer_*", "step/layer_*/attention"});
+  options.scope = "step/layer_1";
+  comparison const one = compare({run}, {run}, options);
+  CHECK(names_of(one) == std::vector<std::string>{"step/layer_1", "step/layer_1/attention"});
+  CHECK(one.members.empty());
+  options.scope = "step/layer";
+  CHECK(names_of(compare({run}, {run}, options)).empty());
+}
+
+TEST_CASE("a part of the step is slower or faster beyond the noise of all parts", "[compare]") {
+  auto const run_with = [](std::vector<part_figures> parts) {
+    run_figures run = plain_run(1.0);
+    run.probe_us = 100.0;
+    run.budget = budget_figures{false, 10.0, std::move(parts)};
+    return run;
+  };
+  run_figures const a = run_with({{"forward", 2.0, 1.0}, {"backward", 3.0, 1.0}, {"old", 1.0, 0.0}, {"update", 1.0, 1.0}});
+  run_figures const b = run_with({{"forward", 2.0, 7.0}, {"backward", 0.5, 0.5}, {"new", 0.0, 1.0}, {"update", 1.1, 1.0}});
+  comparison const result = compare({a}, {b});
+  REQUIRE(result.budget);
+  std::vector<std::pair<std::string, verdict>> says;
+  for (comparison_part const& each : result.budget->parts) says.emplace_back(each.name, each.says);
+  CHECK(says == std::vector<std::pair<std::string, verdict>>{{"forward", verdict::slower},
+                                                             {"backward", verdict::faster},
+                                                             {"new", verdict::added},
+                                                             {"old", verdict::gone},
+                                                             {"update", verdict::unsure}});
+  CHECK(result.budget->parts.front().busy_difference_ms == Approx(0.0));
+  compare_options options;
+  options.time = time_kind::host;
+  CHECK_FALSE(compare({a}, {b}, options).budget);
 }

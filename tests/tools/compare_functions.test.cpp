@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <profkit/analyze/analyze.hpp>
+#include <profkit/profile/save_load.hpp>
 
 #include <algorithm>
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
 #include <cmath>
 #include <cstdint>
+#include <nlohmann/json.hpp>
 #include <random>
 #include <string>
 #include <string_view>
@@ -183,6 +185,91 @@ TEST_CASE("the figures of functions come from the summary of a run", "[compare][
   profile.sampling.reset();
   profile.samples.clear();
   CHECK_FALSE(detail::summary_figures{profkit::analyze(profile), "made"}.make().functions);
+}
+
+TEST_CASE("functions of numbered scopes are merged as the scopes are, with the samples of all", "[compare][samples]") {
+  auto const run_with = [](std::uint64_t samples) {
+    run_figures run = sampled_run({});
+    for (std::int64_t i = 0; i < 4; ++i) {
+      std::string const layer = "step/layer_" + std::to_string(i);
+      run.scopes.push_back({layer, {100, 1.0, 0.0, 0.0}, {}, 0.0});
+      run.scopes.back().around = "step";
+      run.scopes.back().number = numbered_name{"layer_*", i};
+      double const mean = 0.001 * static_cast<double>(samples);
+      double const spread = 0.02;  // between steps
+      double const sampling = std::sqrt(100.0 / static_cast<double>(samples));
+      run.functions->push_back({layer + ": exp_loop", layer, {100, mean, mean * std::hypot(sampling, spread), 0.0}, samples});
+    }
+    return run;
+  };
+  run_figures const a = run_with(20);  // fewer than a function of one scope needs
+  comparison const result = compare({a}, {run_with(200)}, of_quiet_machine());
+  std::vector<comparison_row> const rows = rows_of_functions(result);
+  REQUIRE(rows.size() == 1);
+  CHECK(rows.front().name == "step/layer_*: exp_loop");
+  CHECK(rows.front().a_ms == Approx(4 * 0.02));
+  CHECK(rows.front().b_ms == Approx(4 * 0.2));
+  CHECK(rows.front().says == verdict::slower);
+  // 80 samples: 1 / sqrt(80) of the time, where one layer has 1 / sqrt(20).
+  REQUIRE(rows.front().own);
+  double const share = std::log1p(rows.front().own->second) - std::log1p(*rows.front().change);
+  CHECK(share == Approx(1.645 * std::sqrt(1.0 / 80.0 + 1.0 / 800.0)).epsilon(0.1));
+}
+
+TEST_CASE("JSON has the numbered scopes of a row beside the rows", "[compare]") {
+  run_figures run = sampled_run({});
+  for (std::int64_t i = 0; i < 3; ++i) {
+    run.scopes.push_back({"step/layer_" + std::to_string(i), {100, 1.0, 0.0, 0.0}, {}, 0.0});
+    run.scopes.back().around = "step";
+    run.scopes.back().number = numbered_name{"layer_*", i};
+  }
+  std::vector<run_figures> const side{run};
+  comparison const result = compare(side, side, of_quiet_machine());
+  auto const parsed = nlohmann::json::parse(comparison_json(result, {"a", "b", side, side}, of_quiet_machine(), nullptr));
+  REQUIRE(parsed.at("members").size() == 3);
+  CHECK(parsed.at("members").at(2).at("name") == "step/layer_2");
+  CHECK(parsed.at("members").at(2).at("row") == "step/layer_*");
+  auto const& rows = parsed.at("rows");
+  auto const found = std::find_if(rows.begin(), rows.end(), [](auto const& each) { return each.at("name") == "step/layer_*"; });
+  REQUIRE(found != rows.end());
+  CHECK(found->at("scopes") == 3);
+  CHECK(rows.front().at("scopes") == 1);
+}
+
+TEST_CASE("indices, scopes around scopes and the parts of a step come from the summary of a run", "[compare]") {
+  profkit::profile const profile = profkit::load(std::string{TEST_DATA} + "/small-128-train-fp32.profile");
+  run_figures const run = detail::summary_figures{profkit::analyze(profile), "recorded"}.make();
+  auto const scope = [&](std::string const& path) -> scope_figures const& {
+    auto const found = std::find_if(run.scopes.begin(), run.scopes.end(), [&](scope_figures const& each) { return each.path == path; });
+    REQUIRE(found != run.scopes.end());
+    return *found;
+  };
+  CHECK(scope("step/forward/layer_3").around == "step/forward");
+  REQUIRE(scope("step/forward/layer_3").number);
+  CHECK(scope("step/forward/layer_3").number->pattern == "layer_*");
+  CHECK(scope("step/forward/layer_3").number->index == 3);
+  CHECK_FALSE(scope("step/forward/layer_3/ffn_sublayer").number);
+  // A scope that adopts one inside a numbered scope has its index.
+  scope_figures const& adopting = scope("step/backward/forward/layer_7/ffn_sublayer/swiglu (backward)");
+  REQUIRE(adopting.number);
+  CHECK(adopting.number->pattern == "forward/layer_*/ffn_sublayer/swiglu (backward)");
+  CHECK(adopting.number->index == 7);
+  CHECK(adopting.around == "step/backward");
+  REQUIRE(run.budget);
+  double sum = 0.0;
+  for (part_figures const& each : run.budget->parts) sum += each.busy_ms + each.idle_ms;
+  CHECK(sum == Approx(run.budget->step_ms));
+  CHECK(run.budget->step_ms > 0.0);
+  // 314 scopes, 12 layers.
+  comparison const result = compare({run}, {run});
+  auto const has = [&](std::string const& name) {
+    return std::any_of(result.rows.begin(), result.rows.end(), [&](comparison_row const& each) { return each.name == name; });
+  };
+  CHECK(has("step/forward/layer_*/ffn_sublayer/swiglu"));
+  CHECK(has("step/backward/forward/layer_*/ffn_sublayer/swiglu (backward)"));
+  CHECK_FALSE(has("step/forward/layer_3"));
+  CHECK(std::count_if(result.rows.begin(), result.rows.end(), [](comparison_row const& each) { return each.kind == row_kind::scope; }) <
+        45);
 }
 
 TEST_CASE("the use of the GPU is shown for both sides, without a verdict", "[compare]") {

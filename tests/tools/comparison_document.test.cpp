@@ -94,6 +94,15 @@ TEST_CASE("the page of a comparison says by how much the step changed, and which
 
   made_sides const equal{8, quiet(false), quiet(false)};
   CHECK_THAT(equal.document().headline, ContainsSubstring("the same time (within 2 %)"));
+  CHECK_THAT(section_of(equal.document(), "changes").answer, ContainsSubstring("Rows: none changed; ") && !ContainsSubstring(" 0 "));
+  CHECK_THAT(section_of(document, "changes").answer, ContainsSubstring(" slower; ") && !ContainsSubstring("gone"));
+  CHECK_THAT(section_of(document, "parts").answer, ContainsSubstring("more in group_1"));
+  CHECK_THAT(section_of(equal.document(), "parts").answer, ContainsSubstring("No part of the step"));
+  // The step is no row beside itself.
+  auto const& counts = document.key_figures[4];
+  comparison const compared = compare(sides.a, sides.b, sides.options);
+  CHECK(counts.name == "faster, slower");
+  CHECK(counts.value == "0, " + std::to_string(compared.count(verdict::slower) - 1));
 }
 
 TEST_CASE("the parts of a difference add up to it, or are n/a", "[html]") {
@@ -184,38 +193,174 @@ TEST_CASE("usual steps are compared if both sides have the same kinds, and steps
   CHECK_FALSE(compare(sides.a, sides.b, sides.options).is_usual_step);
 }
 
-TEST_CASE("numbered siblings without a change are one row of the page, and text has a line for each", "[html]") {
-  made_sides sides{4, quiet(false), quiet(false)};
-  for (auto* const side : {&sides.a, &sides.b}) {
+namespace {
+
+made_program layers(double noise) {
+  made_program result = quiet(true);
+  result.is_layered = true;
+  result.groups = 12;
+  result.parts = 4;
+  result.singles = 3;
+  result.gpu_own_noise = noise;
+  return result;
+}
+
+profkit::detail::data_table const& table_in(profkit::detail::section const& section, std::string const& name) {
+  for (profkit::detail::block const& each : section.blocks) {
+    auto const* const table = std::get_if<profkit::detail::data_table>(&each);
+    if (table != nullptr && table->name == name) return *table;
+  }
+  FAIL("no such table: " << name);
+  throw 0;
+}
+
+/// Position of the row with this text in its first cell, or in another one.
+std::size_t row_of(profkit::detail::data_table const& table, std::string const& name, std::size_t column = 0) {
+  auto const found = std::find_if(table.rows.begin(), table.rows.end(), [&](profkit::detail::row const& each) {
+    return std::get<std::string>(each.cells[column].value) == name;
+  });
+  return static_cast<std::size_t>(found - table.rows.begin());
+}
+
+}  // namespace
+
+TEST_CASE("numbered siblings are one row of the page with their sum, and text has a line for each if all rows are asked for", "[html]") {
+  made_program after = layers(0.002);
+  after.slow_kind = 1;
+  after.slow_factor = 1.5;
+  made_sides sides{4, layers(0.002), after};
+  profkit::detail::document const document =
+      make_comparison_document(compare(sides.a, sides.b, sides.options), {"old", "new", sides.a, sides.b}, sides.options, true);
+  profkit::detail::section const& section = section_of(document, "changes");
+  profkit::detail::data_table const& changes = table_in(section, "changes");
+  std::size_t const all = row_of(changes,
+                                 "layer_*\xc2\xa0\xc3\x97\xc2\xa0"
+                                 "12");
+  REQUIRE(all + 1 < changes.rows.size());
+  double sum = 0.0;
+  for (scope_figures const& each : sides.a.front().scopes) sum += each.around == "step" && each.number ? each.gpu->mean_ms : 0.0;
+  CHECK(std::get<double>(changes.rows[all].cells[1].value) == Approx(sum).epsilon(0.01));
+  CHECK(std::get<std::string>(changes.rows[all + 1].cells.front().value) == "part_1");
+  CHECK(changes.rows[all + 1].depth == changes.rows[all].depth + 1);
+  // Every layer changed as its row did, so none is listed alone.
+  CHECK(section.answer.find("numbered scopes") == std::string::npos);
+  CHECK(row_of(changes, "layer_3/part_1") == changes.rows.size());
+  CHECK(row_of(table_in(section, "other_rows"), "step/layer_*/part_2") < table_in(section, "other_rows").rows.size());
+  profkit::detail::data_table const& flat = table_in(section, "rows");
+  CHECK(row_of(flat,
+               "step/layer_*\xc2\xa0\xc3\x97\xc2\xa0"
+               "12",
+               2) < row_of(flat, "step/layer_3", 2));
+  CHECK(row_of(flat, "step/layer_3/part_1", 2) < flat.rows.size());
+  CHECK_THAT(document.findings.front().headline, ContainsSubstring("layer_*"));
+  CHECK_THAT(document.findings.front().text, ContainsSubstring("part_1"));
+}
+
+TEST_CASE("a layer that changed otherwise than its siblings is a finding, with what in it changed, and a line below its row", "[html]") {
+  made_program after = layers(0.002);
+  after.slow_layer = 7;
+  after.slow_factor = 3.0;
+  made_sides sides{4, layers(0.002), after};
+  // Inside it, part_2 has most of the change.
+  for (run_figures& run : sides.b) {
+    for (scope_figures& each : run.scopes) {
+      if (each.path == "step/layer_7/part_2") each.gpu->mean_ms *= 10.0;
+      if (each.path == "step/layer_7") each.gpu->mean_ms += 0.15 * 9.0;
+    }
+  }
+  profkit::detail::document const document = sides.document();
+  REQUIRE_FALSE(document.findings.empty());
+  profkit::detail::finding const& found = document.findings.front();
+  CHECK_THAT(found.headline, ContainsSubstring("Slower: layer_*"));
+  CHECK_THAT(found.text, ContainsSubstring("is layer_7/part_2: +"));
+  profkit::detail::section const& section = section_of(document, "changes");
+  profkit::detail::data_table const& changes = table_in(section, "changes");
+  std::size_t const all = row_of(changes,
+                                 "layer_*\xc2\xa0\xc3\x97\xc2\xa0"
+                                 "12");
+  REQUIRE(all + 1 < changes.rows.size());
+  CHECK(std::get<std::string>(changes.rows[all + 1].cells.front().value) == "layer_7");
+  CHECK(changes.rows[all + 1].depth == changes.rows[all].depth + 1);
+  std::size_t const inner = row_of(changes, "part_2");
+  REQUIRE(inner + 1 < changes.rows.size());
+  CHECK(std::get<std::string>(changes.rows[inner + 1].cells.front().value) == "layer_7");
+  CHECK(row_of(changes, "layer_6") == changes.rows.size());
+  CHECK_THAT(section.answer, ContainsSubstring("numbered scopes"));
+
+  // If the other layers became faster by as much, the sum did not change.
+  made_sides even{4, layers(0.002), layers(0.002)};
+  for (auto* const side : {&even.a, &even.b}) {
     for (run_figures& run : *side) {
+      run.step.mean_ms = 3.0;
       for (scope_figures& each : run.scopes) {
-        std::size_t const part = each.path.find("/part_");
-        each.family = part == std::string::npos ? each.path : each.path.substr(0, part) + "/part_*";
+        bool const is_odd = each.path.rfind("step/layer_7", 0) == 0;
+        bool const has_changed = side == &even.b && each.path.rfind("step/layer_", 0) == 0 && (each.number || each.path.back() == '2');
+        if (has_changed && (each.number || each.path.find("/part_2") != std::string::npos)) each.gpu->mean_ms += is_odd ? 0.11 : -0.01;
       }
     }
   }
-  profkit::detail::document const document =
-      make_comparison_document(compare(sides.a, sides.b, sides.options), {"old", "new", sides.a, sides.b}, sides.options, true);
-  profkit::detail::data_table const* others = nullptr;
-  profkit::detail::data_table const* flat = nullptr;
-  for (profkit::detail::block const& each : section_of(document, "changes").blocks) {
-    auto const* const table = std::get_if<profkit::detail::data_table>(&each);
-    if (table != nullptr && table->name == "other_rows") others = table;
-    if (table != nullptr && table->name == "rows") flat = table;
+  comparison const result = compare(even.a, even.b);
+  auto const sum =
+      std::find_if(result.rows.begin(), result.rows.end(), [](comparison_row const& row) { return row.name == "step/layer_*"; });
+  REQUIRE(sum != result.rows.end());
+  CHECK(sum->says == verdict::same);
+  profkit::detail::document const of_even = even.document();
+  REQUIRE_FALSE(of_even.findings.empty());
+  CHECK_THAT(of_even.findings.front().headline, ContainsSubstring("Slower: layer_7 of layer_*"));
+  CHECK_THAT(of_even.findings.front().text, ContainsSubstring("layer_7/part_2: +"));
+  CHECK(of_even.findings.front().scope == "step/layer_7/part_2");
+}
+
+TEST_CASE("a row that takes no time on one side says so in place of a range", "[html]") {
+  made_sides sides{4, layers(0.002), layers(0.002)};
+  for (run_figures& run : sides.b) {
+    for (scope_figures& each : run.scopes) {
+      if (each.path == "step/single_1") each.gpu = figures{30, 0.0, 0.0, 0.0};
+    }
   }
-  REQUIRE(others != nullptr);
-  REQUIRE(flat != nullptr);
-  auto const folded = std::find_if(others->rows.begin(), others->rows.end(), [](profkit::detail::row const& each) {
-    return std::get<std::string>(each.cells.front().value) == "step/group_1/part_* \xc3\x97 10";
-  });
-  REQUIRE(folded != others->rows.end());
-  CHECK(folded->stands_for == 10);
-  double sum = 0.0;
-  for (scope_figures const& each : sides.a.front().scopes) sum += each.path.rfind("step/group_1/part_", 0) == 0 ? each.host.mean_ms : 0.0;
-  CHECK(std::get<double>(folded->cells[1].value) == Approx(sum).epsilon(0.05));
-  CHECK(std::count_if(flat->rows.begin(), flat->rows.end(), [](profkit::detail::row const& each) {
-          return std::get<std::string>(each.cells[2].value).rfind("step/group_1/part_", 0) == 0;
-        }) == 10);
+  profkit::detail::document const document = sides.document();
+  profkit::detail::data_table const& changes = table_in(section_of(document, "changes"), "changes");
+  std::size_t const row = row_of(changes, "single_1");
+  REQUIRE(row < changes.rows.size());
+  CHECK(std::get<std::string>(changes.rows[row].cells[4].value) == "no time after");
+}
+
+TEST_CASE("GPU busy and idle time of the parts add up to the difference of the step", "[html]") {
+  made_sides sides{4, quiet(true), quiet(true)};
+  auto const budget = [](run_figures const& run, double idle) {
+    return budget_figures{
+        false, run.step.mean_ms, {{"group_0", 4.0, idle}, {"group_1", 5.0, run.step.mean_ms - idle - 9.5}, {"group_2", 0.5, 0.0}}};
+  };
+  for (run_figures& run : sides.a) run.budget = budget(run, 2.0);
+  for (run_figures& run : sides.b) {
+    run.step.mean_ms += 3.0;
+    run.budget = budget(run, 5.0);
+  }
+  profkit::detail::document const document = sides.document();
+  profkit::detail::section const& section = section_of(document, "parts");
+  auto const& falls = figure_in<profkit::detail::waterfall_figure>(section);
+  double sum = falls.before;
+  for (auto const& each : falls.parts) sum += each.difference;
+  CHECK(sum == Approx(falls.after));
+  REQUIRE_FALSE(falls.parts.empty());
+  CHECK(falls.parts.front().name == "group_0");
+  CHECK(falls.parts.front().difference == Approx(3.0));
+  CHECK(falls.parts.front().is_certain);
+  CHECK_THAT(falls.parts.front().label, ContainsSubstring("slower"));
+  auto const& table = table_in(section, "parts");
+  CHECK(std::get<double>(table.rows.front().cells[4].value) == Approx(0.0));  // busy
+  CHECK(std::get<double>(table.rows.front().cells[5].value) == Approx(3.0));  // idle
+  CHECK(table.rows.back().is_total);
+  // Rows have GPU times of what was launched, so the longer idle time is told by the part.
+  REQUIRE_FALSE(document.findings.empty());
+  CHECK(document.findings.front().headline.rfind("Slower: group_0, by 3.00", 0) == 0);
+  CHECK_THAT(document.findings.front().headline, ContainsSubstring("because the GPU waits longer"));
+  CHECK_THAT(document.findings.front().text, ContainsSubstring("idle time: +3.00") && ContainsSubstring("busy time: 0"));
+  // What one run lacks cannot be compared, nor what is not the same.
+  sides.b.back().budget->is_of_gpu = true;
+  CHECK_THAT(section_of(sides.document(), "parts").answer, ContainsSubstring("n/a"));
+  sides.b.back().budget.reset();
+  CHECK_THAT(section_of(sides.document(), "parts").answer, ContainsSubstring("n/a"));
 }
 
 TEST_CASE("a comparison of single runs shows the steps of both, and one of many runs shows the runs", "[html]") {

@@ -28,6 +28,13 @@ struct made_program {
   double host_factor = 1.0;           ///< factor of all host times due to the program, which the probe does not measure
   std::optional<std::size_t> slow{};  ///< this part takes `slow_factor` times as long
   double slow_factor = 1.0;
+  /// Groups are "layer_3", and their parts have the same names and kernels in each: "step/layer_3/part_2".
+  bool is_layered = false;
+  bool has_index = true;                    ///< layers are scopes with an index, which a comparison merges
+  std::size_t singles = 0;                  ///< scopes beside the groups
+  double layers_factor = 1.0;               ///< factor of all parts of all layers
+  std::optional<std::size_t> slow_layer{};  ///< all parts of this layer take `slow_factor` times as long
+  std::optional<std::size_t> slow_kind{};   ///< this part of each layer does
 
   [[nodiscard]] std::vector<profkit_program::run_figures> runs(std::size_t count, std::mt19937_64& random) const {
     std::vector<profkit_program::run_figures> result;
@@ -61,6 +68,18 @@ struct made_program {
     }
   }
 
+  /// Kernels of parts with one name are one kernel.
+  static void add_kernel(std::vector<profkit_program::kernel_figures>& to, std::string const& part, figures const& time) {
+    for (profkit_program::kernel_figures& each : to) {
+      if (each.key == "_Z" + part) {
+        each.gpu.mean_ms += time.mean_ms;
+        each.gpu.std_ms += time.std_ms;
+        return;
+      }
+    }
+    to.push_back({"kernel of " + part, "_Z" + part, time});
+  }
+
   /// Parts have different sizes.
   [[nodiscard]] double size_of(std::size_t part) const { return 0.05 + 0.003 * static_cast<double>(part); }
 
@@ -79,29 +98,38 @@ struct made_program {
     figures const zero{30, 0.0, 0.0, 0.0};
     profkit_program::scope_figures step{"step", zero, has_gpu ? std::optional{zero} : std::nullopt, 0.0};
     std::vector<profkit_program::scope_figures> inside;
+    auto const add_part = [&](profkit_program::scope_figures& group, std::string const& name, double size, double factor,
+                              std::vector<profkit_program::scope_figures>& of_group) {
+      profkit_program::scope_figures scope{group.path + "/" + name, zero, std::nullopt, 0.0};
+      scope.around = group.path;
+      double const host = has_gpu ? 0.5 : factor * 10.0 * size;
+      scope.host = figures_of(host * host_factor * machine * noise(host_own_noise), random);
+      if (has_gpu) {
+        scope.gpu = figures_of(factor * size * gpu_clock * noise(gpu_own_noise), random);
+        group.gpu->mean_ms += scope.gpu->mean_ms;
+        add_kernel(*result.kernels, name, *scope.gpu);
+      }
+      group.host.mean_ms += scope.host.mean_ms;
+      of_group.push_back(std::move(scope));
+    };
     for (std::size_t i = 0; i < groups; ++i) {
-      profkit_program::scope_figures group{"step/group_" + std::to_string(i), zero, step.gpu, 0.0};
+      profkit_program::scope_figures group{(is_layered ? "step/layer_" : "step/group_") + std::to_string(i), zero, step.gpu, 0.0};
+      group.around = step.path;
+      if (is_layered && has_index && has_steps) group.number = {"layer_*", static_cast<std::int64_t>(i)};
       if (has_gpu) group.gpu = zero;
       std::vector<profkit_program::scope_figures> of_group;
       for (std::size_t k = 0; k < parts; ++k) {
-        std::size_t const part = i * parts + k;
-        double const factor = slow && *slow == part ? slow_factor : 1.0;
-        profkit_program::scope_figures scope{group.path + "/part_" + std::to_string(part), zero, std::nullopt, 0.0};
-        double const host = has_gpu ? 0.5 : factor * 10.0 * size_of(part);
-        scope.host = figures_of(host * host_factor * machine * noise(host_own_noise), random);
-        if (has_gpu) {
-          scope.gpu = figures_of(factor * size_of(part) * gpu_clock * noise(gpu_own_noise), random);
-          group.gpu->mean_ms += scope.gpu->mean_ms;
-          result.kernels->push_back({"kernel of part_" + std::to_string(part), "_Zpart" + std::to_string(part), *scope.gpu});
-        }
-        group.host.mean_ms += scope.host.mean_ms;
-        of_group.push_back(std::move(scope));
+        std::size_t const part = is_layered ? k : i * parts + k;
+        bool const is_slow = is_layered ? slow_layer == i || slow_kind == k : slow == part;
+        double const factor = (is_slow ? slow_factor : 1.0) * layers_factor;
+        add_part(group, "part_" + std::to_string(part), size_of(part), factor, of_group);
       }
       step.host.mean_ms += group.host.mean_ms;
       if (has_gpu) step.gpu->mean_ms += group.gpu->mean_ms;
       inside.push_back(std::move(group));
       inside.insert(inside.end(), of_group.begin(), of_group.end());
     }
+    for (std::size_t i = 0; i < singles; ++i) add_part(step, "single_" + std::to_string(i), size_of(10 * i), 1.0, inside);
     result.step = step.host;
     result.scopes.push_back(std::move(step));
     result.scopes.insert(result.scopes.end(), inside.begin(), inside.end());

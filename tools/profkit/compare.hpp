@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "change_estimate.hpp"
+#include "compared_budget.hpp"
 #include "compared_rows.hpp"
 #include "comparison.hpp"
 #include "machine_speed.hpp"
@@ -35,15 +36,24 @@ class comparer {
     result_.machine = find_machine_change(a_, b_);
     bool const is_guess = !result_.machine && !options_.is_host_noise_known;
     result_.host_noise = is_guess ? std::max(options_.host_noise, options_.unknown_machine_noise) : options_.host_noise;
-    inputs_ = compared_rows{a_, b_, options_}.make(result_);
-    for (row_input& each : inputs_) describe(each);
+    compared_inputs made = compared_rows{a_, b_, options_}.make(result_);
+    inputs_ = std::move(made.rows);
+    members_ = std::move(made.members);
+    for (row_input& each : inputs_) describe(each, result_.judged);
+    for (member_input& each : members_) describe(each.scope, result_.judged_members);
     if (!inputs_.empty() && inputs_.front().row.kind == row_kind::step) {
       for (figures const& each : inputs_.front().a) result_.step_means_a.push_back(each.mean_ms);
       for (figures const& each : inputs_.front().b) result_.step_means_b.push_back(each.mean_ms);
     }
     judge_step();
-    judge_families();
+    judge_rows();
+    if (result_.judged_members > 0) judge_members();
     for (row_input& each : inputs_) result_.rows.push_back(std::move(each.row));
+    for (member_input& each : members_) result_.members.push_back({each.row, std::move(each.scope.row)});
+    bool const is_step_compared = !result_.rows.empty() && result_.rows.front().kind == row_kind::step;
+    if (is_step_compared && result_.gpu_total_ms > 0.0) {
+      result_.budget = compared_budget{a_, b_, result_.is_usual_step, result_.host_noise, machine()}.make(options_.error_rate);
+    }
     add_notes();
     return std::move(result_);
   }
@@ -51,8 +61,8 @@ class comparer {
  private:
   static constexpr double quantile_error = 0.01;  ///< relative error of the quantiles in a summary
 
-  /// Positions of rows with times of one kind.
-  using positions = std::vector<std::size_t>;
+  /// Rows in the order of the tree.
+  using row_list = std::vector<row_input*>;
 
   [[nodiscard]] double floor_of(comparison_row const& row) const {
     return row.kind == row_kind::step ? 0.0
@@ -65,11 +75,12 @@ class comparer {
   }
 
   /// The parts of a row that need no statistics of several rows.
-  void describe(row_input& input) {
+  /// @param judged number of rows that share an error rate.
+  void describe(row_input& input, std::size_t& judged) const {
     comparison_row& row = input.row;
     row.a_ms = mean_of(input.a);
     row.b_ms = mean_of(input.b);
-    if (row.kind != row_kind::step) result_.judged += is_judged(input) ? 1 : 0;
+    if (row.kind != row_kind::step) judged += is_judged(input) ? 1 : 0;
     if (input.is_in_a != input.is_in_b) {
       row.says = input.is_in_a ? verdict::gone : verdict::added;
       return;
@@ -78,7 +89,7 @@ class comparer {
     if (row.a_ms > 0.0) row.change = difference / row.a_ms;
     if (!row.figure.empty()) {
       if (!result_.is_noise_measured) row.says = verdict::unsure;
-    } else if (row.kind != row_kind::function) {  // single steps of a function are not known
+    } else if (row.kind != row_kind::function && row.scopes == 1) {  // else single steps are not known
       row.effect = hedges_g(input.a, input.b);
     }
     if (!is_judged(input) || (row.a_ms > 0.0 && row.b_ms > 0.0)) return;
@@ -112,39 +123,61 @@ class comparer {
     return 4 + static_cast<std::size_t>(name - quantile_names.begin());
   }
 
-  void judge_families() {
-    std::array<positions, 4 + quantile_names.size()> families;
-    for (std::size_t i = 0; i < inputs_.size(); ++i) {
-      comparison_row const& row = inputs_[i].row;
-      if (row.kind != row_kind::step && has_range(inputs_[i])) families[family_of(row)].push_back(i);
+  void judge_rows() {
+    row_list rows;
+    for (row_input& each : inputs_) {
+      if (each.row.kind != row_kind::step) rows.push_back(&each);
     }
-    auto const count = std::count_if(families.begin(), families.end(), [](positions const& each) { return !each.empty(); });
-    for (positions const& each : families) {
-      if (!each.empty()) judge_family(each, static_cast<double>(count));
+    judge_families(rows, false, row_error_rate(result_, options_), result_.judged);
+  }
+
+  /// Judges each scope of the rows that are sums, among all single scopes: what the runs show of their noise does not depend on sums.
+  void judge_members() {
+    row_list rows;
+    for (row_input& each : inputs_) {
+      if (each.row.kind == row_kind::scope && each.row.scopes == 1) rows.push_back(&each);
+    }
+    for (member_input& each : members_) rows.push_back(&each.scope);
+    std::stable_sort(rows.begin(), rows.end(), [](row_input const* x, row_input const* y) { return x->place < y->place; });
+    judge_families(rows, true, options_.member_share * options_.error_rate, result_.judged_members);
+  }
+
+  /// @param rows in the order of the tree.
+  /// @param are_members judge members; other rows only take part in the estimates.
+  /// @param count number of rows above the floor that share `error_rate`.
+  void judge_families(row_list const& rows, bool are_members, double error_rate, std::size_t count) {
+    std::array<row_list, 4 + quantile_names.size()> families;
+    for (row_input* const each : rows) {
+      if (has_range(*each)) families[family_of(each->row)].push_back(each);
+    }
+    auto const used = std::count_if(families.begin(), families.end(), [](row_list const& each) { return !each.empty(); });
+    for (row_list const& each : families) {
+      if (!each.empty()) judge_family(each, are_members, error_rate, static_cast<double>(used), static_cast<double>(count));
     }
   }
 
   /// Half of the error rate is for the shared part, half for the individual rows.
-  void judge_family(positions const& rows, double families) {
-    bool const is_gpu = inputs_[rows.front()].row.is_gpu;
-    bool const is_quantile = !inputs_[rows.front()].row.figure.empty();
+  void judge_family(row_list const& rows, bool are_members, double error_rate, double families, double count) {
+    bool const is_gpu = rows.front()->row.is_gpu;
+    bool const is_quantile = !rows.front()->row.figure.empty();
     constexpr double unknown = 1e3;  // no assumption for quantiles: only measured noise counts
     auto const [common, own] = is_quantile ? std::pair{unknown, unknown} : noise_of(is_gpu);
     row_family const family{family_rows(rows, own), common * common, is_gpu ? nullptr : machine()};
-    log_range const machine = family.machine_range(0.5 * options_.error_rate / families);
-    double const error = 0.5 * options_.error_rate / static_cast<double>(result_.judged);
-    for (std::size_t i = 0; i < rows.size(); ++i) judge(inputs_[rows[i]].row, family, i, family.change(i, machine, error));
+    log_range const machine = family.machine_range(0.5 * error_rate / families);
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      if (rows[i]->is_member != are_members) continue;  // it only takes part in the estimates
+      judge(rows[i]->row, family, i, family.change(i, machine, 0.5 * error_rate / count));
+    }
   }
 
-  [[nodiscard]] std::vector<family_row> family_rows(positions const& rows, double noise) const {
+  [[nodiscard]] std::vector<family_row> family_rows(row_list const& rows, double noise) const {
     constexpr double few_copies = 0.05;
     std::vector<family_row> result;
     for (std::size_t i = 0; i < rows.size(); ++i) {
-      row_input const& input = inputs_[rows[i]];
+      row_input const& input = *rows[i];
       double const of_copies = options_.copy_noise * input.copies;
-      // Rows of scopes are in tree order, so inner scopes follow directly.
-      bool const has_parts =
-          input.row.kind == row_kind::scope && i + 1 < rows.size() && is_inside(inputs_[rows[i + 1]].row.name, input.row.name);
+      // Inner scopes follow directly.
+      bool const has_parts = input.row.kind == row_kind::scope && i + 1 < rows.size() && is_inside(rows[i + 1]->row.name, input.row.name);
       result.push_back(
           {side_of_row{input.a}, side_of_row{input.b}, noise * noise + of_copies * of_copies, !has_parts && input.copies <= few_copies});
     }
@@ -181,22 +214,40 @@ class comparer {
     };
     differ("host", &run_figures::host);
     differ("GPU", &run_figures::gpu);
-    constexpr std::size_t max_doubts = 8;
-    std::size_t doubts = 0;
+    add_doubts();
+  }
+
+  /// One note for each doubt, with the runs that have it.
+  void add_doubts() {
+    std::vector<std::pair<std::string, std::vector<std::string>>> doubts;
     for (auto const* const side : {&a_, &b_}) {
       for (run_figures const& run : *side) {
         for (std::string const& doubt : run.doubts) {
-          if (++doubts <= max_doubts) result_.notes.push_back(run.file + ": " + doubt);
+          auto const is_same = [&](auto const& each) { return each.first == doubt; };
+          auto known = std::find_if(doubts.begin(), doubts.end(), is_same);
+          if (known == doubts.end()) known = doubts.insert(doubts.end(), {doubt, {}});
+          known->second.push_back(run.file);
         }
       }
     }
-    if (doubts > max_doubts) result_.notes.push_back(std::to_string(doubts - max_doubts) + " more of this kind");
+    constexpr std::size_t max_doubts = 8;
+    constexpr std::size_t max_files = 3;
+    for (std::size_t i = 0; i < std::min(doubts.size(), max_doubts); ++i) {
+      auto const& [doubt, files] = doubts[i];
+      std::string where = files.front();
+      for (std::size_t file = 1; file < std::min(files.size(), max_files); ++file) where += ", " + files[file];
+      if (files.size() > max_files) where += fmt::format(" and {} more", files.size() - max_files);
+      result_.notes.push_back(files.size() == 1 ? where + ": " + doubt
+                                                : fmt::format("{} of {} runs: {} ({})", files.size(), a_.size() + b_.size(), doubt, where));
+    }
+    if (doubts.size() > max_doubts) result_.notes.push_back(std::to_string(doubts.size() - max_doubts) + " more of this kind");
   }
 
   std::vector<run_figures> const& a_;
   std::vector<run_figures> const& b_;
   compare_options const& options_;
   std::vector<row_input> inputs_;
+  std::vector<member_input> members_;
   comparison result_;
 };
 
@@ -205,10 +256,11 @@ class comparer {
 /// Compares the runs of two sides: the step, each scope, each kernel and each sampled function. Pure.
 ///
 /// FASTER, SLOWER: the change is relevant (margin, floor), and its range excludes 0. If a program is compared with itself, the step is
-/// FASTER or SLOWER in at most `error_rate` of comparisons, and any other row in at most `error_rate`. This assumes that the noise between
-/// runs is at most the assumed noise; with several runs it holds for any noise. SAME: the 90 % interval of the row lies within the margin:
-/// two one-sided tests at 5 % (D. J. Schuirmann, "A comparison of the two one-sided tests procedure and the power approach", Journal of
-/// Pharmacokinetics and Biopharmaceutics 15, 1987); or the row is below the floor on both sides. UNSURE: neither. See docs/compare.md.
+/// FASTER or SLOWER in at most `error_rate` of comparisons, and any other row or member in at most `error_rate`. This assumes that the
+/// noise between runs is at most the assumed noise; with five or more runs a side it also holds for more. SAME: the 90 % interval of the
+/// row lies within the margin: two one-sided tests at 5 % (D. J. Schuirmann, "A comparison of the two one-sided tests procedure and the
+/// power approach", Journal of Pharmacokinetics and Biopharmaceutics 15, 1987); or the row is below the floor on both sides. UNSURE:
+/// neither. See docs/compare.md.
 /// @param a, b at least one run each, all with at least two steps, or all without; those given with `time_kind::gpu` have kernels.
 [[nodiscard]] inline comparison compare(std::vector<run_figures> const& a, std::vector<run_figures> const& b,
                                         compare_options const& options = {}) {

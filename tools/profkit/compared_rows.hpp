@@ -5,14 +5,17 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "compared_scopes.hpp"
 #include "comparison.hpp"
 #include "matched_items.hpp"
 #include "run_figures.hpp"
@@ -22,6 +25,8 @@ namespace profkit_program::detail {
 /// Rows of one kind with one key, of all runs of both sides.
 struct row_input {
   comparison_row row;
+  std::size_t place = 0;   ///< of a scope, in the tree with all scopes
+  bool is_member = false;  ///< a scope of a row that is a sum
   std::vector<figures> a;
   std::vector<figures> b;
   double copies = 0.0;  ///< share of the time that copies from and to the host take
@@ -39,6 +44,26 @@ inline double mean_of(std::vector<figures> const& runs) {
   return sum / static_cast<double>(runs.size());
 }
 
+/// Adds the time of another scope. The spread of a sum is at most the sum of the spreads, however steps correlate.
+inline void add_figures(figures& to, figures const& each) {
+  double const spread = to.std_ms + each.std_ms;
+  if (spread > 0.0) to.autocorrelation = (to.std_ms * to.autocorrelation + each.std_ms * each.autocorrelation) / spread;
+  to.std_ms = spread;
+  to.mean_ms += each.mean_ms;
+  to.steps = std::min(to.steps, each.steps);
+}
+
+/// A scope of which a row is the sum.
+struct member_input {
+  std::size_t row = 0;  ///< position of the row
+  row_input scope;
+};
+
+struct compared_inputs {
+  std::vector<row_input> rows;
+  std::vector<member_input> members;
+};
+
 /// Combines the figures of both sides for the step, each scope, each kernel and each sampled function.
 class compared_rows {
  public:
@@ -46,14 +71,14 @@ class compared_rows {
       : a_{a}, b_{b}, options_{options} {}
 
   /// @param into receives the totals and notes.
-  [[nodiscard]] std::vector<row_input> make(comparison& into) {
+  [[nodiscard]] compared_inputs make(comparison& into) {
     find_times(into);
     if (options_.scope.empty() && a_.front().has_steps) add_step(into);
     add_scopes(into);
     if (options_.scope.empty() && options_.time != time_kind::host) add_kernels();
     if (options_.time != time_kind::gpu) add_functions(into);
     if (options_.scope.empty()) add_utilization(into);
-    return std::move(inputs_);
+    return {std::move(inputs_), std::move(members_)};
   }
 
  private:
@@ -133,42 +158,115 @@ class compared_rows {
         others(a_), others(b_));
   }
 
+  using scope_of_runs = std::vector<scope_figures const*>;
+
   void add_scopes(comparison& into) {
     auto const key_of = [](scope_figures const& scope) -> std::string const& { return scope.path; };
     auto const list_of = [](run_figures const& run) -> std::vector<scope_figures> const& { return run.scopes; };
-    matched_items<scope_figures, decltype(key_of), decltype(list_of)> const scopes{a_, b_, key_of, list_of};
+    matched_items<scope_figures, decltype(key_of), decltype(list_of)> const matched{a_, b_, key_of, list_of};
+    std::vector<scope_of_runs> scopes;
+    std::vector<scope_of_runs> wanted;
     std::size_t partial = 0;
-    scopes.for_each([&](std::vector<scope_figures const*> const& of_runs) {
-      scope_figures const& any = **std::find_if(of_runs.begin(), of_runs.end(), [](auto const* each) { return each != nullptr; });
-      if (!options_.scope.empty() && !is_inside(any.path, options_.scope)) return;
+    matched.for_each([&](scope_of_runs const& of_runs) {
+      bool const is_wanted = !options_.scope.empty() && is_inside(any_of(of_runs).path, options_.scope);
       if (!a_.front().has_steps && is_partial(of_runs)) {
-        ++partial;
+        partial += options_.scope.empty() || is_wanted ? 1U : 0U;
         return;
       }
-      bool const used_gpu = std::any_of(of_runs.begin(), of_runs.end(),
-                                        [](auto const* each) { return each != nullptr && each->gpu && each->gpu->mean_ms > 0.0; });
-      bool const by_gpu = has_gpu_ && used_gpu;
-      if (options_.time == time_kind::gpu && !by_gpu) return;
-      double copies = 0.0;
-      double total = 0.0;
-      row_input input = input_of(of_runs, row_kind::scope, any.path, [&](scope_figures const* scope) {
-        if (scope == nullptr) return figures{};
-        copies += scope->host_copies_ms;
-        figures const& mine = by_gpu ? *scope->gpu : scope->host;
-        total += mine.mean_ms;
-        return mine;
-      });
-      input.row.is_gpu = by_gpu;
-      input.row.family = any.family;
-      add_counts(of_runs, input.row);
-      if (by_gpu && total > 0.0) input.copies = copies / total;
-      bool const is_in_both = input.is_in_a && input.is_in_b;
-      inputs_.push_back(std::move(input));
-      for (std::size_t which = 0; is_in_both && which < quantile_names.size(); ++which) add_quantile(of_runs, which);
+      scopes.push_back(of_runs);
+      if (is_wanted) wanted.push_back(of_runs);
     });
+    if (!wanted.empty()) scopes = std::move(wanted);
+    std::vector<scope_figures const*> one_of_each;
+    for (scope_of_runs const& each : scopes) one_of_each.push_back(&any_of(each));
+    for (compared_scopes const& row : scope_folding{one_of_each}.take()) {
+      // "step/layer_*" is the path of a row, not of a scope.
+      if (!options_.scope.empty() && !is_inside(row.path, options_.scope)) continue;
+      for (std::size_t const each : row.scopes) row_paths_.emplace(one_of_each[each]->path, row.path);
+      add_row(row, scopes);
+    }
     if (partial > 0) {
       into.notes.push_back(std::to_string(partial) + " scopes are in some runs of a side only, and are not compared");
     }
+  }
+
+  [[nodiscard]] static scope_figures const& any_of(scope_of_runs const& of_runs) {
+    return **std::find_if(of_runs.begin(), of_runs.end(), [](auto const* each) { return each != nullptr; });
+  }
+
+  void add_row(compared_scopes const& row, std::vector<scope_of_runs> const& scopes) {
+    bool by_gpu = false;
+    for (std::size_t const each : row.scopes) by_gpu = by_gpu || uses_gpu(scopes[each]);
+    by_gpu = by_gpu && has_gpu_;
+    if (options_.time == time_kind::gpu && !by_gpu) return;
+    if (row.scopes.size() == 1) {
+      scope_of_runs const& of_runs = scopes[row.scopes.front()];
+      row_input input = scope_input(of_runs, row.path, by_gpu);
+      input.place = row.scopes.front();
+      bool const is_in_both = input.is_in_a && input.is_in_b;
+      inputs_.push_back(std::move(input));
+      for (std::size_t which = 0; is_in_both && which < quantile_names.size(); ++which) add_quantile(of_runs, which);
+      return;
+    }
+    row_input sum;
+    double copies = 0.0;
+    double total = 0.0;
+    for (std::size_t const each : row.scopes) {
+      row_input member = scope_input(scopes[each], any_of(scopes[each]).path, by_gpu);
+      member.place = each;
+      member.is_member = true;
+      double const ms = total_of(member);
+      copies += member.copies * ms;
+      total += ms;
+      add_member(sum, member);
+      members_.push_back({inputs_.size(), std::move(member)});
+    }
+    sum.row.kind = row_kind::scope;
+    sum.row.name = row.path;
+    sum.row.siblings = row.siblings;
+    sum.row.scopes = row.scopes.size();
+    sum.row.is_gpu = by_gpu;
+    if (total > 0.0) sum.copies = copies / total;
+    inputs_.push_back(std::move(sum));
+  }
+
+  static void add_member(row_input& sum, row_input const& member) {
+    if (sum.a.empty()) {
+      sum.a = member.a;
+      sum.b = member.b;
+    } else {
+      for (std::size_t run = 0; run < sum.a.size(); ++run) add_figures(sum.a[run], member.a[run]);
+      for (std::size_t run = 0; run < sum.b.size(); ++run) add_figures(sum.b[run], member.b[run]);
+    }
+    sum.is_in_a = sum.is_in_a || member.is_in_a;
+    sum.is_in_b = sum.is_in_b || member.is_in_b;
+    sum.row.a_count += member.row.a_count;
+    sum.row.b_count += member.row.b_count;
+  }
+
+  [[nodiscard]] static double total_of(row_input const& input) {
+    return mean_of(input.a) * static_cast<double>(input.a.size()) + mean_of(input.b) * static_cast<double>(input.b.size());
+  }
+
+  [[nodiscard]] static bool uses_gpu(scope_of_runs const& of_runs) {
+    return std::any_of(of_runs.begin(), of_runs.end(),
+                       [](auto const* each) { return each != nullptr && each->gpu && each->gpu->mean_ms > 0.0; });
+  }
+
+  [[nodiscard]] row_input scope_input(scope_of_runs const& of_runs, std::string const& path, bool by_gpu) const {
+    double copies = 0.0;
+    double total = 0.0;
+    row_input input = input_of(of_runs, row_kind::scope, path, [&](scope_figures const* scope) {
+      if (scope == nullptr) return figures{};
+      copies += scope->host_copies_ms;
+      figures const& mine = by_gpu ? *scope->gpu : scope->host;
+      total += mine.mean_ms;
+      return mine;
+    });
+    input.row.is_gpu = by_gpu;
+    add_counts(of_runs, input.row);
+    if (by_gpu && total > 0.0) input.copies = copies / total;
+    return input;
   }
 
   /// @param of_runs figures of runs that all have the row.
@@ -231,8 +329,12 @@ class compared_rows {
     }
     auto const has_same_rate = [&](run_figures const& run) { return run.sampling_interval_us == a_.front().sampling_interval_us; };
     if (!all_of(a_, has_same_rate) || !all_of(b_, has_same_rate)) into.notes.emplace_back("the runs were sampled at different rates");
+    std::unordered_map<run_figures const*, std::vector<function_figures>> merged;
+    for (auto const* const side : {&a_, &b_}) {
+      for (run_figures const& run : *side) merged.emplace(&run, functions_of(run));
+    }
     auto const key_of = [](function_figures const& function) -> std::string const& { return function.name; };
-    auto const list_of = [](run_figures const& run) -> std::vector<function_figures> const& { return *run.functions; };
+    auto const list_of = [&](run_figures const& run) -> std::vector<function_figures> const& { return merged.at(&run); };
     matched_items<function_figures, decltype(key_of), decltype(list_of)> const functions{a_, b_, key_of, list_of};
     functions.for_each([&](std::vector<function_figures const*> const& of_runs) {
       function_figures const& any = **std::find_if(of_runs.begin(), of_runs.end(), [](auto const* each) { return each != nullptr; });
@@ -251,12 +353,48 @@ class compared_rows {
     });
   }
 
+  /// The functions of a run with those of numbered scopes merged as the scopes are. The number of samples of a sum is the sum of the
+  /// numbers, so its share of the variance falls; the spread between steps adds up at most.
+  [[nodiscard]] std::vector<function_figures> functions_of(run_figures const& run) const {
+    std::vector<function_figures> result;
+    std::unordered_map<std::string, std::size_t> positions;
+    auto const sampling = [](function_figures const& each) {
+      return each.samples > 0 ? static_cast<double>(each.host.steps) / static_cast<double>(each.samples) : 0.0;
+    };
+    for (function_figures const& each : *run.functions) {
+      std::string const& path = row_path(each.path);
+      std::string const name = path == each.path ? each.name : path + each.name.substr(each.path.size());
+      auto const [at, is_new] = positions.try_emplace(name, result.size());
+      if (is_new) {
+        result.push_back({name, path, each.host, each.samples});
+        continue;
+      }
+      function_figures& sum = result[at->second];
+      auto const spread = [&](function_figures const& one) {
+        double const mean = one.host.mean_ms;
+        return std::sqrt(std::max(0.0, one.host.std_ms * one.host.std_ms - mean * mean * sampling(one)));
+      };
+      double const of_steps = spread(sum) + spread(each);
+      add_figures(sum.host, each.host);
+      sum.samples += each.samples;
+      sum.host.std_ms = std::hypot(of_steps, sum.host.mean_ms * std::sqrt(sampling(sum)));
+    }
+    return result;
+  }
+
+  /// The path of the row of a scope.
+  [[nodiscard]] std::string const& row_path(std::string const& path) const {
+    auto const found = row_paths_.find(path);
+    return found == row_paths_.end() ? path : found->second;
+  }
+
   /// Whether a function without samples on a side would have had enough there with the same time: else it is not known to be new or gone.
-  [[nodiscard]] static bool would_be_seen(std::vector<run_figures> const& side, std::string const& path, double ms,
-                                          std::uint64_t min_samples) {
+  [[nodiscard]] bool would_be_seen(std::vector<run_figures> const& side, std::string const& path, double ms,
+                                   std::uint64_t min_samples) const {
     double expected = 0.0;
     for (run_figures const& run : side) {
-      if (std::find(run.cut_scopes.begin(), run.cut_scopes.end(), path) != run.cut_scopes.end()) return false;
+      auto const is_here = [&](std::string const& cut) { return row_path(cut) == path; };
+      if (std::any_of(run.cut_scopes.begin(), run.cut_scopes.end(), is_here)) return false;
       if (run.sample_ms > 0.0) expected += ms / run.sample_ms;
     }
     return expected >= static_cast<double>(min_samples);
@@ -312,6 +450,8 @@ class compared_rows {
   compare_options const& options_;
   bool has_gpu_ = false;
   std::vector<row_input> inputs_;
+  std::vector<member_input> members_;
+  std::unordered_map<std::string, std::string> row_paths_;  ///< the path of the row of a scope, by the path of the scope
 };
 
 }  // namespace profkit_program::detail

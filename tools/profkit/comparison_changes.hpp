@@ -12,7 +12,6 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -31,64 +30,56 @@ class comparison_changes {
   comparison_changes(comparison const& result, comparison_tree const& tree, compare_options const& options)
       : result_{result}, tree_{tree}, options_{options} {}
 
-  /// The parts of the step, if their times add up to it: host times do.
+  /// The parts of the step: GPU busy and idle time if scopes are compared by GPU time, else host time. Both add up to the step.
   [[nodiscard]] std::optional<profkit::detail::section> where_from() const {
     if (tree_.step() == nullptr) return std::nullopt;
-    comparison_row const* const whole = tree_.whole_of_parts();
     profkit::detail::section section{"parts", "Where the change comes from", {}, {}, {}};
-    profkit::detail::waterfall_figure figure{whole->a_ms, whole->b_ms, {}};
-    profkit::detail::data_table table = parts_table();
-    profkit::detail::column_numbers const numbers{profkit::detail::column_kind::milliseconds, std::max(whole->a_ms, whole->b_ms)};
-    auto const label_of = [&](double ms) { return (ms > 0.0 ? "+" : "") + numbers.text(ms) + "\xc2\xa0" + numbers.unit(); };
-    double rest = difference_of(*whole);
-    double small = 0.0;
-    bool adds_up = !whole->is_gpu;
-    for (std::size_t i = 0; i < result_.rows.size(); ++i) {
-      comparison_row const& each = result_.rows[i];
-      if (each.kind != row_kind::scope || !each.figure.empty() || tree_.parent(i) == none || !tree_.is_step_scope(tree_.parent(i)))
-        continue;
-      adds_up = adds_up && !each.is_gpu;
-      double const difference = difference_of(each);
-      rest -= difference;
-      if (std::abs(difference) < 0.0005 * std::max(whole->a_ms, whole->b_ms)) {
-        small += difference;
-        continue;
-      }
-      figure.parts.push_back({tree_.name_of_row(i), difference, has_changed(each), label_of(difference) + " " + word_of(each.says)});
-      table.rows.push_back({{{tree_.name_of_row(i)}, {each.a_ms}, {each.b_ms}, {difference}, {word_of(each.says)}}});
-    }
-    if (!adds_up) {
+    if (!result_.budget && has_gpu_parts()) {
       section.answer =
-          "n/a: scopes are compared by GPU time, which does not add up to the step. Use --metric host to see the parts of the step on the "
-          "host.";
+          "n/a: scopes are compared by GPU time, which adds up to the step only with the idle time of the GPU. Some run has no step "
+          "budget, "
+          "or the runs do not agree on whether the step is the GPU period. Use --metric host to see the parts of the step on the host.";
       return section;
+    }
+    parts_of_step const parts = result_.budget ? parts_by_gpu(*result_.budget) : parts_by_host();
+    profkit::detail::column_numbers const numbers{profkit::detail::column_kind::milliseconds, std::max(parts.a_ms, parts.b_ms)};
+    auto const label_of = [&](double ms) { return (ms > 0.0 ? "+" : "") + numbers.text(ms) + "\xc2\xa0" + numbers.unit(); };
+    profkit::detail::waterfall_figure figure{parts.a_ms, parts.b_ms, {}};
+    profkit::detail::data_table table = parts_table(result_.budget.has_value());
+    comparison_part rest{"other", parts.a_ms, parts.b_ms, parts.busy_difference_ms, verdict::unsure};
+    for (comparison_part const& each : parts.parts) {
+      double const difference = each.b_ms - each.a_ms;
+      if (std::abs(difference) < min_part * std::max(parts.a_ms, parts.b_ms)) continue;
+      rest.a_ms -= each.a_ms;
+      rest.b_ms -= each.b_ms;
+      rest.busy_difference_ms -= each.busy_difference_ms;
+      bool const is_certain = each.says != verdict::unsure && each.says != verdict::same;
+      figure.parts.push_back({each.name, difference, is_certain, label_of(difference) + " " + word_of(each.says)});
+      table.rows.push_back(row_of_part(each, word_of(each.says)));
     }
     if (figure.parts.empty()) {
       section.answer = "No part of the step changed by 0.05\xc2\xa0% of it or more.";
       return section;
     }
-    if (small != 0.0 || rest != 0.0) {
-      figure.parts.push_back({"other", small + rest, false, label_of(small + rest)});
-      double before = whole->a_ms;
-      double after = whole->b_ms;
-      for (row const& each : table.rows) {
-        before -= std::get<double>(each.cells[1].value);
-        after -= std::get<double>(each.cells[2].value);
-      }
-      table.rows.push_back({{{std::string{"other"}}, {before}, {after}, {small + rest}, {std::string{}}}});
+    section.answer = answer_of(figure.parts, parts.b_ms - parts.a_ms);
+    double const rest_difference = rest.b_ms - rest.a_ms;
+    if (std::abs(rest_difference) > 1e-9 * parts.a_ms) {
+      figure.parts.push_back({"other", rest_difference, false, label_of(rest_difference)});
+      table.rows.push_back(row_of_part(rest, {}));
     }
-    table.rows.push_back({{{std::string{"step"}}, {whole->a_ms}, {whole->b_ms}, {difference_of(*whole)}, {word_of(whole->says)}}});
+    table.rows.push_back(row_of_part({"step", parts.a_ms, parts.b_ms, parts.busy_difference_ms, verdict::unsure}, {}));
     table.rows.back().is_total = true;
-    auto const order = std::minmax_element(figure.parts.begin(), figure.parts.end(),
-                                           [](auto const& a, auto const& b) { return a.difference < b.difference; });
-    section.answer = fmt::format("{} in {}, {} in {}: {} together.", signed_time(order.first->difference), order.first->name,
-                                 signed_time(order.second->difference), order.second->name, signed_time(difference_of(*whole)));
-    if (figure.parts.size() == 1)
-      section.answer = fmt::format("{} in {}.", signed_time(figure.parts.front().difference), figure.parts.front().name);
     section.how_to_read =
-        "Milliseconds a step; the parts add up to the difference of the two means. The axis does not begin at 0. Parts below 0.05\xc2\xa0% "
-        "of the step are in \"other\".";
-    if (result_.is_usual_step) section.how_to_read += " All are means of all measured steps, with those of other kinds.";
+        "Milliseconds a step; the parts add up to the difference of the two means. The axis need not begin at 0. Parts that changed by "
+        "less "
+        "than 0.05\xc2\xa0% of the step are in \"other\".";
+    if (result_.budget) {
+      section.how_to_read += fmt::format(
+          " The time of a part is GPU busy time and the GPU idle time while the host was in it. The words hold with {} for all parts at "
+          "once.",
+          plain_percent(1.0 - options_.error_rate));
+    }
+    if (result_.is_usual_step && !result_.budget) section.how_to_read += " All are means of all measured steps, with those of other kinds.";
     section.blocks.emplace_back(profkit::detail::figure{section.answer, std::move(figure)});
     section.blocks.emplace_back(std::move(table));
     return section;
@@ -98,7 +89,7 @@ class comparison_changes {
   [[nodiscard]] profkit::detail::section all_changes(bool all) const {
     std::vector<bool> shown(result_.rows.size(), false);
     for (std::size_t i = 0; i < result_.rows.size(); ++i) {
-      if (!has_changed(result_.rows[i]) && result_.rows[i].kind != row_kind::step) continue;
+      if (!has_changed(result_.rows[i]) && result_.rows[i].kind != row_kind::step && tree_.odd_members(i).empty()) continue;
       for (std::size_t at = i; at != none; at = tree_.parent(at)) shown[at] = true;
     }
     profkit::detail::data_table scopes = table_of("changes", "scope");
@@ -110,12 +101,13 @@ class comparison_changes {
       if (!shown[i] && !tree_.is_row_of_step(i)) {
         others.push_back(i);
       } else if (is_kernel) {
-        kernels.rows.push_back(row_of(i, 0, true));
+        kernels.rows.push_back(row_of(result_.rows[i], path_text(i), 0));
       } else if (result_.rows[i].kind == row_kind::function) {
-        functions.rows.push_back(row_of(i, 0, true));
+        functions.rows.push_back(row_of(result_.rows[i], path_text(i), 0));
       } else {
         if (tree_.is_row_of_step(i)) continue;
-        scopes.rows.push_back(row_of(i, tree_.depth_in_table(i), false));
+        scopes.rows.push_back(row_of(result_.rows[i], tree_.name_of_row(i), tree_.depth_in_table(i)));
+        add_members(scopes, i);
       }
     }
     kernels.columns.front().kind = functions.columns.front().kind = profkit::detail::column_kind::code;
@@ -123,19 +115,27 @@ class comparison_changes {
       return std::max(result_.rows[a].a_ms, result_.rows[a].b_ms) > std::max(result_.rows[b].a_ms, result_.rows[b].b_ms);
     });
     profkit::detail::data_table rest = table_of("other_rows", "scope, kernel or function");
-    add_others(rest, others);
+    for (std::size_t const each : others) rest.rows.push_back(row_of(result_.rows[each], path_text(each), 0));
     rest.shown_rows = 0;
     rest.folded_label = fmt::format("{} rows without a change that can be told", others.size());
 
     profkit::detail::section section{"changes", "All changes", {}, {}, {}};
-    section.answer = fmt::format("{} rows are faster, {} slower, {} new, {} gone; {} are the same and {} unsure.",
-                                 result_.count(verdict::faster), result_.count(verdict::slower), result_.count(verdict::added),
-                                 result_.count(verdict::gone), result_.count(verdict::same), result_.count(verdict::unsure));
+    section.answer = verdicts_text();
+    if (std::size_t const odd = tree_.count_odd_members(); odd > 0) {
+      section.answer +=
+          fmt::format(" Of {} numbered scopes, {} changed otherwise than {} row.", result_.members.size(), odd, odd == 1 ? "its" : "their");
+    }
     section.how_to_read = fmt::format(
-        "Dot: change of the mean; line: range in which it lies, {} for the step and for all {} other rows at once. Filled dots: the range "
+        "Dot: change of the mean; line: range in which it lies, {} for the step and {} for all {} other rows at once. Filled dots: the "
+        "range "
         "excludes 0. Grey band: {}{}, "
         "which does not matter. Arrow: the range goes on. The axis is logarithmic, so half and twice the time are equally far from 0.",
-        plain_percent(1.0 - options_.error_rate), result_.judged, plus_minus, plain_percent(options_.margin));
+        plain_percent(1.0 - options_.error_rate), plain_percent(1.0 - row_error_rate(result_, options_)), result_.judged, plus_minus,
+        plain_percent(options_.margin));
+    if (!result_.members.empty()) {
+      section.how_to_read += fmt::format(" Numbered scopes are one row with their sum: {} rows in place of {}.", scope_rows(),
+                                         scope_rows() + result_.members.size() - summed_rows());
+    }
     for (profkit::detail::data_table* const each : {&scopes, &kernels, &functions, &rest}) {
       each->use = profkit::detail::block_use::pages;
       name_times(*each);
@@ -150,19 +150,86 @@ class comparison_changes {
   }
 
  private:
+  /// The parts of the step, which add up to it, but for what lies in none.
+  struct parts_of_step {
+    double a_ms = 0.0;
+    double b_ms = 0.0;
+    double busy_difference_ms = 0.0;
+    std::vector<comparison_part> parts;
+  };
+
+  static constexpr double min_part = 0.0005;  ///< share of the step
+
+  [[nodiscard]] static parts_of_step parts_by_gpu(comparison_budget const& budget) {
+    parts_of_step result{budget.a_ms, budget.b_ms, 0.0, budget.parts};
+    for (comparison_part const& each : budget.parts) result.busy_difference_ms += each.busy_difference_ms;
+    return result;
+  }
+
+  [[nodiscard]] parts_of_step parts_by_host() const {
+    comparison_row const* const whole = tree_.whole_of_parts();
+    parts_of_step result{whole->a_ms, whole->b_ms, 0.0, {}};
+    for (std::size_t const i : direct_scopes()) {
+      comparison_row const& each = result_.rows[i];
+      result.parts.push_back({tree_.name_of_row(i), each.a_ms, each.b_ms, 0.0, each.says});
+    }
+    return result;
+  }
+
+  [[nodiscard]] std::vector<std::size_t> direct_scopes() const {
+    std::vector<std::size_t> result;
+    for (std::size_t i = 0; i < result_.rows.size(); ++i) {
+      comparison_row const& each = result_.rows[i];
+      bool const is_direct =
+          each.kind == row_kind::scope && each.figure.empty() && tree_.parent(i) != none && tree_.is_step_scope(tree_.parent(i));
+      if (is_direct) result.push_back(i);
+    }
+    return result;
+  }
+
+  /// Whether GPU times of parts of the step are compared.
+  [[nodiscard]] bool has_gpu_parts() const {
+    std::vector<std::size_t> const scopes = direct_scopes();
+    return tree_.whole_of_parts()->is_gpu ||
+           std::any_of(scopes.begin(), scopes.end(), [&](std::size_t i) { return result_.rows[i].is_gpu; });
+  }
+
+  /// The largest part in each direction, or the largest two of one. @param parts at least one.
+  [[nodiscard]] static std::string answer_of(std::vector<profkit::detail::waterfall_figure::part> parts, double together) {
+    std::stable_sort(parts.begin(), parts.end(),
+                     [](auto const& a, auto const& b) { return std::abs(a.difference) > std::abs(b.difference); });
+    auto const words = [](auto const& part) { return fmt::format("{} in {}", more_or_less(part.difference), part.name); };
+    if (std::none_of(parts.begin(), parts.end(), [](auto const& each) { return each.is_certain; }))
+      return fmt::format("No part of the step is known to have changed; the largest difference is {}.", words(parts.front()));
+    if (parts.size() == 1) return words(parts.front()) + ".";
+    auto const opposite =
+        std::find_if(parts.begin(), parts.end(), [&](auto const& each) { return each.difference * parts.front().difference < 0.0; });
+    auto const& second = opposite == parts.end() ? parts[1] : *opposite;
+    return fmt::format("{}, {}: {} together.", words(parts.front()), words(second), more_or_less(together));
+  }
+
   /// The numbers of the picture.
-  [[nodiscard]] static profkit::detail::data_table parts_table() {
+  [[nodiscard]] static profkit::detail::data_table parts_table(bool has_idle) {
     using kind = profkit::detail::column_kind;
     profkit::detail::data_table table{
         "parts",
         "",
         {{"part"}, {"before", kind::milliseconds}, {"after", kind::milliseconds}, {"difference", kind::milliseconds}, {"verdict"}},
         {}};
-    table.columns[3].is_difference = true;
+    if (has_idle) table.columns.insert(table.columns.end() - 1, {{"GPU busy", kind::milliseconds}, {"GPU idle", kind::milliseconds}});
+    for (std::size_t i = 3; i + 1 < table.columns.size(); ++i) table.columns[i].is_difference = true;
     table.shown_rows = 0;
-    table.folded_label = "The parts as a table";
+    table.folded_label = has_idle ? "The parts as a table, with the differences of busy and idle time" : "The parts as a table";
     table.use = profkit::detail::block_use::pages;
     return table;
+  }
+
+  [[nodiscard]] profkit::detail::row row_of_part(comparison_part const& part, std::string words) const {
+    double const difference = part.b_ms - part.a_ms;
+    profkit::detail::row result{{{part.name}, {part.a_ms}, {part.b_ms}, {difference}, {std::move(words)}}};
+    if (!result_.budget) return result;
+    result.cells.insert(result.cells.end() - 1, {{part.busy_difference_ms}, {difference - part.busy_difference_ms}});
+    return result;
   }
 
   static constexpr std::size_t none = comparison_tree::none;
@@ -171,8 +238,56 @@ class comparison_changes {
   using cell = profkit::detail::cell;
   using row = profkit::detail::row;
 
-  [[nodiscard]] row row_of(std::size_t position, std::uint32_t depth, bool with_path) const {
+  [[nodiscard]] std::size_t scope_rows() const {
+    return static_cast<std::size_t>(std::count_if(result_.rows.begin(), result_.rows.end(), [](comparison_row const& each) {
+      return each.kind == row_kind::scope && each.figure.empty();
+    }));
+  }
+
+  /// The number of rows that are sums of several scopes.
+  [[nodiscard]] std::size_t summed_rows() const {
+    return static_cast<std::size_t>(
+        std::count_if(result_.rows.begin(), result_.rows.end(), [](comparison_row const& each) { return each.scopes > 1; }));
+  }
+
+  /// "Rows: 4 faster, 5 slower, 1 new; 2 same, 15 unsure.", without verdicts that no row has.
+  [[nodiscard]] std::string verdicts_text() const {
+    std::string changed;
+    std::string others;
+    for (verdict const says : {verdict::faster, verdict::slower, verdict::added, verdict::gone, verdict::same, verdict::unsure}) {
+      std::size_t const count = result_.count(says);
+      if (count == 0) continue;
+      std::string& to = says == verdict::same || says == verdict::unsure ? others : changed;
+      to += fmt::format("{}{} {}", to.empty() ? "" : ", ", count, word_of(says));
+    }
+    return fmt::format("Rows: {}{}.", changed.empty() ? "none changed" : changed, others.empty() ? others : "; " + others);
+  }
+
+  /// The complete name of a row.
+  [[nodiscard]] std::string path_text(std::size_t position) const {
     comparison_row const& each = result_.rows[position];
+    return each.name + (each.figure.empty() ? siblings_text(each) : " (" + each.figure + ")");
+  }
+
+  /// Adds the members of a row that changed otherwise than the row, below it.
+  void add_members(profkit::detail::data_table& to, std::size_t position) const {
+    constexpr std::size_t max_listed = 5;
+    std::vector<comparison_row const*> const& odd = tree_.odd_members(position);
+    std::uint32_t const depth = tree_.depth_in_table(position) + 1;
+    for (std::size_t i = 0; i < std::min(odd.size(), max_listed); ++i) {
+      to.rows.push_back(row_of(*odd[i], tree_.numbers_of_member(*odd[i], position), depth));
+      to.rows.back().stands_for = 0;  // its row stands for it
+    }
+    if (odd.size() <= max_listed) return;
+    row& more = to.rows.emplace_back();
+    more.cells = {{fmt::format("{} more of them", odd.size() - max_listed)}, {std::string{odd.front()->is_gpu ? "GPU" : "host"}}};
+    more.cells.resize(to.columns.size(), {std::string{}});
+    more.depth = depth;
+    more.is_quiet = true;
+    more.stands_for = 0;
+  }
+
+  [[nodiscard]] static row row_of(comparison_row const& each, std::string name, std::uint32_t depth) {
     row line;
     line.depth = depth;
     bool const is_whole = each.kind == row_kind::step;
@@ -185,9 +300,11 @@ class comparison_changes {
                                                  each.says == verdict::faster || each.says == verdict::slower};
     } else if (each.says == verdict::added || each.says == verdict::gone) {
       range.value = std::string{each.says == verdict::added ? "only after" : "only before"};
+    } else if (has_changed(each)) {
+      range.value = std::string{each.a_ms > 0.0 ? "no time after" : "no time before"};
     }
     auto const text = [](std::string words) { return words == profkit::detail::not_measured ? cell{} : cell{std::move(words)}; };
-    line.cells = {{with_path ? each.name + (each.figure.empty() ? "" : " (" + each.figure + ")") : tree_.name_of_row(position), each.name},
+    line.cells = {{std::move(name), each.name},
                   {std::string{each.is_gpu ? "GPU" : "host"}},
                   before,
                   after,
@@ -213,62 +330,12 @@ class comparison_changes {
     }
   }
 
-  /// Adds rows without a change. Three or more numbered siblings are one row with their sums: "step/layer_*/attention x 12".
-  void add_others(profkit::detail::data_table& to, std::vector<std::size_t> const& others) const {
-    auto const key_of = [&](comparison_row const& each) { return std::pair{each.family, each.is_gpu}; };
-    std::map<std::pair<std::string, bool>, std::vector<std::size_t>> families;
-    for (std::size_t const each : others) {
-      comparison_row const& one = result_.rows[each];
-      if (one.kind == row_kind::scope && one.figure.empty() && one.family != one.name) families[key_of(one)].push_back(each);
-    }
-    constexpr std::size_t min_siblings = 3;
-    for (std::size_t const each : others) {
-      comparison_row const& one = result_.rows[each];
-      auto const found = one.figure.empty() ? families.find(key_of(one)) : families.end();
-      if (one.kind != row_kind::scope || found == families.end() || found->second.size() < min_siblings) {
-        to.rows.push_back(row_of(each, 0, true));
-      } else if (found->second.front() == each) {
-        to.rows.push_back(row_of_family(found->second));
-      }
-    }
-  }
-
-  /// The sums of numbered siblings, and how many of them are the same and unsure.
-  [[nodiscard]] row row_of_family(std::vector<std::size_t> const& positions) const {
-    double before = 0.0;
-    double after = 0.0;
-    std::size_t same = 0;
-    for (std::size_t const position : positions) {
-      before += result_.rows[position].a_ms;
-      after += result_.rows[position].b_ms;
-      same += result_.rows[position].says == verdict::same ? 1U : 0U;
-    }
-    comparison_row const& one = result_.rows[positions.front()];
-    std::size_t const unsure = positions.size() - same;
-    std::string const verdicts = same == 0     ? fmt::format("{} unsure", unsure)
-                                 : unsure == 0 ? fmt::format("{} same", same)
-                                               : fmt::format("{} same, {} unsure", same, unsure);
-    row line;
-    line.stands_for = positions.size();
-    line.cells = {{fmt::format("{} \xc3\x97 {}", one.family, positions.size())},
-                  {std::string{one.is_gpu ? "GPU" : "host"}},
-                  {before},
-                  {after},
-                  {after - before},
-                  {std::string{}},
-                  before > 0.0 ? cell{profkit::detail::change_words(after / before - 1.0)} : cell{},
-                  {std::string{}},
-                  {verdicts}};
-    return line;
-  }
-
   /// "2 scopes, 0 kernels; with the step: 0 FASTER, 0 SLOWER, ...".
   [[nodiscard]] std::string counts_text() const {
-    std::size_t scopes = 0;
+    std::size_t const scopes = scope_rows();
     std::size_t kernels = 0;
     std::size_t functions = 0;
     for (comparison_row const& each : result_.rows) {
-      scopes += each.kind == row_kind::scope && each.figure.empty() ? 1U : 0U;
       kernels += each.kind == row_kind::kernel ? 1U : 0U;
       functions += each.kind == row_kind::function ? 1U : 0U;
     }
@@ -302,8 +369,7 @@ class comparison_changes {
     }
     table.has_fixed_units = true;
     table.use = profkit::detail::block_use::text;
-    for (comparison_row const& each : result_.rows) {
-      if (!all && !has_changed(each) && each.kind != row_kind::step) continue;
+    auto const add = [&](comparison_row const& each) {
       cell change{};
       if (each.range && each.change) {
         change.value = profkit::detail::change_cell{each.range->first, *each.change, each.range->second,
@@ -315,13 +381,21 @@ class comparison_changes {
       row& next = table.rows.emplace_back();
       next.cells = {{std::string{name_of(each.says)}},
                     {std::string{name_of(each.kind)}},
-                    {each.name},
+                    {each.name + (each.figure.empty() ? siblings_text(each) : std::string{})},
                     {(each.is_gpu ? "GPU" : "host") + (each.figure.empty() ? "" : " " + each.figure)},
                     {each.a_ms},
                     {each.b_ms},
                     change,
                     effect};
       if (!result_.has_steps) next.cells.insert(next.cells.end(), {{each.a_count}, {each.b_count}});
+    };
+    std::size_t member = 0;
+    for (std::size_t i = 0; i < result_.rows.size(); ++i) {
+      if (all || has_changed(result_.rows[i]) || result_.rows[i].kind == row_kind::step) add(result_.rows[i]);
+      if (!all) {
+        for (comparison_row const* const each : tree_.odd_members(i)) add(*each);
+      }
+      for (; all && member < result_.members.size() && result_.members[member].row == i; ++member) add(result_.members[member].scope);
     }
     return table;
   }

@@ -38,10 +38,15 @@ namespace detail {
   }
   add("assumed noise", fmt::format("{} of GPU times (--gpu-noise), {} of host times (--host-noise){}", plain_percent(options.gpu_noise),
                                    plain_percent(result.host_noise), result.is_noise_measured ? "; counts for less with each run" : ""));
-  add("ranges", has_step ? fmt::format("the program's part of the change: {} for the step, and for all {} other rows at once",
-                                       plain_percent(1.0 - options.error_rate), result.judged)
-                         : fmt::format("the program's part of the change: {} for all {} rows at once",
-                                       plain_percent(1.0 - options.error_rate), result.judged));
+  std::string const of_rows = fmt::format("{} for all {}{} rows at once", plain_percent(1.0 - row_error_rate(result, options)),
+                                          result.judged, has_step ? " other" : "");
+  add("ranges", has_step
+                    ? fmt::format("the program's part of the change: {} for the step, {}", plain_percent(1.0 - options.error_rate), of_rows)
+                    : "the program's part of the change: " + of_rows);
+  if (result.judged_members > 0) {
+    add("numbered scopes", fmt::format("compared as sums; each is also compared alone, with ranges of {} for all {} at once",
+                                       plain_percent(1.0 - options.member_share * options.error_rate), result.judged_members));
+  }
   add("a change matters", fmt::format("from {}, in rows of at least {} of the {}", plain_percent(options.margin),
                                       plain_percent(options.floor), result.has_steps ? "step" : "run"));
   section.blocks.emplace_back(std::move(table));

@@ -47,42 +47,15 @@ class comparison_findings {
       case verdict::gone:
         break;
     }
-    return fmt::format("The step is not known to have changed: {} before, {} after", time_text(whole->a_ms), time_text(whole->b_ms));
+    return fmt::format("The step is not known to have changed: {} before, {} after", time_words(whole->a_ms), time_words(whole->b_ms));
   }
 
   [[nodiscard]] std::vector<profkit::detail::finding> findings() const {
     std::vector<profkit::detail::finding> findings;
     for (verdict const says : {verdict::slower, verdict::faster}) {
-      std::size_t const position = tree_.largest(says);
-      if (position == none) continue;
-      comparison_row const& each = result_.rows[position];
-      if (!matters(each)) continue;
-      profkit::detail::finding found;
-      std::string const per = result_.has_steps ? " a step" : "";
-      found.headline = fmt::format("{}: {}, by {}{} ({}{}).", says == verdict::slower ? "Slower" : "Faster", tree_.name_of_row(position),
-                                   time_text(std::abs(difference_of(each))), per,
-                                   each.change ? profkit::detail::change_words(*each.change) : profkit::detail::not_measured,
-                                   each.range ? "; range " + range_text(each.range) : std::string{});
-      std::size_t const cause = tree_.cause_of(position);
-      if (cause != position) {
-        comparison_row const& inner = result_.rows[cause];
-        found.text = fmt::format("{:.0f}\xc2\xa0% of it is {}: {}.", 100.0 * std::min(1.0, difference_of(inner) / difference_of(each)),
-                                 tree_.name_of_row(cause), signed_time(difference_of(inner)));
-      }
-      if (comparison_row const* const function = tree_.function_in(result_.rows[cause].name, says)) {
-        found.text += fmt::format("{}In it {}: {}.", found.text.empty() ? "" : " ",
-                                  function->name.substr(result_.rows[cause].name.size() + 2), signed_time(difference_of(*function)));
-      }
-      if (says == verdict::slower) {
-        comparison_row const* const whole = tree_.step();
-        found.action = fmt::format("Find out what changed in {}.", tree_.name_of_row(cause));
-        if (whole != nullptr && whole->b_ms > 0.0 && each.is_gpu == whole->is_gpu) {
-          found.action += fmt::format(" With it as before, the step would be about {:.1f}\xc2\xa0% shorter.",
-                                      100.0 * difference_of(each) / whole->b_ms);
-        }
-      }
-      found.scope = result_.rows[cause].name;
-      findings.push_back(std::move(found));
+      add_part(findings, says);
+      add_row(findings, says);
+      add_member(findings, says);
     }
     add_new_and_gone(findings);
     add_noise(findings);
@@ -103,37 +76,141 @@ class comparison_findings {
       figures.push_back(
           {"verdict of the step", word_of(whole->says), whole->says == verdict::unsure ? "neither changed nor the same" : ""});
     }
-    figures.push_back({"faster, slower", fmt::format("{}, {}", result_.count(verdict::faster), result_.count(verdict::slower)),
-                       fmt::format("of {} rows that matter", result_.judged)});
+    auto const beside_step = [&](verdict says) { return result_.count(says) - (whole != nullptr && whole->says == says ? 1U : 0U); };
+    figures.push_back({"faster, slower", fmt::format("{}, {}", beside_step(verdict::faster), beside_step(verdict::slower)),
+                       fmt::format("of {} {}rows that matter", result_.judged, whole != nullptr ? "other " : "")});
     figures.push_back(
         {"new, gone", fmt::format("{}, {}", result_.count(verdict::added), result_.count(verdict::gone)), "on one side only"});
-    figures.push_back(
-        {"same, unsure", fmt::format("{}, {}", result_.count(verdict::same), result_.count(verdict::unsure)), "listed below"});
+    figures.push_back({"same, unsure", fmt::format("{}, {}", beside_step(verdict::same), beside_step(verdict::unsure)), "listed below"});
     return figures;
   }
 
  private:
   /// Whether the change of a row is worth a sentence: 1 % of the step.
   [[nodiscard]] bool matters(comparison_row const& row) const {
-    constexpr double min_share = 0.01;
     comparison_row const* const whole = tree_.step();
     return whole == nullptr || std::abs(difference_of(row)) >= min_share * std::max(whole->a_ms, whole->b_ms);
   }
 
+  /// The part of the step that changed most in one direction, if most of that is the time for which the GPU waits: no row has it.
+  void add_part(std::vector<profkit::detail::finding>& to, verdict says) const {
+    if (!result_.budget) return;
+    auto const difference = [](comparison_part const& part) { return part.b_ms - part.a_ms; };
+    comparison_part const* largest = nullptr;
+    for (comparison_part const& each : result_.budget->parts) {
+      if (each.says != says || each.a_ms <= 0.0) continue;
+      if (largest == nullptr || std::abs(difference(each)) > std::abs(difference(*largest))) largest = &each;
+    }
+    if (largest == nullptr) return;
+    double const change = difference(*largest);
+    double const idle = change - largest->busy_difference_ms;
+    constexpr double most = 0.5;
+    if (std::abs(change) < min_share * std::max(result_.budget->a_ms, result_.budget->b_ms) || idle / change < most) return;
+    profkit::detail::finding found;
+    found.headline = fmt::format("{}: {}, by {} a step ({}), mostly because the GPU waits {}.",
+                                 says == verdict::slower ? "Slower" : "Faster", largest->name, time_words(std::abs(change)),
+                                 profkit::detail::change_words(change / largest->a_ms), says == verdict::slower ? "longer" : "less");
+    found.text = fmt::format("GPU idle time: {}; GPU busy time: {}.", signed_time(idle), signed_time(largest->busy_difference_ms));
+    if (says == verdict::slower) {
+      found.action = fmt::format(
+          "Look in the report of a run after, where the step went. With {} as before, the step would be about {:.1f}\xc2\xa0% shorter.",
+          largest->name, 100.0 * change / result_.budget->b_ms);
+    }
+    to.push_back(std::move(found));
+  }
+
+  /// The row that changed most in one direction, and what in it did.
+  void add_row(std::vector<profkit::detail::finding>& to, verdict says) const {
+    std::size_t const position = tree_.largest(says);
+    if (position == none || !matters(result_.rows[position])) return;
+    comparison_row const& each = result_.rows[position];
+    profkit::detail::finding found;
+    found.headline = headline_of(each, tree_.name_of_row(position));
+    std::size_t const cause = tree_.cause_of(position);
+    std::string cause_name = tree_.name_of_row(cause);
+    comparison_row const* inner = &result_.rows[cause];
+    // One of its numbered scopes can be the cause.
+    auto const& odd = tree_.odd_members(cause);
+    if (!odd.empty() && odd.front()->says == says && difference_of(*odd.front()) / difference_of(each) >= 0.8) {
+      cause_name = member_text({odd.front(), cause});
+      inner = odd.front();
+    }
+    if (inner != &each) found.text = share_text(difference_of(*inner) / difference_of(each), cause_name, difference_of(*inner));
+    if (comparison_row const* const function = tree_.function_in(inner->name, says)) {
+      found.text += fmt::format("{}In it {}: {}.", found.text.empty() ? "" : " ", function->name.substr(inner->name.size() + 2),
+                                signed_time(difference_of(*function)));
+    }
+    if (says == verdict::slower) found.action = action_text(cause_name, each);
+    found.scope = inner->name;
+    to.push_back(std::move(found));
+  }
+
+  /// The numbered scope that changed most otherwise than its row, unless the finding of a row names it.
+  void add_member(std::vector<profkit::detail::finding>& to, verdict says) const {
+    comparison_tree::odd_member const largest = tree_.largest_member(says);
+    if (largest.scope == nullptr || !matters(*largest.scope)) return;
+    comparison_tree::odd_member const cause = tree_.cause_of(largest);
+    auto const is_named = [&](profkit::detail::finding const& each) {
+      return each.scope == largest.scope->name || each.scope == cause.scope->name;
+    };
+    if (std::any_of(to.begin(), to.end(), is_named)) return;
+    profkit::detail::finding found;
+    found.headline = headline_of(*largest.scope, member_text(largest));
+    double const difference = difference_of(*largest.scope);
+    std::string const cause_name = tree_.name_of_member(*cause.scope, cause.row);
+    if (cause.scope != largest.scope)
+      found.text = share_text(difference_of(*cause.scope) / difference, cause_name, difference_of(*cause.scope));
+    if (says == verdict::slower) found.action = action_text(cause_name, *largest.scope);
+    found.scope = cause.scope->name;
+    to.push_back(std::move(found));
+  }
+
+  [[nodiscard]] std::string headline_of(comparison_row const& row, std::string const& name) const {
+    return fmt::format("{}: {}, by {}{} ({}{}).", row.says == verdict::slower ? "Slower" : "Faster", name,
+                       time_words(std::abs(difference_of(row))), result_.has_steps ? " a step" : "",
+                       row.change ? profkit::detail::change_words(*row.change) : profkit::detail::not_measured,
+                       row.range ? "; range " + range_text(row.range) : std::string{});
+  }
+
+  [[nodiscard]] static std::string share_text(double share, std::string const& name, double difference) {
+    return fmt::format("{:.0f}\xc2\xa0% of it is {}: {}.", 100.0 * std::min(1.0, share), name, signed_time(difference));
+  }
+
+  [[nodiscard]] std::string action_text(std::string const& cause, comparison_row const& row) const {
+    comparison_row const* const whole = tree_.step();
+    std::string text = fmt::format("Find out what changed in {}.", cause);
+    if (whole != nullptr && whole->b_ms > 0.0 && row.is_gpu == whole->is_gpu) {
+      text += fmt::format(" With it as before, the step would be about {:.1f}\xc2\xa0% shorter.", 100.0 * difference_of(row) / whole->b_ms);
+    }
+    return text;
+  }
+
+  /// "layer_7 of layer_* × 48", and "layer_7/attention" for a scope inside.
+  [[nodiscard]] std::string member_text(comparison_tree::odd_member const& member) const {
+    std::string const name = tree_.name_of_member(*member.scope, member.row);
+    return result_.rows[member.row].siblings > 1 ? name + " of " + tree_.name_of_row(member.row) : name;
+  }
+
   static constexpr std::size_t none = comparison_tree::none;
   static constexpr std::size_t max_named = 5;
+  static constexpr double min_share = 0.01;  ///< of the step, for a finding
   static constexpr char const* plus_minus = "\xc2\xb1";
 
   void add_new_and_gone(std::vector<profkit::detail::finding>& to) const {
     auto const names = [&](verdict says) {
       std::string text;
       std::size_t count = 0;
+      auto const name = [&](std::string const& of, comparison_row const& row) {
+        if (++count > max_named) return;
+        text += fmt::format("{}{}, {}", count > 1 ? "; " : "", of, time_words(std::max(row.a_ms, row.b_ms)));
+      };
       for (std::size_t i = 0; i < result_.rows.size(); ++i) {
+        for (comparison_row const* const each : tree_.odd_members(i)) {
+          if (each->says == says) name(member_text({each, i}), *each);
+        }
         if (result_.rows[i].says != says || result_.rows[i].kind != row_kind::scope || !result_.rows[i].figure.empty()) continue;
         if (tree_.parent(i) != none && result_.rows[tree_.parent(i)].says == says) continue;  // the scope around it is listed
-        if (++count > max_named) continue;
-        text += fmt::format("{}{}, {}", count > 1 ? "; " : "", tree_.name_of_row(i),
-                            time_text(std::max(result_.rows[i].a_ms, result_.rows[i].b_ms)));
+        name(tree_.name_of_row(i), result_.rows[i]);
       }
       return count > max_named ? fmt::format("{} and {} more", text, count - max_named) : text;
     };

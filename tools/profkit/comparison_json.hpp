@@ -18,7 +18,7 @@
 
 namespace profkit_program {
 
-/// All rows as JSON. n/a is null; changes are fractions, not percent.
+/// All rows as JSON, and the scopes of which rows are sums. n/a is null; changes are fractions, not percent.
 /// @param decided null without `--fail-if-slower`.
 [[nodiscard]] inline std::string comparison_json(comparison const& comparison, compared_sides const& sides, compare_options const& options,
                                                  decision const* decided) {
@@ -60,9 +60,7 @@ namespace profkit_program {
   for (std::size_t i = 0; i < verdicts; ++i) {
     add(document.object("counts"), detail::name_of(static_cast<verdict>(i)), comparison.count(static_cast<verdict>(i)));
   }
-  profkit::detail::json_list rows{document.depth() + 1};
-  for (comparison_row const& row : comparison.rows) {
-    json_object to{document.depth() + 2};
+  auto const fill = [&](json_object& to, comparison_row const& row) {
     add(to, "verdict", detail::name_of(row.says));
     add(to, "of", detail::name_of(row.kind));
     add(to, "name", row.name);
@@ -78,9 +76,23 @@ namespace profkit_program {
     add(to, "noise", row.spread);
     add(to, "hedges_g", row.effect);
     if (decided != nullptr) add(to, "undecided", std::find(decided->open.begin(), decided->open.end(), &row) != decided->open.end());
+  };
+  profkit::detail::json_list rows{document.depth() + 1};
+  for (comparison_row const& row : comparison.rows) {
+    json_object to{document.depth() + 2};
+    fill(to, row);
+    add(to, "scopes", row.scopes);
     rows.add(to.text());
   }
   document.add("rows", std::move(rows).take());
+  profkit::detail::json_list members{document.depth() + 1};
+  for (comparison_member const& member : comparison.members) {
+    json_object to{document.depth() + 2};
+    fill(to, member.scope);
+    add(to, "row", comparison.rows[member.row].name);
+    members.add(to.text());
+  }
+  document.add("members", std::move(members).take());
   list(document, "notes", comparison.notes, itself);
   return document.text() + "\n";
 }

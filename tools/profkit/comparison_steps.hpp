@@ -133,8 +133,7 @@ using step_list = std::vector<profkit::detail::plotted_step>;
   for (std::size_t i = 0; i < pairs; ++i) faster += figure.after[i] < figure.before[i] ? 1U : 0U;
   section.answer = fmt::format("After is faster in {} of {} pairs of runs.", faster, pairs);
   section.how_to_read =
-      "Hollow: before; filled: after. The axis does not begin at 0. Runs of both sides stand side by side by their number; run them in "
-      "turns, so that changes of the machine affect both.";
+      "Runs of both sides stand side by side by their number. Run them in turns, so that changes of the machine affect both.";
   using kind = profkit::detail::column_kind;
   profkit::detail::data_table table{"runs", "", {{"run", kind::count}, {"before", kind::milliseconds}, {"after", kind::milliseconds}}, {}};
   for (std::size_t i = 0; i < std::max(figure.before.size(), figure.after.size()); ++i) {

@@ -7,8 +7,10 @@
 #include <cstdint>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
+#include "compared_rows.hpp"
 #include "comparison.hpp"
 #include "comparison_words.hpp"
 
@@ -20,7 +22,10 @@ class comparison_tree {
   static constexpr std::size_t none = static_cast<std::size_t>(-1);
 
   /// @param result must outlive this.
-  explicit comparison_tree(comparison const& result) : result_{result} { find_parents(); }
+  explicit comparison_tree(comparison const& result) : result_{result} {
+    find_parents();
+    find_odd_members();
+  }
 
   /// The row of the scope around a row; `none` for rows outside.
   [[nodiscard]] std::size_t parent(std::size_t position) const { return parents_[position]; }
@@ -34,7 +39,70 @@ class comparison_tree {
   [[nodiscard]] std::string name_of_row(std::size_t position) const {
     comparison_row const& each = result_.rows[position];
     std::string name = parents_[position] == none ? each.name : each.name.substr(result_.rows[parents_[position]].name.size() + 1);
-    return each.figure.empty() ? name : name + " (" + each.figure + ")";
+    return each.figure.empty() ? name + siblings_text(each) : name + " (" + each.figure + ")";
+  }
+
+  /// The members of a row that changed otherwise than the row did, by size.
+  [[nodiscard]] std::vector<comparison_row const*> const& odd_members(std::size_t position) const { return odd_members_[position]; }
+
+  [[nodiscard]] std::size_t count_odd_members() const {
+    std::size_t count = 0;
+    for (auto const& each : odd_members_) count += each.size();
+    return count;
+  }
+
+  /// "layer_7/attention": the path of a member from where it differs from that of its row.
+  [[nodiscard]] std::string name_of_member(comparison_row const& member, std::size_t row) const {
+    std::string const& path = result_.rows[row].name;
+    auto const differs = std::mismatch(member.name.begin(), member.name.end(), path.begin(), path.end()).first;
+    std::size_t const slash = member.name.rfind('/', static_cast<std::size_t>(differs - member.name.begin()));
+    return slash == std::string::npos ? member.name : member.name.substr(slash + 1);
+  }
+
+  /// "layer_7", or "layer_7, head_2": the names of a member that its row does not have.
+  [[nodiscard]] std::string numbers_of_member(comparison_row const& member, std::size_t row) const {
+    std::string const& path = result_.rows[row].name;
+    std::string names;
+    std::size_t at = 0;
+    std::size_t at_row = 0;
+    while (at < member.name.size() && at_row < path.size()) {
+      std::size_t const end = std::min(member.name.find('/', at), member.name.size());
+      std::size_t const end_row = std::min(path.find('/', at_row), path.size());
+      if (member.name.compare(at, end - at, path, at_row, end_row - at_row) != 0)
+        names += (names.empty() ? "" : ", ") + member.name.substr(at, end - at);
+      at = end + 1;
+      at_row = end_row + 1;
+    }
+    return names.empty() ? name_of_member(member, row) : names;
+  }
+
+  /// A member and its row.
+  struct odd_member {
+    comparison_row const* scope = nullptr;  ///< null: none
+    std::size_t row = 0;
+  };
+
+  /// The odd member that changed most in one direction.
+  [[nodiscard]] odd_member largest_member(verdict says) const {
+    odd_member found;
+    for (std::size_t row = 0; row < odd_members_.size(); ++row) {
+      for (comparison_row const* const each : odd_members_[row]) {
+        bool const is_larger = found.scope == nullptr || std::abs(difference_of(*each)) > std::abs(difference_of(*found.scope));
+        if (each->says == says && is_larger) found = {each, row};
+      }
+    }
+    return found;
+  }
+
+  /// The innermost odd member inside a member, or itself, that has at least 80 % of its difference.
+  [[nodiscard]] odd_member cause_of(odd_member const& member) const {
+    odd_member cause = member;
+    for (std::size_t row = member.row + 1; row < odd_members_.size(); ++row) {
+      for (comparison_row const* const each : odd_members_[row]) {
+        if (is_inside(each->name, cause.scope->name) && difference_of(*each) / difference_of(*member.scope) >= 0.8) cause = {each, row};
+      }
+    }
+    return cause;
   }
 
   /// The scope that changed most in one direction. Scopes inside another one that did are its details.
@@ -127,8 +195,39 @@ class comparison_tree {
     }
   }
 
+  /// Members change where their row does. One is worth a line if its range excludes the change of the row, or if only one side has it.
+  void find_odd_members() {
+    odd_members_.assign(result_.rows.size(), {});
+    std::unordered_set<std::string> of_one_side;
+    for (comparison_member const& each : result_.members) {
+      if (each.scope.says == verdict::added || each.scope.says == verdict::gone) of_one_side.insert(each.scope.name);
+    }
+    for (comparison_member const& each : result_.members) {
+      comparison_row const& scope = each.scope;
+      comparison_row const& row = result_.rows[each.row];
+      if (!has_changed(scope)) continue;
+      bool const is_as_row =
+          scope.range && row.change ? scope.range->first <= *row.change && *row.change <= scope.range->second : scope.says == row.says;
+      if (is_as_row || (of_one_side.count(scope.name) > 0 && is_inside_any(scope.name, of_one_side))) continue;
+      odd_members_[each.row].push_back(&scope);
+    }
+    for (auto& each : odd_members_) {
+      std::stable_sort(each.begin(), each.end(), [](comparison_row const* a, comparison_row const* b) {
+        return std::abs(difference_of(*a)) > std::abs(difference_of(*b));
+      });
+    }
+  }
+
+  [[nodiscard]] static bool is_inside_any(std::string const& path, std::unordered_set<std::string> const& scopes) {
+    for (std::size_t slash = path.rfind('/'); slash != std::string::npos && slash > 0; slash = path.rfind('/', slash - 1)) {
+      if (scopes.count(path.substr(0, slash)) > 0) return true;
+    }
+    return false;
+  }
+
   comparison const& result_;
-  std::vector<std::size_t> parents_;  ///< by row: the row of the scope around it
+  std::vector<std::size_t> parents_;                             ///< by row: the row of the scope around it
+  std::vector<std::vector<comparison_row const*>> odd_members_;  ///< by row
 };
 
 }  // namespace profkit_program::detail

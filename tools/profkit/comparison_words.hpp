@@ -6,6 +6,7 @@
 #include <profkit/report/change_words.hpp>
 #include <profkit/report/column_numbers.hpp>
 #include <profkit/report/number_format.hpp>
+#include <profkit/report/sentence_numbers.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -91,13 +92,19 @@ inline bool has_changed(comparison_row const& row) { return row.says != verdict:
 
 inline double difference_of(comparison_row const& row) { return row.b_ms - row.a_ms; }
 
-/// The time with a unit that fits it.
+/// The time with a unit that fits it, as in columns.
 inline std::string time_text(double ms) {
   profkit::detail::column_numbers const numbers{profkit::detail::column_kind::milliseconds, ms};
   return numbers.text(ms) + "\xc2\xa0" + numbers.unit();
 }
 
-inline std::string signed_time(double ms) { return (ms > 0.0 ? "+" : "") + time_text(ms); }
+/// The time in a sentence.
+inline std::string time_words(double ms) { return profkit::detail::time_words(profkit::milliseconds{ms}); }
+
+inline std::string signed_time(double ms) { return (ms > 0.0 ? "+" : "") + time_words(ms); }
+
+/// "1.23 ms more".
+inline std::string more_or_less(double ms) { return time_words(std::abs(ms)) + (ms < 0.0 ? " less" : " more"); }
 
 /// "+20.1 to +30.2 %".
 inline std::string range_text(std::optional<std::pair<double, double>> const& range) {
@@ -109,6 +116,11 @@ inline std::string range_text(std::optional<std::pair<double, double>> const& ra
 
 /// 0.005 -> "0.5 %".
 inline std::string plain_percent(double share) { return fmt::format("{:.4g} %", 100.0 * share); }
+
+/// " × 48" for a row of numbered siblings.
+inline std::string siblings_text(comparison_row const& row) {
+  return row.siblings > 1 ? fmt::format("\xc2\xa0\xc3\x97\xc2\xa0{}", row.siblings) : std::string{};
+}
 
 /// "5 runs, 150 measured steps".
 inline std::string side_text(std::vector<run_figures> const& runs) {

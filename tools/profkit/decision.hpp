@@ -69,14 +69,14 @@ inline bool counts_for_limit(comparison_row const& row, comparison const& compar
 ///
 /// Fails: the whole range of a row lies at or above the limit. Undecided: no row fails, and the 90 % interval of a row that counts reaches
 /// the limit. The step counts; a scope or kernel counts if the upper end of its interval would make the step slower by the limit. Passes:
-/// every row that counts is slower by less than the limit, with 95 % confidence.
+/// every row that counts is slower by less than the limit, with 95 % confidence. Members of rows that are sums are treated as rows.
 /// @param scope as in `compare_options`.
 /// @param limit above 0.
 [[nodiscard]] inline decision decide(comparison const& comparison, std::string const& scope, double limit) {
   decision result;
   std::size_t runs = comparison.runs + 1;
-  for (comparison_row const& row : comparison.rows) {
-    if (row.kind == row_kind::function) continue;  // its scope counts
+  auto const add = [&](comparison_row const& row) {
+    if (row.kind == row_kind::function) return;  // its scope counts
     if (is_slower_by(row, limit)) {
       result.too_slow.push_back(&row);
     } else if (row.own && row.own->second >= limit && detail::counts_for_limit(row, comparison, scope, limit)) {
@@ -88,7 +88,9 @@ inline bool counts_for_limit(comparison_row const& row, comparison const& compar
       }
       runs = std::max(runs, runs_to_decide(*row.spread, limit).value_or(max_runs + 1));
     }
-  }
+  };
+  for (comparison_row const& row : comparison.rows) add(row);
+  for (comparison_member const& member : comparison.members) add(member.scope);
   if (!result.open.empty() && runs <= max_runs) result.runs = runs;
   return result;
 }

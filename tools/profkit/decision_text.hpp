@@ -30,7 +30,8 @@ inline std::string shown_name(comparison_row const& row) {
 [[nodiscard]] inline std::string decision_text(decision const& decision, double limit, bool is_noise_measured) {
   std::string text;
   auto const title = [](comparison_row const& row) {
-    std::string const name = detail::shown_name(row) + (row.figure.empty() ? "" : " (" + row.figure + ")");
+    std::string const siblings = row.siblings > 1 ? fmt::format(" x {}", row.siblings) : std::string{};
+    std::string const name = detail::shown_name(row) + siblings + (row.figure.empty() ? "" : " (" + row.figure + ")");
     return row.kind == row_kind::step ? name : std::string{detail::name_of(row.kind)} + " " + name;
   };
   for (comparison_row const* const row : decision.too_slow) {

@@ -22,6 +22,12 @@ struct figures {
 
 inline constexpr std::array<char const*, 3> quantile_names{"p50", "p95", "p99"};
 
+/// The name of a scope with the recorder's index (`PROF_SCOPE_INDEXED`), taken apart.
+struct numbered_name {
+  std::string pattern;  ///< "layer_*"
+  std::int64_t index = 0;
+};
+
 struct scope_figures {
   std::string path;
   figures host;
@@ -29,7 +35,9 @@ struct scope_figures {
   double host_copies_ms = 0.0;           ///< part of the mean of `gpu`
   std::uint64_t count = 0;               ///< scopes, in a run without steps
   std::array<double, 3> quantiles_ms{};  ///< by `quantile_names`, in a run without steps; 0: n/a
-  std::string family{};                  ///< path without the indices of scopes: "step/layer_*/attention"; as `path` if it has none
+  std::string around{};                  ///< path of the scope around it; empty: none
+  /// n/a for a scope without an index, and in runs without steps: means and quantiles of single scopes have no sum.
+  std::optional<numbered_name> number{};
 };
 
 struct kernel_figures {
@@ -49,6 +57,20 @@ struct function_figures {
 /// The shares of the units of the devices over the run, by name: means over the devices.
 using unit_shares = std::vector<std::pair<std::string, double>>;
 
+/// The mean time of a part of the step: a moment counts for the part whose GPU operation runs, or in which the host is while none runs.
+struct part_figures {
+  std::string name;
+  double busy_ms = 0.0;
+  double idle_ms = 0.0;
+};
+
+/// The step as the sum of its parts.
+struct budget_figures {
+  bool is_of_gpu = false;  ///< the step is the GPU period
+  double step_ms = 0.0;
+  std::vector<part_figures> parts;  ///< names are unique
+};
+
 /// The measured steps of the usual kind: steps with the same parts, at least half of all.
 struct usual_steps {
   std::vector<std::string> parts;
@@ -56,6 +78,7 @@ struct usual_steps {
   figures host;
   std::optional<figures> gpu_step;
   std::optional<figures> gpu_period;
+  std::optional<budget_figures> budget{};
 };
 
 /// The figures of one run that a comparison needs.
@@ -73,7 +96,9 @@ struct run_figures {
   std::optional<figures> gpu_step;      ///< between CUDA events
   std::optional<figures> gpu_period{};  ///< GPU period, which is the step time if the host runs ahead
   std::optional<usual_steps> usual{};   ///< n/a if no kind of step is usual
-  std::vector<scope_figures> scopes;    ///< in the order of the tree; paths are unique
+  /// Of all measured steps; n/a if kernels were not collected.
+  std::optional<budget_figures> budget{};
+  std::vector<scope_figures> scopes;                       ///< in the order of the tree; paths are unique
   std::optional<std::vector<kernel_figures>> kernels;      ///< n/a if kernels were not collected; keys are unique
   std::optional<std::vector<function_figures>> functions;  ///< n/a without host samples; names are unique
   double sampling_interval_us = 0.0;

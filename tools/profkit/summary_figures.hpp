@@ -3,6 +3,7 @@
 
 #include <profkit/analyze/summary.hpp>
 #include <profkit/profile/error.hpp>
+#include <profkit/report/folded_scopes.hpp>
 #include <profkit/report/report_view.hpp>
 #include <profkit/report/samples_section.hpp>
 #include <profkit/report/steps_section.hpp>
@@ -72,6 +73,7 @@ class summary_figures {
     result_.step = figures_of(steps.host_samples);
     result_.gpu_step = gpu_step_of(steps);
     result_.gpu_period = gpu_period_of(steps);
+    result_.budget = budget_of(what_.budget);
     add_usual_steps();
     add_series();
   }
@@ -89,8 +91,23 @@ class summary_figures {
     if (what_.kinds.empty() || !what_.kinds.front().is_usual) return;
     profkit::step_kind_summary const& kind = what_.kinds.front();
     if (kind.times.host_samples.size() < 2 || kind.steps > what_.steps.host.count) return;
-    result_.usual = usual_steps{kind.parts, what_.steps.host.count - kind.steps, figures_of(kind.times.host_samples),
-                                gpu_step_of(kind.times), gpu_period_of(kind.times)};
+    result_.usual = usual_steps{kind.parts,
+                                what_.steps.host.count - kind.steps,
+                                figures_of(kind.times.host_samples),
+                                gpu_step_of(kind.times),
+                                gpu_period_of(kind.times),
+                                budget_of(kind.budget)};
+  }
+
+  [[nodiscard]] static std::optional<budget_figures> budget_of(std::optional<profkit::budget_summary> const& budget) {
+    if (!budget || budget->steps == 0) return std::nullopt;
+    auto const steps = static_cast<double>(budget->steps);
+    budget_figures result{budget->is_of_gpu, budget->wall.count() / steps, {}};
+    std::set<std::string> taken;
+    for (profkit::budget_row const& each : budget->rows) {
+      result.parts.push_back({unique(taken, each.part), each.busy.count() / steps, (each.total - each.busy).count() / steps});
+    }
+    return result;
   }
 
   /// The series of steps for the picture.
@@ -104,15 +121,16 @@ class summary_figures {
 
   void add_scopes() {
     std::set<std::string> taken;
-    std::vector<std::string> families;
+    std::vector<std::string> paths;
     for (std::size_t i = 0; i < what_.scopes.size(); ++i) {
       profkit::scope_summary const& row = what_.scopes[i];
       scope_figures scope;
       scope.path = unique(taken, row.path);
-      families.push_back(family_of(row, families));
-      scope.family = families.back();
+      paths.push_back(scope.path);
+      if (row.parent && *row.parent < i) scope.around = paths[*row.parent];
       if (result_.has_steps) {
         if (!row.per_step) fail_without_steps("scopes", i);
+        if (scope.path == row.path) scope.number = number_of(row);
         scope.host = figures_of(row.per_step->host, row.per_step->steps);
         if (row.per_step->gpu) scope.gpu = figures_of(*row.per_step->gpu, row.per_step->gpu_steps);
         if (row.per_step->host_copies) scope.host_copies_ms = row.per_step->host_copies->count();
@@ -127,13 +145,40 @@ class summary_figures {
     }
   }
 
-  /// The path with "*" for each index that the recorder knows: "step/layer_*/attention". Digits in other names mean nothing.
-  static std::string family_of(profkit::scope_summary const& row, std::vector<std::string> const& before) {
-    std::string name = row.name;
-    std::string const index = row.index ? std::to_string(*row.index) : std::string{};
-    if (row.index && name.size() > index.size() && name.compare(name.size() - index.size(), index.size(), index) == 0)
-      name.replace(name.size() - index.size(), index.size(), "*");
-    return row.parent && *row.parent < before.size() ? before[*row.parent] + "/" + name : name;
+  /// The index that the recorder knows. Digits in other names mean nothing. An adopting scope has the path of the adopted one in its name,
+  /// "forward/layer_3/softmax (backward)", and thereby its first index.
+  [[nodiscard]] std::optional<numbered_name> number_of(profkit::scope_summary const& row) const {
+    if (row.index) return numbered_name{profkit::detail::folded_tree::without_index(row), *row.index};
+    std::size_t const role = row.name.rfind(" (");
+    if (role == std::string::npos || row.name.back() != ')') return std::nullopt;
+    profkit::scope_summary const* const adopted = scope_at(row.name.substr(0, role));
+    if (adopted == nullptr) return std::nullopt;
+    std::optional<numbered_name> result;
+    std::string pattern = row.name.substr(role);
+    char const* between = "";
+    for (profkit::scope_summary const* each = adopted; each != nullptr; each = around(*each)) {
+      if (!each->parent && each->path == what_.scopes.front().path) break;  // the step is not in the names of adopting scopes
+      pattern.insert(0, profkit::detail::folded_tree::without_index(*each) + between);
+      between = "/";
+      if (each->index) result = numbered_name{{}, *each->index};
+    }
+    if (result) result->pattern = std::move(pattern);
+    return result;
+  }
+
+  [[nodiscard]] profkit::scope_summary const* around(profkit::scope_summary const& scope) const {
+    auto const position = static_cast<std::size_t>(&scope - what_.scopes.data());
+    return scope.parent && *scope.parent < position ? &what_.scopes[*scope.parent] : nullptr;
+  }
+
+  /// The scope with a path below the step, or with a complete path; null if there is none.
+  [[nodiscard]] profkit::scope_summary const* scope_at(std::string const& path) const {
+    for (std::string const& each : {what_.scopes.front().path + "/" + path, path}) {
+      auto const found =
+          std::find_if(what_.scopes.begin(), what_.scopes.end(), [&](profkit::scope_summary const& scope) { return scope.path == each; });
+      if (found != what_.scopes.end()) return &*found;
+    }
+    return nullptr;
   }
 
   void add_kernels() {
