@@ -271,6 +271,7 @@ set(PROFKIT_HEADERS
     profkit/record/site.hpp
     profkit/record/step.hpp
     profkit/record/thread_log.hpp
+    profkit/record/thread_name.hpp
     profkit/record/thread_pointer.hpp
     profkit/record/thread_registry.hpp
     profkit/record/default_scope.hpp
