@@ -48,9 +48,13 @@ FOREIGN = {
 # device code is for .cu files; every header of ours compiles with the host compiler
 FORBIDDEN = {"cuda_runtime.h": "include <cuda_runtime_api.h> instead: this one is for nvcc"}
 
-# scope.hpp is included in a thousand files: what it includes, directly or not, comes from this list.
-LIGHT = "scope.hpp"
-LIGHT_MAY_INCLUDE = {"cstddef", "cstdint", "ctime", "dlfcn.h"}
+# What these headers include, directly or not, with PROFKIT_CODE_ELSEWHERE: scope.hpp is included in a thousand files, and profkit.hpp in each
+# program. fmt/format.h includes most of the second list itself.
+LIGHT = {
+    "scope.hpp": {"cstddef", "cstdint", "ctime", "dlfcn.h"},
+    "profkit.hpp": {"array", "chrono", "cstddef", "cstdint", "ctime", "dlfcn.h", "exception", "fmt/format.h", "memory", "optional", "pthread.h", "ratio",
+                    "stdexcept", "string", "string_view", "type_traits", "utility", "vector"},
+}
 
 # The CMake targets from the bottom up, and the headers that belong to each.
 TARGETS = {
@@ -79,7 +83,8 @@ FORBIDDEN_NAMES = {
 CODE_FOLDERS = ("include", "tools", "tests", "bench", "examples")
 LOOK_BACK = 400  # characters before dlopen in which a path has to be found absolute
 
-Include = collections.namedtuple("Include", "line text target")  # target: the path in include/profkit, None if it is not ours
+# target: the path in include/profkit, None if it is not ours; is_code: only without PROFKIT_CODE_ELSEWHERE
+Include = collections.namedtuple("Include", "line text target is_code")
 
 
 def without_comments(text):
@@ -113,7 +118,14 @@ class Checker:
         self.violations.append(f"include/profkit/{header}:{line}: {what}")
 
     def includes_of(self, header):
+        conditions = []
         for number, line in enumerate(without_comments(self.texts[header]).split("\n"), 1):
+            if re.match(r"\s*#\s*if", line):
+                conditions.append(re.match(r"\s*#\s*if(ndef |\s*!\s*defined\s*\(?\s*)PROFKIT_CODE_ELSEWHERE\b", line) is not None)
+            elif re.match(r"\s*#\s*el", line) and conditions:
+                conditions[-1] = False
+            elif re.match(r"\s*#\s*endif", line) and conditions:
+                conditions.pop()
             match = re.match(r'\s*#\s*include\s*([<"])([^>"]+)[>"]', line)
             if not match:
                 if re.match(r"\s*#\s*include\b", line):
@@ -132,7 +144,7 @@ class Checker:
                 if target not in self.texts:
                     self.complain(header, number, f"<{text}> does not exist")
                     continue
-            yield Include(number, text, target)
+            yield Include(number, text, target, any(conditions))
 
     @staticmethod
     def room_of(header):
@@ -174,19 +186,22 @@ class Checker:
                     self.complain(header, include.line, f"<{include.text}>: no room may include this; see FOREIGN in {__file__}")
 
     def check_light(self):
-        if LIGHT not in self.texts:
-            return
-        reached = {LIGHT}
-        todo = [LIGHT]
-        while todo:
-            header = todo.pop()
-            for include in self.includes[header]:
-                if include.target is None:
-                    if include.text not in LIGHT_MAY_INCLUDE:
-                        self.complain(header, include.line, f"<{include.text}>: too heavy, {LIGHT} includes this header")
-                elif include.target not in reached:
-                    reached.add(include.target)
-                    todo.append(include.target)
+        found = set()
+        for light in (header for header in LIGHT if header in self.texts):
+            reached = {light}
+            todo = [light]
+            while todo:
+                header = todo.pop()
+                for include in self.includes[header]:
+                    if include.is_code:
+                        continue
+                    if include.target is None:
+                        if include.text not in LIGHT[light] and (header, include.line) not in found:
+                            found.add((header, include.line))
+                            self.complain(header, include.line, f"<{include.text}>: too heavy, {light} includes this header")
+                    elif include.target not in reached:
+                        reached.add(include.target)
+                        todo.append(include.target)
 
     def check_cycles(self):
         done = set()

@@ -82,13 +82,13 @@ int run_report(report_arguments const& given) {
   if (!given.trace.empty()) throw profkit::error{given.file + ": is one process; --trace needs a folder of ranks, --out writes its traces"};
   if (profkit::is_summary_file(given.file)) {
     profkit::summary const what = profkit::load_summary(given.file);
-    profkit::detail::document const made = profkit::detail::describe(what);
+    profkit::detail::document const made = profkit::detail::report_code<void>::describe(what);
     write_page(made, given);
     fmt::print("{}", content_of(what, made, given, given.directory.empty() ? std::string{} : write_files(what, made, given.directory)));
     return 0;
   }
   profkit::report const what = profkit::load_report(given.file);
-  profkit::detail::document const made = profkit::detail::describe(what.summary());
+  profkit::detail::document const made = profkit::detail::report_code<void>::describe(what.summary());
   write_page(made, given);
   std::string files;
   if (!given.directory.empty()) {

@@ -18,7 +18,9 @@ namespace profkit {
 /// @param what the summary.
 /// @param path the file.
 /// @throws profkit::error that names the file and says why it cannot be written; a previous file stays unchanged.
-inline void save_summary(summary const& what, std::filesystem::path const& path) { detail::report_code<void>::save_summary(what, path); }
+inline void save_summary(summary const& what, std::filesystem::path const& path) {
+  detail::report_code<void>::save_summary(what, path.string());
+}
 
 /// @brief Whether a file is a summary file, by its first bytes.
 /// @param path the file.
@@ -29,6 +31,8 @@ inline void save_summary(summary const& what, std::filesystem::path const& path)
 /// @param path the file.
 /// @return the summary.
 /// @throws profkit::error that names the file and says whether it cannot be read, is not a summary, has another layout or is damaged.
-[[nodiscard]] inline summary load_summary(std::filesystem::path const& path) { return detail::report_code<void>::load_summary(path); }
+[[nodiscard]] inline summary load_summary(std::filesystem::path const& path) {
+  return detail::report_code<void>::load_summary(path.string());
+}
 
 }  // namespace profkit

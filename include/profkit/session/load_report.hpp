@@ -17,6 +17,8 @@ namespace profkit {
 /// @param path the saved profile or the journal.
 /// @return the report.
 /// @throws profkit::error that names the file and states whether it cannot be read, is not a profile, has another format or is damaged.
-[[nodiscard]] inline report load_report(std::filesystem::path const& path) { return detail::session_factory<void>::load_report(path); }
+[[nodiscard]] inline report load_report(std::filesystem::path const& path) {
+  return detail::session_factory<void>::load_report(path.string());
+}
 
 }  // namespace profkit
