@@ -15,6 +15,8 @@
 #include "profile/make_profile_builder.hpp"
 #include "profile/profile_builder_code.hpp"
 #include "profile/profile_file_code.hpp"
+#include "record/make_step.hpp"
+#include "record/step_code.hpp"
 #include "report/html_printer.hpp"
 #include "report/make_report.hpp"
 #include "report/page_code.hpp"
@@ -34,3 +36,4 @@ template class profkit::detail::profile_builder_code<void>;
 template struct profkit::detail::profile_file_code<void>;
 template struct profkit::detail::report_code<void>;
 template struct profkit::detail::session_factory<void>;
+template struct profkit::detail::step_code<void>;

@@ -28,6 +28,7 @@ ROOMS = {
 TOP = ""
 VERSION = "version.hpp"
 OPTIONS = "options.hpp"
+CODE = "code.hpp"
 
 # Who may include what is not ours: kind -> (which includes, which of our headers may have them).
 FOREIGN = {
@@ -48,12 +49,12 @@ FOREIGN = {
 # device code is for .cu files; every header of ours compiles with the host compiler
 FORBIDDEN = {"cuda_runtime.h": "include <cuda_runtime_api.h> instead: this one is for nvcc"}
 
-# What these headers include, directly or not, with PROFKIT_CODE_ELSEWHERE: scope.hpp is included in a thousand files, and profkit.hpp in each
+# What these headers include, directly or not, with PROFKIT_CODE_ELSEWHERE: scope.hpp is included in a thousand files, profkit.hpp in each
 # program. fmt/format.h includes most of the second list itself.
 LIGHT = {
     "scope.hpp": {"cstddef", "cstdint", "ctime", "dlfcn.h"},
-    "profkit.hpp": {"array", "chrono", "cstddef", "cstdint", "ctime", "dlfcn.h", "exception", "fmt/format.h", "memory", "optional", "pthread.h", "ratio",
-                    "stdexcept", "string", "string_view", "type_traits", "utility", "vector"},
+    "profkit.hpp": {"array", "chrono", "cstddef", "cstdint", "ctime", "dlfcn.h", "exception", "fmt/format.h", "memory", "optional", "pthread.h",
+                    "ratio", "stdexcept", "string", "string_view", "type_traits", "utility", "vector"},
 }
 
 # The CMake targets from the bottom up, and the headers that belong to each.
@@ -203,6 +204,14 @@ class Checker:
                         reached.add(include.target)
                         todo.append(include.target)
 
+    def check_code(self):
+        """What other units only declare, code.hpp instantiates."""
+        code = self.texts.get(CODE, "")
+        for header in self.headers:
+            for match in re.finditer(r"^extern template (class|struct) (\w+<void>);$", self.texts[header], flags=re.M):
+                if not re.search(rf"^template {match[1]} profkit::detail::{match[2]};$", code, flags=re.M):
+                    self.complain(header, self.texts[header].count("\n", 0, match.start()) + 1, f"{CODE} does not instantiate {match[2]}")
+
     def check_cycles(self):
         done = set()
 
@@ -324,7 +333,7 @@ class Checker:
                 self.violations.append(f"tests/{name}:1: is built by no list of tests/")
 
     def check(self):
-        for check in (self.check_rooms, self.check_foreign, self.check_light, self.check_cycles, self.check_text, self.check_file_sets,
+        for check in (self.check_rooms, self.check_foreign, self.check_light, self.check_code, self.check_cycles, self.check_text, self.check_file_sets,
                       self.check_calls, self.check_suppressions, self.check_names, self.check_tests_are_built):
             check()
         return self.violations

@@ -111,6 +111,11 @@ class CheckArchitecture(unittest.TestCase):
                 self.expect(f"include/profkit/session.hpp:{3 + len(condition.splitlines())}", "too heavy",
                             changes={"session.hpp": f"{condition}\n#include <map>\n#endif\n", "profkit.hpp": '#include "session.hpp"\n'})
 
+    def test_code_that_no_unit_compiles(self):
+        declared = {"session/made.hpp": "namespace profkit::detail {\nextern template struct made<void>;\n}\n"}
+        self.expect("include/profkit/session/made.hpp:4", "code.hpp does not instantiate made<void>", changes=declared)
+        self.assertEqual(self.violations(changes={**declared, "code.hpp": "template struct profkit::detail::made<void>;\n"}), [])
+
     def test_heavy_header_beside_scope_is_fine(self):
         self.assertEqual(self.violations(changes={"record/step.hpp": "#include <mutex>\n"}), [])
 

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "../record/calendar_clock.hpp"
 #include "collector.hpp"
 #include "cuda_environment.hpp"
 #include "cuda_error.hpp"
