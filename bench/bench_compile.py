@@ -5,12 +5,28 @@ import pathlib
 import subprocess
 import tempfile
 
+# As in a target that links profkit::profkit, which compiles the code of sessions and reports elsewhere.
+MAIN = """#define PROFKIT_CODE_ELSEWHERE
+#include <profkit/profkit.hpp>
+
+void work();
+
+int main() {
+  profkit::session session;
+  for (profkit::step step : session) {
+    PROF_SCOPE("work");
+    work();
+  }
+  fmt::print("{}\\n", session.report());
+}
+"""
+
 # Name and content of each file.
 FILES = {
     "empty": "",
     "scope.hpp": "#include <profkit/scope.hpp>\n",
     "scope.hpp, one scope": "#include <profkit/scope.hpp>\nvoid work();\nvoid measured() {\n  PROF_SCOPE(\"scope\");\n  work();\n}\n",
-    "profkit.hpp": "#include <profkit/profkit.hpp>\n",
+    "main.cpp": MAIN,
     "fmt/format.h": "#include <fmt/format.h>\n",
     "nvtx3.hpp": "#include <nvtx3/nvtx3.hpp>\n",
     "nvtx3.hpp and fmt/format.h": "#include <nvtx3/nvtx3.hpp>\n#include <fmt/format.h>\n",

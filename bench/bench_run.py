@@ -144,7 +144,7 @@ def system_calls(program):
 
 
 def compile_time(place):
-    return bench_compile.measure(place.compiler, ROOT / "include", place.nvtx, place.rounds(5, 2), say)
+    return bench_compile.measure(place.compiler, ROOT / "include", place.nvtx, place.rounds(7, 2), say)
 
 
 def last_json_line(text):

@@ -188,6 +188,8 @@ set(PROFKIT_HEADERS
     profkit/collect/nvml_library.hpp
     profkit/collect/nvml_utilization.hpp
     profkit/collect/nvtx.hpp
+    profkit/collect/nvtx_code.hpp
+    profkit/collect/nvtx_ranges.hpp
     profkit/collect/own_mutex.hpp
     profkit/collect/scope_node_paths.hpp
     profkit/collect/utilization_measurement.hpp
@@ -229,6 +231,7 @@ set(PROFKIT_HEADERS
     profkit/profile/journal_file.hpp
     profkit/profile/journal_format.hpp
     profkit/profile/make_profile.hpp
+    profkit/profile/make_profile_builder.hpp
     profkit/profile/journal_reader.hpp
     profkit/profile/launch_numbers.hpp
     profkit/profile/name_positions.hpp
@@ -237,6 +240,7 @@ set(PROFKIT_HEADERS
     profkit/profile/profile.hpp
     profkit/profile/profile_file_code.hpp
     profkit/profile/profile_builder.hpp
+    profkit/profile/profile_builder_code.hpp
     profkit/profile/profile_follower.hpp
     profkit/profile/quality_record.hpp
     profkit/profile/rank_record.hpp
@@ -258,6 +262,7 @@ set(PROFKIT_HEADERS
     profkit/record/library_pin.hpp
     profkit/record/log_chunk.hpp
     profkit/record/log_event.hpp
+    profkit/record/make_step.hpp
     profkit/record/memory_events.hpp
     profkit/record/memory_poll.hpp
     profkit/record/open_scope_word.hpp
@@ -269,7 +274,9 @@ set(PROFKIT_HEADERS
     profkit/record/scope_token.hpp
     profkit/record/site.hpp
     profkit/record/step.hpp
+    profkit/record/step_code.hpp
     profkit/record/thread_log.hpp
+    profkit/record/thread_name.hpp
     profkit/record/thread_pointer.hpp
     profkit/record/thread_registry.hpp
     profkit/record/default_scope.hpp
@@ -384,6 +391,7 @@ set(PROFKIT_HEADERS
     profkit/session/auto_stop.hpp
     profkit/session/closest_word.hpp
     profkit/session/console.hpp
+    profkit/session/find_rank.hpp
     profkit/session/gpu_time_reader.hpp
     profkit/session/guarded_profile.hpp
     profkit/session/journal_feed.hpp
@@ -392,13 +400,16 @@ set(PROFKIT_HEADERS
     profkit/session/live_reports.hpp
     profkit/session/load_report.hpp
     profkit/session/make_loaded_report.hpp
+    profkit/session/make_options.hpp
     profkit/session/make_session.hpp
     profkit/session/measure_loop.hpp
     profkit/session/missing_work.hpp
     profkit/session/other_recorders.hpp
     profkit/session/overhead.hpp
+    profkit/session/options_code.hpp
     profkit/session/own_collectors.hpp
     profkit/session/owning_process.hpp
+    profkit/session/plain_options.hpp
     profkit/session/process_path.hpp
     profkit/session/process_rank.hpp
     profkit/session/rank_options.hpp

@@ -2,6 +2,7 @@
 #include <profkit/options.hpp>
 #include <profkit/scope.hpp>
 #include <profkit/session.hpp>
+#include <profkit/session/find_rank.hpp>
 #include <profkit/session/process_path.hpp>
 #include <profkit/session/process_rank.hpp>
 #include <profkit/session/rank_options.hpp>

@@ -28,6 +28,7 @@ ROOMS = {
 TOP = ""
 VERSION = "version.hpp"
 OPTIONS = "options.hpp"
+CODE = "code.hpp"
 
 # Foreign headers by kind: (pattern of the includes, pattern of our headers that may use them).
 FOREIGN = {
@@ -48,9 +49,13 @@ FOREIGN = {
 # device code belongs in .cu files; every header of ours compiles with the host compiler
 FORBIDDEN = {"cuda_runtime.h": "include <cuda_runtime_api.h> instead: this one is for nvcc"}
 
-# scope.hpp is included in a thousand files, so it may include only these headers, directly or indirectly.
-LIGHT = "scope.hpp"
-LIGHT_MAY_INCLUDE = {"cstddef", "cstdint", "ctime", "dlfcn.h"}
+# What these headers may include, directly or indirectly, with PROFKIT_CODE_ELSEWHERE: scope.hpp is included in a thousand files, profkit.hpp
+# in each program. fmt/format.h includes most of the second list itself.
+LIGHT = {
+    "scope.hpp": {"cstddef", "cstdint", "ctime", "dlfcn.h"},
+    "profkit.hpp": {"array", "chrono", "cstddef", "cstdint", "ctime", "dlfcn.h", "exception", "fmt/format.h", "memory", "optional", "pthread.h",
+                    "ratio", "stdexcept", "string", "string_view", "type_traits", "utility", "vector"},
+}
 
 # The CMake targets from the bottom up, and the headers of each.
 TARGETS = {
@@ -79,7 +84,8 @@ FORBIDDEN_NAMES = {
 CODE_FOLDERS = ("include", "tools", "tests", "bench", "examples")
 LOOK_BACK = 400  # number of characters before dlopen to search for a check that the path is absolute
 
-Include = collections.namedtuple("Include", "line text target")  # target: the path in include/profkit, None if it is not ours
+# target: the path in include/profkit, None if it is not ours; is_code: only without PROFKIT_CODE_ELSEWHERE
+Include = collections.namedtuple("Include", "line text target is_code")
 
 
 def without_comments(text):
@@ -113,7 +119,14 @@ class Checker:
         self.violations.append(f"include/profkit/{header}:{line}: {what}")
 
     def includes_of(self, header):
+        conditions = []
         for number, line in enumerate(without_comments(self.texts[header]).split("\n"), 1):
+            if re.match(r"\s*#\s*if", line):
+                conditions.append(re.match(r"\s*#\s*if(ndef |\s*!\s*defined\s*\(?\s*)PROFKIT_CODE_ELSEWHERE\b", line) is not None)
+            elif re.match(r"\s*#\s*el", line) and conditions:
+                conditions[-1] = False
+            elif re.match(r"\s*#\s*endif", line) and conditions:
+                conditions.pop()
             match = re.match(r'\s*#\s*include\s*([<"])([^>"]+)[>"]', line)
             if not match:
                 if re.match(r"\s*#\s*include\b", line):
@@ -132,7 +145,7 @@ class Checker:
                 if target not in self.texts:
                     self.complain(header, number, f"<{text}> does not exist")
                     continue
-            yield Include(number, text, target)
+            yield Include(number, text, target, any(conditions))
 
     @staticmethod
     def room_of(header):
@@ -174,19 +187,30 @@ class Checker:
                     self.complain(header, include.line, f"<{include.text}>: no room may include this; see FOREIGN in {__file__}")
 
     def check_light(self):
-        if LIGHT not in self.texts:
-            return
-        reached = {LIGHT}
-        todo = [LIGHT]
-        while todo:
-            header = todo.pop()
-            for include in self.includes[header]:
-                if include.target is None:
-                    if include.text not in LIGHT_MAY_INCLUDE:
-                        self.complain(header, include.line, f"<{include.text}>: too heavy, {LIGHT} includes this header")
-                elif include.target not in reached:
-                    reached.add(include.target)
-                    todo.append(include.target)
+        found = set()
+        for light in (header for header in LIGHT if header in self.texts):
+            reached = {light}
+            todo = [light]
+            while todo:
+                header = todo.pop()
+                for include in self.includes[header]:
+                    if include.is_code:
+                        continue
+                    if include.target is None:
+                        if include.text not in LIGHT[light] and (header, include.line) not in found:
+                            found.add((header, include.line))
+                            self.complain(header, include.line, f"<{include.text}>: too heavy, {light} includes this header")
+                    elif include.target not in reached:
+                        reached.add(include.target)
+                        todo.append(include.target)
+
+    def check_code(self):
+        """What other units only declare, code.hpp instantiates."""
+        code = self.texts.get(CODE, "")
+        for header in self.headers:
+            for match in re.finditer(r"^extern template (class|struct) (\w+<void>);$", self.texts[header], flags=re.M):
+                if not re.search(rf"^template {match[1]} profkit::detail::{match[2]};$", code, flags=re.M):
+                    self.complain(header, self.texts[header].count("\n", 0, match.start()) + 1, f"{CODE} does not instantiate {match[2]}")
 
     def check_cycles(self):
         done = set()
@@ -309,7 +333,7 @@ class Checker:
                 self.violations.append(f"tests/{name}:1: is built by no list of tests/")
 
     def check(self):
-        for check in (self.check_rooms, self.check_foreign, self.check_light, self.check_cycles, self.check_text, self.check_file_sets,
+        for check in (self.check_rooms, self.check_foreign, self.check_light, self.check_code, self.check_cycles, self.check_text, self.check_file_sets,
                       self.check_calls, self.check_suppressions, self.check_names, self.check_tests_are_built):
             check()
         return self.violations

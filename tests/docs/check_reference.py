@@ -41,12 +41,12 @@ def keys_of_options(header):
         items |= {f"{key}={value}" for value in values.split("|")} if values else {key}
     parsed = set(re.findall(r'\bkey == "(\w+)"', header))
     if parsed != {item.split("=")[0] for item in items}:
-        sys.exit(f"options.hpp: valid_keys lists {sorted(items)}, the code takes {sorted(parsed)}")
+        sys.exit(f"make_options.hpp: valid_keys lists {sorted(items)}, the code takes {sorted(parsed)}")
     return items
 
 
 def members_of_options(header):
-    body = re.search(r"struct options \{(.*?)\n private:", header, re.DOTALL).group(1)
+    body = re.search(r"struct options \{(.*?)\n\};", header, re.DOTALL).group(1)
     return set(re.findall(r"^  (?:bool|double|std::\S+(?:<\w+>)?|profkit::\w+|kept_steps) (\w+)(?: = [^;(]+|\{[^;(]*\})?;", body, re.MULTILINE))
 
 
@@ -59,7 +59,7 @@ def main():
     root = pathlib.Path(sys.argv[1])
     page = (root / PAGE).read_text(encoding="utf-8")
     headers = read(root.glob("include/profkit/**/*.hpp"))
-    options = (root / "include/profkit/options.hpp").read_text(encoding="utf-8")
+    options = read(root / "include/profkit/session" / name for name in ("plain_options.hpp", "make_options.hpp"))
     cmake, test_cmake = (read(path for pattern in patterns for path in root.glob(pattern)) for patterns in (CMAKE_FILES, TEST_CMAKE_FILES))
     failures = []
 

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <catch2/catch_test_macros.hpp>
+#include <cstdint>
 #include <thread>
 
 #include "../support/profile_of.hpp"
@@ -23,6 +24,8 @@ int in_child(profkit::session& of_parent) {
   if (count_scopes(profile, "own session") != 1) return 1;
   if (count_scopes(profile, "own thread") != 1) return 2;
   if (profile.scopes.size() != 2) return 3;
+  if (profile.threads.size() != 2 || profile.threads[0].system_id != static_cast<std::uint64_t>(::getpid())) return 4;
+  if (profile.threads[0].name.empty() || profile.threads[1].name.empty()) return 5;
   return 0;
 }
 

@@ -2,12 +2,17 @@
 #include <profkit/record/thread_registry.hpp>
 #include <profkit/scope.hpp>
 
+#include <pthread.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <atomic>
 #include <catch2/catch_test_macros.hpp>
 #include <cstddef>
 #include <cstdint>
+#include <future>
 #include <set>
 #include <string>
 #include <thread>
@@ -27,6 +32,18 @@ int count_logs() {
   int count = 0;
   for (auto const* log = profkit::detail::recorder.logs; log != nullptr; log = log->next) ++count;
   return count;
+}
+
+/// Records a scope, then gives the thread a name.
+void record_and_rename(char const* name) {
+  { PROF_SCOPE("work"); }
+  ::pthread_setname_np(::pthread_self(), name);
+}
+
+std::set<std::string> names_of_threads(profkit::profile const& profile) {
+  std::set<std::string> names;
+  for (profkit::thread_record const& each : profile.threads) names.insert(each.name);
+  return names;
 }
 
 }  // namespace
@@ -276,6 +293,87 @@ TEST_CASE("threads beyond the maximum number of logs are counted, and recorded a
   std::size_t const recorded = count_scopes(profile, "short");
   CHECK(recorded + profile.quality.dropped_events == 2 * threads);
   CHECK(recorded >= 2 * (5 + 4));  // four logs are created in advance; more if the session reads some in the meantime
+}
+
+TEST_CASE("threads that start at once get a log each", "[log]") {
+  constexpr std::size_t threads = 64;
+  profkit::session session{plain_options()};
+  std::promise<void> start;
+  std::shared_future<void> const started = start.get_future().share();
+  std::array<profkit::detail::thread_log*, threads> used{};
+  std::vector<std::thread> living;
+  for (auto*& log : used) {
+    living.emplace_back([&log, started] {
+      started.wait();
+      { PROF_SCOPE("work"); }
+      log = profkit::detail::log_of_this_thread();
+    });
+  }
+  start.set_value();
+  for (std::thread& each : living) each.join();
+  profkit::profile const profile = session.report().profile();
+  CHECK(count_scopes(profile, "work") == threads);
+  CHECK(profile.quality.dropped_events == 0);
+  // A log of an ended thread may have got another owner in the meantime.
+  std::sort(used.begin(), used.end());
+  for (std::size_t i = 1; i < threads; ++i) {
+    auto const distance = reinterpret_cast<std::uintptr_t>(used[i]) - reinterpret_cast<std::uintptr_t>(used[i - 1]);
+    CHECK((distance == 0 || distance >= profkit::detail::chunk_bytes));
+  }
+}
+
+TEST_CASE("a profile has the names of threads that run and of threads that have ended", "[log]") {
+  profkit::session session{plain_options()};
+  std::promise<void> end;
+  std::promise<void> recorded;
+  std::thread running{[&] {
+    record_and_rename("running");
+    recorded.set_value();
+    end.get_future().wait();
+  }};
+  recorded.get_future().wait();
+  std::thread{[] { record_and_rename("ended"); }}.join();
+  profkit::profile const profile = session.report().profile();
+  end.set_value();
+  running.join();
+  REQUIRE(profile.threads.size() == 2);
+  for (profkit::thread_record const& each : profile.threads) {
+    CAPTURE(each.name);
+    CHECK_FALSE(each.name.empty());
+  }
+}
+
+TEST_CASE("the name of a log's thread is the present one of a running thread and the last one of an ended thread", "[log]") {
+  profkit::session session{plain_options()};
+  profkit::detail::thread_log const* log = nullptr;
+  std::string of_running;
+  std::thread{[&] {
+    record_and_rename("before the end");
+    log = profkit::detail::log_of_this_thread();
+    of_running = profkit::detail::name_of_thread(*log).data();
+    ::pthread_setname_np(::pthread_self(), "at the end");
+  }}.join();
+  CHECK(of_running == "before the end");
+  CHECK(std::string{profkit::detail::name_of_thread(*log).data()} == "at the end");
+}
+
+TEST_CASE("without /proc, threads have the names of their first scopes", "[log]") {
+  profkit::session session{plain_options()};
+  profkit::detail::can_read_names = false;
+  std::thread{[] {
+    ::pthread_setname_np(::pthread_self(), "at first");
+    PROF_SCOPE("work");
+    profkit::detail::thread_log const* const log = profkit::detail::log_of_this_thread();
+    CHECK(std::string{log->thread_name} == "at first");
+  }}.join();
+  profkit::detail::can_read_names = true;
+  CHECK(names_of_threads(session.report().profile()) == std::set<std::string>{"at first"});
+}
+
+TEST_CASE("the number of a thread is that of the system", "[log]") {
+  auto const check = [] { CHECK(profkit::detail::system_id_of_this_thread() == static_cast<std::uint64_t>(::syscall(SYS_gettid))); };
+  check();
+  std::thread{check}.join();
 }
 
 TEST_CASE("a scope in the destructor of a thread-local object is counted, even after the log is gone", "[log]") {

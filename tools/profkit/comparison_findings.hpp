@@ -200,17 +200,17 @@ class comparison_findings {
     auto const names = [&](verdict says) {
       std::string text;
       std::size_t count = 0;
-      auto const name = [&](std::string const& of, comparison_row const& row) {
+      auto const add = [&](std::string const& name, comparison_row const& row) {
         if (++count > max_named) return;
-        text += fmt::format("{}{}, {}", count > 1 ? "; " : "", of, time_words(std::max(row.a_ms, row.b_ms)));
+        text += fmt::format("{}{}, {}", count > 1 ? "; " : "", name, time_words(std::max(row.a_ms, row.b_ms)));
       };
       for (std::size_t i = 0; i < result_.rows.size(); ++i) {
         for (comparison_row const* const each : tree_.odd_members(i)) {
-          if (each->says == says) name(member_text({each, i}), *each);
+          if (each->says == says) add(member_text({each, i}), *each);
         }
         if (result_.rows[i].says != says || result_.rows[i].kind != row_kind::scope || !result_.rows[i].figure.empty()) continue;
         if (tree_.parent(i) != none && result_.rows[tree_.parent(i)].says == says) continue;  // the scope around it is listed
-        name(tree_.name_of_row(i), result_.rows[i]);
+        add(tree_.name_of_row(i), result_.rows[i]);
       }
       return count > max_named ? fmt::format("{} and {} more", text, count - max_named) : text;
     };

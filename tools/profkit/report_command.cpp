@@ -102,14 +102,14 @@ int run_report(report_arguments const& given) {
     throw profkit::error{file->string() + ": is one process; --trace needs a folder of ranks, --out writes its traces"};
   if (profkit::is_summary_file(*file)) {
     profkit::summary const what = profkit::load_summary(*file);
-    profkit::detail::document const made = profkit::detail::describe(what);
+    profkit::detail::document const made = profkit::detail::report_code<void>::describe(what);
     write_page_and_json(what, made, given);
     std::string const files = given.directory.empty() ? std::string{} : write_files(what, made, given.directory);
     fmt::print("{}", content_of(what, made, given, files_line(given, files)));
     return 0;
   }
   profkit::report const what = profkit::load_report(file->string());
-  profkit::detail::document const made = profkit::detail::describe(what.summary());
+  profkit::detail::document const made = profkit::detail::report_code<void>::describe(what.summary());
   write_page_and_json(what.summary(), made, given);
   std::string files;
   if (!given.directory.empty()) {

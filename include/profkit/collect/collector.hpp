@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include "../profile/profile_builder.hpp"
-#include "../record/calendar_clock.hpp"
 #include "own_mutex.hpp"
-#include "sample_source.hpp"
 
 namespace profkit {
+
+namespace detail {
+class calendar_clock;
+class sample_source;
+}  // namespace detail
 
 /// @brief Whether a collector works, and the reason if it does not.
 struct collector_status {
@@ -91,14 +93,14 @@ class collector {
 
   /// @brief Whether the collector works, and the reason if it does not. May be called on any thread.
   [[nodiscard]] collector_status status() const {
-    std::lock_guard<detail::own_mutex> const lock{status_mutex_};
+    detail::own_lock const lock{status_mutex_};
     return status_;
   }
 
   /// @brief Stops collecting. May be called on any thread.
   /// @param reason shown in the report.
   void fail(std::string reason) {
-    std::lock_guard<detail::own_mutex> const lock{status_mutex_};
+    detail::own_lock const lock{status_mutex_};
     status_ = {false, std::move(reason)};
   }
 

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "../profile/code_elsewhere.hpp"
 #include "collector.hpp"
@@ -9,6 +11,7 @@
 namespace profkit {
 
 struct host_sample_options;
+struct memory_reading;
 
 namespace detail {
 
@@ -20,6 +23,9 @@ template <class>
 struct collector_code {
   static std::unique_ptr<collector> sample_host(host_sample_options const& wanted);
   static std::unique_ptr<collector> measure_utilization(utilization_times const& times);
+  static std::vector<memory_reading> read_host_memory();
+  /// @return 0 if the file cannot be read. Keeps the file open.
+  static std::uint64_t resident_bytes() noexcept;
 };
 
 #ifdef PROFKIT_CODE_ELSEWHERE

@@ -7,11 +7,11 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string_view>
 #include <vector>
 
+#include "../record/calendar_clock.hpp"
 #include "collector.hpp"
 #include "cuda_environment.hpp"
 #include "cuda_error.hpp"
@@ -66,7 +66,7 @@ class gpu_clocks final : public collector {
   /// @brief Adds the readings to the profile.
   void drain(profile_builder& into, bool last) override {
     if (last && ended_recently() && !last_step_->warmup) keep(read(last_step_->index));
-    std::lock_guard<detail::own_mutex> const lock{mutex_};
+    detail::own_lock const lock{mutex_};
     for (device_clock_record const& each : records_) into.add(each);
     records_.clear();
   }
@@ -86,7 +86,7 @@ class gpu_clocks final : public collector {
   [[nodiscard]] bool ended_recently() const { return last_step_ && std::chrono::steady_clock::now() - last_step_->end < min_interval; }
 
   void keep(device_clock_record const& reading) {
-    std::lock_guard<detail::own_mutex> const lock{mutex_};
+    detail::own_lock const lock{mutex_};
     records_.push_back(reading);
   }
 

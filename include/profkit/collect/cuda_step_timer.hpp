@@ -7,7 +7,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <mutex>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -77,7 +76,7 @@ class cuda_step_timer final : public collector {
       into.count(&quality_record::unread_gpu_times, untimed_);
       untimed_ = 0;
     }
-    std::lock_guard<detail::own_mutex> const lock{mutex_};
+    detail::own_lock const lock{mutex_};
     for (gpu_step_record const& each : records_) into.add(each);
     records_.clear();
   }
@@ -111,7 +110,7 @@ class cuda_step_timer final : public collector {
   }
 
   void keep(gpu_step_record const& time) {
-    std::lock_guard<detail::own_mutex> const lock{mutex_};
+    detail::own_lock const lock{mutex_};
     records_.push_back(time);
   }
 

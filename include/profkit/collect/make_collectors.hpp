@@ -1,10 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <memory>
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/types.h>
+#include <unistd.h>
 
+#include <cerrno>
+#include <cstdint>
+#include <cstdio>
+#include <memory>
+#include <vector>
+
+#include "../profile/error.hpp"
 #include "collector_code.hpp"
 #include "host_sampling.hpp"
+#include "memory_source.hpp"
 #include "utilization_measurement.hpp"
 
 namespace profkit::detail {
@@ -17,6 +28,35 @@ std::unique_ptr<collector> collector_code<Unused>::sample_host(host_sample_optio
 template <class Unused>
 std::unique_ptr<collector> collector_code<Unused>::measure_utilization(utilization_times const& times) {
   return std::make_unique<utilization_measurement<Unused>>(times);
+}
+
+template <class Unused>
+std::vector<memory_reading> collector_code<Unused>::read_host_memory() {
+  std::FILE* const file = std::fopen("/proc/self/statm", "re");
+  if (file == nullptr) throw error{"cannot open /proc/self/statm", errno};
+  unsigned long long total_pages = 0;
+  unsigned long long resident_pages = 0;
+  // NOLINTNEXTLINE(cert-err34-c): the kernel writes these numbers, and they fit
+  int const fields = std::fscanf(file, "%llu %llu", &total_pages, &resident_pages);
+  static_cast<void>(std::fclose(file));
+  if (fields != 2) throw error{"cannot read two numbers from /proc/self/statm"};
+  rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+  return {{"resident", resident_pages * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE)),
+           static_cast<std::uint64_t>(usage.ru_maxrss) * 1024U, "since the process began"}};
+}
+
+template <class Unused>
+std::uint64_t collector_code<Unused>::resident_bytes() noexcept {
+  static int const file = ::open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+  static auto const page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+  char text[128];
+  ::ssize_t const length = ::pread(file, text, sizeof text - 1, 0);
+  if (length <= 0) return 0;
+  text[length] = '\0';
+  unsigned long long pages = 0;
+  // NOLINTNEXTLINE(cert-err34-c): the kernel writes these numbers, and they fit
+  return std::sscanf(text, "%*u %llu", &pages) == 1 ? pages * page : 0;
 }
 
 }  // namespace profkit::detail

@@ -2,12 +2,12 @@
 #pragma once
 
 #include <cstdint>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "../profile/error.hpp"
 #include "../record/memory_poll.hpp"
 #include "collector.hpp"
 
@@ -53,7 +53,7 @@ class memory_source : public collector {
   /// @brief Calls `read`.
   void after_step(step_record const& step) final {
     std::vector<memory_reading> readings = read();
-    std::lock_guard<detail::own_mutex> const lock{mutex_};
+    detail::own_lock const lock{mutex_};
     for (memory_reading& reading : readings) {
       records_.push_back({std::string{name()}, std::move(reading.quantity), step.index, reading.current_bytes, reading.peak_bytes,
                           std::move(reading.peak_note), reading.capacity_bytes});
@@ -62,7 +62,7 @@ class memory_source : public collector {
 
   /// @brief Adds the readings to the profile.
   void drain(profile_builder& into, bool) final {
-    std::lock_guard<detail::own_mutex> const lock{mutex_};
+    detail::own_lock const lock{mutex_};
     for (memory_record& each : records_) into.add(std::move(each));
     records_.clear();
   }

@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -47,7 +46,7 @@ class utilization_measurement final : public collector {
 
   void before_step(step_record const& step) override {
     auto const now = std::chrono::steady_clock::now();
-    std::lock_guard<own_mutex> const lock{mutex_};
+    own_lock const lock{mutex_};
     // A step that is still open was abandoned.
     bool const goes_on = run_.is_measured && !run_.is_step_open && now - run_.last_end <= times_.max_pause;
     if (step.warmup || !goes_on) {
@@ -62,7 +61,7 @@ class utilization_measurement final : public collector {
 
   void after_step(step_record const& step) override {
     auto const now = std::chrono::steady_clock::now();
-    std::lock_guard<own_mutex> const lock{mutex_};
+    own_lock const lock{mutex_};
     run_.is_step_open = false;
     run_.is_measured = run_.is_measured && !step.is_excluded;
     run_.last_end = now;
@@ -115,7 +114,7 @@ class utilization_measurement final : public collector {
   };
 
   [[nodiscard]] measured_run current_run() const {
-    std::lock_guard<own_mutex> const lock{mutex_};
+    own_lock const lock{mutex_};
     return run_;
   }
 

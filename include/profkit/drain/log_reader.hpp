@@ -155,7 +155,7 @@ class log_reader {
         until_ticks = ticks_of(position) - 1;
         break;
       }
-      if (!at.thread) at.thread = into_.add(thread_record{log.thread_system_id, log.thread_name});
+      if (!at.thread) at.thread = into_.add(thread_record{log.thread_system_id, name_of_thread(log).data()});
       if (__builtin_expect(samples != nullptr, 0)) charge(*samples, clock.convert(ticks_of(position)), log, at);
       std::uint64_t const event_slots = records_.take(position, at, clock);
       slots += event_slots;
@@ -173,7 +173,7 @@ class log_reader {
   /// Charges the samples before a moment to the innermost open scope.
   __attribute__((noinline)) void charge(waiting_samples& samples, timestamp until, thread_log const& log, thread_reading& at) {
     while (samples.has_before(until)) {
-      if (!at.thread) at.thread = into_.add(thread_record{log.thread_system_id, log.thread_name});
+      if (!at.thread) at.thread = into_.add(thread_record{log.thread_system_id, name_of_thread(log).data()});
       raw_sample const each = samples.take();
       into_.add(sample_record{each.time, at.open.path(), each.function, *at.thread, each.weight});
     }

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
-#include <filesystem>
 #include <fstream>
 #include <ios>
 #include <string>
@@ -48,18 +47,18 @@ inline void describe_recovery(journal_content& what) {
 }
 
 template <class Unused>
-void profile_file_code<Unused>::save(profile const& what, std::filesystem::path const& path) {
+void profile_file_code<Unused>::save(profile const& what, std::string const& path) {
   atomic_file file{path};
   write_profile(what, file);
   file.finish();
 }
 
 template <class Unused>
-profile profile_file_code<Unused>::load(std::filesystem::path const& path) {
+profile profile_file_code<Unused>::load(std::string const& path) {
   std::ifstream file{path, std::ios::binary};
-  if (!file) throw error{"cannot open " + path.string()};
+  if (!file) throw error{"cannot open " + path};
   std::uint64_t const size = size_of(file);
-  if (!reads_magic(file, profile_magic)) throw error{path.string() + " is not a profkit profile"};
+  if (!reads_magic(file, profile_magic)) throw error{path + " is not a profkit profile"};
   try {
     archive_reader archive{file, size - profile_magic.size()};
     std::uint32_t format = 0;
@@ -72,17 +71,22 @@ profile profile_file_code<Unused>::load(std::filesystem::path const& path) {
     complete_and_check(result, format);
     return result;
   } catch (error const& failure) {
-    throw error{path.string() + ": " + failure.what()};
+    throw error{path + ": " + failure.what()};
   }
 }
 
 template <class Unused>
-journal_content profile_file_code<Unused>::load_journal(std::filesystem::path const& path) {
+bool profile_file_code<Unused>::is_journal(std::string const& path) {
+  return begins_with(path, journal_magic.substr(0, profile_magic.size()));
+}
+
+template <class Unused>
+journal_content profile_file_code<Unused>::load_journal(std::string const& path) {
   journal_content result;
   journal_progress const found = journal_reader{path}.read(result.content);
   if (!found.has_begun) {
     error const why{"it is not a profkit journal"};
-    throw error{path.string() + ": " + why.what()};
+    throw error{path + ": " + why.what()};
   }
   result.is_complete = found.is_complete;
   result.bytes_left_out = found.bytes_left_out;

@@ -64,7 +64,7 @@ struct path_record {
 /// @brief A thread with scopes or launches.
 struct thread_record {
   std::uint64_t system_id = 0;  ///< `gettid`
-  std::string name;             ///< name in the kernel at the thread's first scope
+  std::string name;             ///< name in the kernel, read shortly after the thread's first scope
 
   /// @brief Path of the default scope (`set_default_scope`), to which launches outside any scope are charged; `no_parent` if none. A thread
   /// whose default scope changed has several entries.

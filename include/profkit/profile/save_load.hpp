@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <filesystem>
+#include <string>
 
 #include "error.hpp"  // IWYU pragma: export
-#include "input_file.hpp"
 #include "journal_content.hpp"
-#include "journal_format.hpp"
 #include "profile.hpp"
 #include "profile_file_code.hpp"
 
@@ -20,21 +18,17 @@ namespace profkit {
 /// @param profile such as `report::profile()`.
 /// @param path the file.
 /// @throws profkit::error that names the file and says why it cannot be written; a previous file stays unchanged.
-inline void save(profile const& profile, std::filesystem::path const& path) { detail::profile_file_code<void>::save(profile, path); }
+inline void save(profile const& profile, std::string const& path) { detail::profile_file_code<void>::save(profile, path); }
 
 /// @brief Whether a file begins like a journal.
 /// @return false also if the file cannot be read.
-[[nodiscard]] inline bool is_journal_file(std::filesystem::path const& path) {
-  return detail::begins_with(path, detail::journal_magic.substr(0, detail::profile_magic.size()));
-}
+[[nodiscard]] inline bool is_journal_file(std::string const& path) { return detail::profile_file_code<void>::is_journal(path); }
 
 /// @brief Reads a journal of a session that ended or was killed. `load` reads journals too.
 /// @param path the journal.
 /// @return the profile, and whether it is complete.
 /// @throws profkit::error that names the file and states whether it cannot be read, is not a journal, has another format or is damaged.
-[[nodiscard]] inline journal_content load_journal(std::filesystem::path const& path) {
-  return detail::profile_file_code<void>::load_journal(path);
-}
+[[nodiscard]] inline journal_content load_journal(std::string const& path) { return detail::profile_file_code<void>::load_journal(path); }
 
 /// @brief Loads a saved profile or a journal (`PROFKIT=journal=FILE`).
 ///
@@ -43,7 +37,7 @@ inline void save(profile const& profile, std::filesystem::path const& path) { de
 /// @param path the file.
 /// @return the profile.
 /// @throws profkit::error that names the file and says whether it cannot be read, is not a profile, has another format or is damaged.
-[[nodiscard]] inline profile load(std::filesystem::path const& path) {
+[[nodiscard]] inline profile load(std::string const& path) {
   return is_journal_file(path) ? load_journal(path).content : detail::profile_file_code<void>::load(path);
 }
 

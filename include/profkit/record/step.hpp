@@ -5,28 +5,14 @@
 #include <exception>
 
 #include "../profile/finite.hpp"
-#include "recorder.hpp"
 #include "scope.hpp"
-#include "slow_path.hpp"
+#include "step_code.hpp"
+
+#ifndef PROFKIT_CODE_ELSEWHERE
+#include "make_step.hpp"  // IWYU pragma: export
+#endif
 
 namespace profkit {
-
-namespace detail {
-
-/// The values of a step, with times in ticks. The step loop converts them.
-struct raw_step {
-  std::uint64_t begin_ticks = 0;
-  std::uint64_t end_ticks = 0;
-  std::uint64_t index = 0;
-  std::uint64_t items = 0;
-  double model_flops = 0.0;
-  bool warmup = false;
-  bool has_kernels = true;    ///< see `step_record`
-  bool is_abandoned = false;  ///< exited by an exception
-  bool is_excluded = false;   ///< see `step_record`
-};
-
-}  // namespace detail
 
 /// @brief The interface between `step` and its session. `session` is the only step loop that programs use.
 class step_loop {
@@ -61,20 +47,12 @@ class step : private scope {
   /// @param loop the session.
   /// @throws profkit::error if another step of this loop is open.
   [[nodiscard]] explicit step(step_loop& loop) : loop_{&loop.worker()}, raw_{loop_->begin_step()} {
-    __atomic_store_n(&detail::recorder.step, raw_.index, __ATOMIC_RELAXED);
-    std::uint32_t const flags = __atomic_load_n(&detail::recorder.flags, __ATOMIC_ACQUIRE);
-    detail::install_slow_path();
-    detail::tell_listeners(flags, 0);
-    if ((flags & detail::nvtx_attached) != 0) detail::recorder.nvtx_push(where(), nullptr);
-    raw_.begin_ticks = detail::next_tick(flags);
-    begun(detail::record_enter(flags, detail::tagged(where(), detail::event_kind::enter_step), 0, raw_.begin_ticks) |
-          (flags & detail::flags_for_end));
+    begun(detail::step_code<void>::begin(where(), raw_));
   }
 
   ~step() {
-    raw_.end_ticks = detail::next_tick(__atomic_load_n(&detail::recorder.flags, __ATOMIC_RELAXED));
     raw_.is_abandoned = std::uncaught_exceptions() > exceptions_;
-    detail::leave_slow_path(release(), raw_.end_ticks);
+    detail::step_code<void>::end(release(), raw_);
     loop_->end_step(raw_);
   }
 

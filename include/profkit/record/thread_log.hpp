@@ -64,7 +64,7 @@ struct thread_log {
   std::uint32_t generation = 0;                ///< number of threads that have owned the log
   bool is_broken = false;                      ///< must not be used again: a signal handler jumped out of a write
   std::uint64_t thread_system_id = 0;
-  char thread_name[16] = {};
+  char thread_name[16] = {};  ///< set when the thread leaves the log; until then `name_of_thread` asks the system
   thread_log* next = nullptr;
 
   /// The fast path of a beginning scope.

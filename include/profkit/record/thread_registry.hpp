@@ -7,19 +7,22 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <cstdint>
+#include <ctime>
 #include <new>
 
 #include "recorder.hpp"
+#include "thread_name.hpp"
 
 namespace profkit::detail {
 
 /// Maximum number of slots in the log of a thread, over all its chunks.
 inline std::uint64_t slots_per_log = std::uint64_t{1} << 24U;
 
-/// Maximum number of logs. Each takes at least one of the 65,530 memory mappings that Linux allows per process. Events of further threads
-/// are counted and not recorded.
+/// Maximum number of logs. Each may take one of the 65,530 memory mappings that Linux allows per process. Events of further threads are
+/// counted and not recorded.
 inline std::uint32_t max_logs = 16'384;
 
 /// The number of slots whose memory a log keeps after reading, because a page fault costs as much as dozens of scopes.
@@ -50,6 +53,29 @@ class errno_keeper {
 [[nodiscard]] inline unsigned char* map_memory(std::uint64_t bytes) noexcept {
   void* const memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   return memory == MAP_FAILED ? nullptr : static_cast<unsigned char*>(memory);
+}
+
+inline constexpr std::uint64_t logs_per_mapping = 4;
+
+/// The rest of the newest mapping of logs: the address of its end, plus the number of logs that fit before it.
+inline std::uintptr_t unused_logs = 0;
+static_assert(logs_per_mapping < small_page);
+
+/// Memory of one log, usually without a system call. @return null if the system has no memory.
+[[nodiscard]] inline unsigned char* map_log() noexcept {
+  std::uintptr_t rest = __atomic_load_n(&unused_logs, __ATOMIC_ACQUIRE);
+  while (rest % small_page != 0) {
+    std::uintptr_t const number = rest % small_page;
+    if (__atomic_compare_exchange_n(&unused_logs, &rest, rest - 1, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+      return reinterpret_cast<unsigned char*>(rest - number - number * chunk_bytes);
+  }
+  unsigned char* const memory = map_memory(logs_per_mapping * chunk_bytes);
+  if (memory == nullptr) return map_memory(chunk_bytes);
+  unsigned char* const others = memory + chunk_bytes;
+  std::uintptr_t const now = reinterpret_cast<std::uintptr_t>(memory + logs_per_mapping * chunk_bytes) + logs_per_mapping - 1;
+  bool const is_kept = __atomic_compare_exchange_n(&unused_logs, &rest, now, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
+  if (!is_kept) ::munmap(others, (logs_per_mapping - 1) * chunk_bytes);  // another thread mapped at the same time
+  return memory;
 }
 
 /// Number of slots of a chunk: 64 KiB with its header, but at most half of the maximum of the log.
@@ -103,14 +129,28 @@ inline log_chunk* map_chunk(thread_log& log) noexcept {
 
 inline std::uint32_t logs_made = 0;
 
+/// About how many logs of ended threads there are, with the present bound. Without any, a new thread does not search.
+inline std::int32_t free_logs = 0;
+
+[[nodiscard]] inline bool has_usual_bound(thread_log const& log) noexcept {
+  return log.slot_bound == __atomic_load_n(&slots_per_log, __ATOMIC_RELAXED);
+}
+
+inline void count_free_logs() noexcept {
+  std::int32_t number = 0;
+  for (thread_log const* log = __atomic_load_n(&recorder.logs, __ATOMIC_ACQUIRE); log != nullptr; log = log->next)
+    number += has_usual_bound(*log) && __atomic_load_n(&log->state, __ATOMIC_RELAXED) == log_free ? 1 : 0;
+  __atomic_store_n(&free_logs, number, __ATOMIC_RELAXED);
+}
+
 [[nodiscard]] inline bool has_max_logs() noexcept {
   return __atomic_load_n(&logs_made, __ATOMIC_RELAXED) >= __atomic_load_n(&max_logs, __ATOMIC_RELAXED);
 }
 
-/// Creates a log and its first chunk in one mapping, without malloc. A thread's first scope touches one page.
+/// Creates a log and its first chunk, without malloc. A thread's first scope touches one page.
 /// @return null if there are `max_logs` logs, or no memory.
 inline thread_log* make_log(log_state state) noexcept {
-  unsigned char* const memory = has_max_logs() ? nullptr : map_memory(chunk_bytes);
+  unsigned char* const memory = has_max_logs() ? nullptr : map_log();
   if (memory == nullptr) return nullptr;
   __atomic_fetch_add(&logs_made, 1, __ATOMIC_RELAXED);
   auto* const log = new (memory) thread_log;
@@ -124,6 +164,7 @@ inline thread_log* make_log(log_state state) noexcept {
   log->next = __atomic_load_n(&recorder.logs, __ATOMIC_RELAXED);
   while (!__atomic_compare_exchange_n(&recorder.logs, &log->next, log, true, __ATOMIC_RELEASE, __ATOMIC_RELAXED)) {
   }
+  if (state == log_free) __atomic_fetch_add(&free_logs, 1, __ATOMIC_RELAXED);
   return log;
 }
 
@@ -132,7 +173,7 @@ inline void keep_spare_logs() noexcept {
   constexpr int wanted = 4;
   int spare = 0;
   for (thread_log* log = __atomic_load_n(&recorder.logs, __ATOMIC_ACQUIRE); log != nullptr; log = log->next) {
-    spare += log->slot_bound == slots_per_log && __atomic_load_n(&log->state, __ATOMIC_RELAXED) == log_free ? 1 : 0;
+    spare += has_usual_bound(*log) && __atomic_load_n(&log->state, __ATOMIC_RELAXED) == log_free ? 1 : 0;
   }
   for (; spare < wanted; ++spare) {
     if (make_log(log_free) == nullptr) return;
@@ -158,6 +199,7 @@ inline std::uint64_t const* go_on_in_chunk(thread_log& log, log_chunk& next) noe
 inline void free_log(thread_log& log) noexcept {
   bool const is_broken = __atomic_load_n(&log.is_broken, __ATOMIC_RELAXED);
   __atomic_store_n(&log.state, is_broken ? std::uint32_t{log_retired} : std::uint32_t{log_free}, __ATOMIC_RELEASE);
+  if (!is_broken && has_usual_bound(log)) __atomic_fetch_add(&free_logs, 1, __ATOMIC_RELAXED);
 }
 
 /// The events lost since the process started.
@@ -191,6 +233,7 @@ __attribute__((visibility("hidden"))) inline thread_local this_thread_state thre
 /// Finds a free log of an ended thread. Checks a limited number of logs, starting where the last search stopped. With many unread logs,
 /// checking all of them for each new thread would take quadratic time.
 inline thread_log* reuse_log() noexcept {
+  if (__atomic_load_n(&free_logs, __ATOMIC_RELAXED) <= 0) return nullptr;
   constexpr int max_tries = 64;
   static thread_log* next_to_try = nullptr;
   thread_log* const newest = __atomic_load_n(&recorder.logs, __ATOMIC_ACQUIRE);
@@ -199,8 +242,9 @@ inline thread_log* reuse_log() noexcept {
     if (log == nullptr) log = newest;
     thread_log* const next = log->next;
     std::uint32_t expected = log_free;
-    if (log->slot_bound == __atomic_load_n(&slots_per_log, __ATOMIC_RELAXED) &&
+    if (has_usual_bound(*log) &&
         __atomic_compare_exchange_n(&log->state, &expected, log_owned, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
+      __atomic_fetch_sub(&free_logs, 1, __ATOMIC_RELAXED);
       __atomic_store_n(&next_to_try, next, __ATOMIC_RELEASE);
       return log;
     }
@@ -210,12 +254,36 @@ inline thread_log* reuse_log() noexcept {
   return nullptr;
 }
 
+/// The number of this thread in the system, without a system call, which takes some microseconds on some machines: the C library keeps it
+/// and tells it as part of a clock number. Source: Linux `include/linux/posix-timers_types.h`, `CPUCLOCK_PID`.
+[[nodiscard]] inline std::uint64_t system_id_of_this_thread() noexcept {
+  ::clockid_t clock{};
+  if (::pthread_getcpuclockid(::pthread_self(), &clock) != 0) return static_cast<std::uint64_t>(::syscall(SYS_gettid));
+  return static_cast<std::uint32_t>(~(clock >> 3));
+}
+
+/// Whether `name_of_thread` can ask the system, which needs `/proc`.
+inline bool can_read_names = true;
+
+/// The name of a thread in the system, for the reader of its log, so that the thread itself need not ask for it at its first scope.
+/// @return the present name of a running thread; the last one of a thread that has ended.
+[[nodiscard]] inline std::array<char, 16> name_of_thread(thread_log const& log) noexcept {
+  std::array<char, 16> name{};
+  // A log that was abandoned in a signal handler has no name, but its thread usually still runs.
+  auto const has_left = [&] { return __atomic_load_n(&log.state, __ATOMIC_ACQUIRE) != log_owned && log.thread_name[0] != '\0'; };
+  // Asks again after reading, because a later thread may get the same number.
+  if (!has_left() && read_thread_name(log.thread_system_id, name) && !has_left()) return name;
+  __builtin_memcpy(name.data(), log.thread_name, name.size());
+  return name;
+}
+
 /// Detaches the log of an ending thread. Not called for the main thread, which keeps its log for destructors of static objects.
 inline void leave_log(void* of_thread) noexcept {
   auto& log = *static_cast<thread_log*>(of_thread);
   this_thread().has_ended = true;
   this_thread().log = nullptr;
   if (log.is_busy()) __atomic_store_n(&log.is_broken, true, __ATOMIC_RELAXED);  // the thread ends inside a signal handler
+  ::prctl(PR_GET_NAME, log.thread_name);
   __atomic_store_n(&log.state, std::uint32_t{log_left}, __ATOMIC_RELEASE);
 }
 
@@ -259,8 +327,9 @@ inline thread_log* attach_this_thread() noexcept {
     lost_events::count(has_max_logs() ? recorder.lost.no_log : recorder.lost.no_memory);
   } else {
     log->reset();
-    log->thread_system_id = static_cast<std::uint64_t>(::syscall(SYS_gettid));
-    ::prctl(PR_GET_NAME, log->thread_name);
+    log->thread_system_id = system_id_of_this_thread();
+    log->thread_name[0] = '\0';
+    if (!__atomic_load_n(&can_read_names, __ATOMIC_RELAXED)) ::prctl(PR_GET_NAME, log->thread_name);
     __atomic_store_n(&log->generation, log->generation + 1, __ATOMIC_RELEASE);
     ::pthread_setspecific(log_key(), log);
     prepare_this_thread();
@@ -276,6 +345,9 @@ inline void install_logs(std::uint64_t slots) noexcept {
   static_cast<void>(log_key());  // done now, because a signal handler must not create the key
   place_thread_states(thread_state_of_this_module);
   __atomic_store_n(&slots_per_log, slots, __ATOMIC_RELAXED);
+  count_free_logs();
+  std::array<char, 16> name{};
+  __atomic_store_n(&can_read_names, read_thread_name(system_id_of_this_thread(), name), __ATOMIC_RELAXED);
   __atomic_store_n(&recorder.attach_thread, &attach_this_thread, __ATOMIC_RELEASE);
 }
 
@@ -291,6 +363,7 @@ inline void reset_after_fork() noexcept {
     if (log == this_thread_log() || log->state == log_retired) continue;
     log->state = log->is_busy() || log->is_broken ? log_retired : log_free;  // the thread of a retired log was writing to it
   }
+  if (thread_log* const own = this_thread_log()) own->thread_system_id = system_id_of_this_thread();
 }
 
 /// Registers `reset_after_fork`. Once per process is sufficient; once per shared library is harmless.

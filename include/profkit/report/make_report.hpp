@@ -53,6 +53,32 @@ document report_code<Unused>::describe(summary const& what) {
 }
 
 template <class Unused>
+std::string report_code<Unused>::text(summary const& what) {
+  return first_screen(make_document(what), -1, {});
+}
+
+template <class Unused>
+std::string report_code<Unused>::full_text(summary const& what) {
+  return full_text(make_document(what), false);
+}
+
+template <class Unused>
+std::string report_code<Unused>::markdown(summary const& what) {
+  return full_text(make_document(what), true);
+}
+
+template <class Unused>
+std::string report_code<Unused>::html(summary const& what) {
+  return html(make_document(what));
+}
+
+template <class Unused>
+void report_code<Unused>::print(std::string_view format, summary const& what) {
+  std::string const text = report_code<Unused>::text(what);
+  fmt::vprint({format.data(), format.size()}, fmt::make_format_args(text));
+}
+
+template <class Unused>
 std::string report_code<Unused>::first_screen(document const& what, int descriptor, std::string const& files) {
   text_style const style = descriptor < 0 ? plain_style() : style_of(descriptor);
   return detail::first_screen{what, style}.text(files);
@@ -123,7 +149,7 @@ inline std::vector<std::string> write_summary_files(summary const& what, documen
     attempt([&] { write_file(folder / name, content); });
   };
   write("report.json", report_code<void>::json(what));
-  attempt([&] { report_code<void>::save_summary(what, folder / "summary.profkit"); });
+  attempt([&] { report_code<void>::save_summary(what, (folder / "summary.profkit").string()); });
   written.emplace_back("summary.profkit");
   write("report.html", html_page(made));
   write("report.md", markdown_printer{made}.print());
@@ -148,6 +174,11 @@ std::vector<std::string> report_code<Unused>::write(profile const& profile, summ
   remove_earlier_files(folder, written, occasional_files, attempt);
   attempt.finish();
   return written;
+}
+
+template <class Unused>
+void report_code<Unused>::write(profile const& profile, summary const& what, std::string const& directory, std::uint64_t trace_steps) {
+  write(profile, what, make_document(what), directory, trace_steps);
 }
 
 /// Does not remove an existing trace, because it may be from the same run as the summary.
@@ -179,21 +210,26 @@ std::string report_code<Unused>::json(summary const& what) {
 }
 
 template <class Unused>
-void report_code<Unused>::save_summary(summary const& what, std::filesystem::path const& path) {
+bool report_code<Unused>::is_summary(std::string const& path) {
+  return begins_with(path, summary_magic);
+}
+
+template <class Unused>
+void report_code<Unused>::save_summary(summary const& what, std::string const& path) {
   atomic_file file{path};
   write_summary(what, file);
   file.finish();
 }
 
 template <class Unused>
-summary report_code<Unused>::load_summary(std::filesystem::path const& path) {
+summary report_code<Unused>::load_summary(std::string const& path) {
   std::ifstream file{path, std::ios::binary};
-  if (!file) throw error{"cannot open " + path.string()};
+  if (!file) throw error{"cannot open " + path};
   std::uint64_t const size = size_of(file);
   try {
     return read_summary(file, size);
   } catch (error const& failure) {
-    throw error{path.string() + ": " + failure.what()};
+    throw error{path + ": " + failure.what()};
   }
 }
 

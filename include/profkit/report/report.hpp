@@ -19,30 +19,18 @@
 
 namespace profkit {
 
-namespace detail {
-
-inline document describe(summary const& what) { return report_code<void>::describe(what); }
-
-}  // namespace detail
-
 /// @brief The first screen of a report, as in `report::text`. Also works for a loaded summary (`load_summary`).
-[[nodiscard]] inline std::string report_text(summary const& what) {
-  return detail::report_code<void>::first_screen(detail::describe(what), -1, {});
-}
+[[nodiscard]] inline std::string report_text(summary const& what) { return detail::report_code<void>::text(what); }
 
 /// @brief All tables of a summary as text, as in `report::full_text`.
-[[nodiscard]] inline std::string report_full_text(summary const& what) {
-  return detail::report_code<void>::full_text(detail::describe(what), false);
-}
+[[nodiscard]] inline std::string report_full_text(summary const& what) { return detail::report_code<void>::full_text(what); }
 
 /// @brief All tables in Markdown.
-[[nodiscard]] inline std::string report_markdown(summary const& what) {
-  return detail::report_code<void>::full_text(detail::describe(what), true);
-}
+[[nodiscard]] inline std::string report_markdown(summary const& what) { return detail::report_code<void>::markdown(what); }
 
 /// @brief The report as one HTML file with pictures: the content of `report.html`. It needs no other file, no network and no scripts. Its
 /// maximum size is 1 MB.
-[[nodiscard]] inline std::string report_html(summary const& what) { return detail::report_code<void>::html(detail::describe(what)); }
+[[nodiscard]] inline std::string report_html(summary const& what) { return detail::report_code<void>::html(what); }
 
 /// @brief A profile with its analysis. Cheap to copy (two shared pointers); immutable, so any thread may read it. Prints with fmt:
 /// `fmt::print("{}\n", report)`.
@@ -86,7 +74,7 @@ class report {
   /// @param trace_steps number of measured steps in the traces, counted from the end.
   /// @throws profkit::error that names each file that could not be written.
   void write(std::string const& directory, std::uint64_t trace_steps = 3) const {
-    detail::report_code<void>::write(*profile_, *summary_, detail::describe(*summary_), directory, trace_steps);
+    detail::report_code<void>::write(*profile_, *summary_, directory, trace_steps);
   }
 
   /// @brief Writes a trace for https://ui.perfetto.dev in Chrome's trace event format. With `<profkit/perfetto.hpp>` in the program, also
@@ -113,4 +101,25 @@ struct fmt::formatter<profkit::report> : fmt::formatter<std::string> {
     return fmt::formatter<std::string>::format(report.text(), context);
   }
 };
+
+// Overloads of fmt's function template for a report alone. Each unit that calls the template compiles all formatting code of header-only
+// fmt, which takes several times as long as the rest of a short program. These functions format where the code of reports is compiled.
+namespace fmt {
+
+inline void print(format_string<profkit::report> text, profkit::report&& report) {
+  string_view const format = text;
+  profkit::detail::report_code<void>::print({format.data(), format.size()}, report.summary());
+}
+
+inline void print(format_string<profkit::report&> text, profkit::report& report) {
+  string_view const format = text;
+  profkit::detail::report_code<void>::print({format.data(), format.size()}, report.summary());
+}
+
+inline void print(format_string<profkit::report const&> text, profkit::report const& report) {
+  string_view const format = text;
+  profkit::detail::report_code<void>::print({format.data(), format.size()}, report.summary());
+}
+
+}  // namespace fmt
 /// @endcond

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -11,9 +10,10 @@
 #include "../analyze/summary.hpp"
 #include "../profile/code_elsewhere.hpp"
 #include "../profile/profile.hpp"
-#include "document.hpp"
 
 namespace profkit::detail {
+
+struct document;
 
 /// The beginning of a summary file.
 inline constexpr std::string_view summary_magic = "profkit-summary\n";
@@ -26,21 +26,31 @@ struct report_code {
   static std::shared_ptr<summary const> summarize(profile const& profile);
   /// The document that the other functions print.
   static document describe(summary const& what);
+
+  static std::string text(summary const& what);
+  static std::string full_text(summary const& what);
+  static std::string markdown(summary const& what);
+  static std::string html(summary const& what);
+  static std::string json(summary const& what);
+  /// @param format as for `fmt::print`, with `text(what)` as the argument.
+  static void print(std::string_view format, summary const& what);
+  static void write(profile const& profile, summary const& what, std::string const& directory, std::uint64_t trace_steps);
+  static void write_trace(profile const& profile, std::string const& path, std::uint64_t steps);
+  static bool is_summary(std::string const& path);
+  static void save_summary(summary const& what, std::string const& path);
+  static summary load_summary(std::string const& path);
+
   /// The first screen. @param descriptor file descriptor of the output, which determines width and colours; -1: unknown. @param files the
   /// last line; may be empty.
   static std::string first_screen(document const& what, int descriptor, std::string const& files);
   static std::string full_text(document const& what, bool as_markdown);
   static std::string html(document const& what);
-  static std::string json(summary const& what);
   static std::string document_json(document const& what);
-  static void save_summary(summary const& what, std::filesystem::path const& path);
-  static summary load_summary(std::filesystem::path const& path);
   /// @param made `describe(what)`. @return the names of the files.
   static std::vector<std::string> write(profile const& profile, summary const& what, document const& made, std::string const& directory,
                                         std::uint64_t trace_steps);
   /// Writes the files that need only a summary.
   static std::vector<std::string> write(summary const& what, document const& made, std::string const& directory);
-  static void write_trace(profile const& profile, std::string const& path, std::uint64_t steps);
 };
 
 #ifdef PROFKIT_CODE_ELSEWHERE

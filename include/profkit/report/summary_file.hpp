@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <filesystem>
+#include <string>
 
 #include "../analyze/summary.hpp"
-#include "../profile/input_file.hpp"
 #include "report_code.hpp"
 
 #ifndef PROFKIT_CODE_ELSEWHERE
@@ -18,17 +17,17 @@ namespace profkit {
 /// @param what the summary.
 /// @param path the file.
 /// @throws profkit::error that names the file and says why it cannot be written; a previous file stays unchanged.
-inline void save_summary(summary const& what, std::filesystem::path const& path) { detail::report_code<void>::save_summary(what, path); }
+inline void save_summary(summary const& what, std::string const& path) { detail::report_code<void>::save_summary(what, path); }
 
 /// @brief Whether a file is a summary file, by its first bytes.
 /// @param path the file.
 /// @return false also if the file cannot be read.
-[[nodiscard]] inline bool is_summary_file(std::filesystem::path const& path) { return detail::begins_with(path, detail::summary_magic); }
+[[nodiscard]] inline bool is_summary_file(std::string const& path) { return detail::report_code<void>::is_summary(path); }
 
 /// @brief Loads a summary file. Versions of profkit whose summaries have the same members can read it; save a profile for later versions.
 /// @param path the file.
 /// @return the summary.
 /// @throws profkit::error that names the file and says whether it cannot be read, is not a summary, has another layout or is damaged.
-[[nodiscard]] inline summary load_summary(std::filesystem::path const& path) { return detail::report_code<void>::load_summary(path); }
+[[nodiscard]] inline summary load_summary(std::string const& path) { return detail::report_code<void>::load_summary(path); }
 
 }  // namespace profkit

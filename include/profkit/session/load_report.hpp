@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <filesystem>
+#include <string>
 
 #include "../report/report.hpp"
 #include "session_factory.hpp"
@@ -17,6 +17,6 @@ namespace profkit {
 /// @param path the saved profile or the journal.
 /// @return the report.
 /// @throws profkit::error that names the file and states whether it cannot be read, is not a profile, has another format or is damaged.
-[[nodiscard]] inline report load_report(std::filesystem::path const& path) { return detail::session_factory<void>::load_report(path); }
+[[nodiscard]] inline report load_report(std::string const& path) { return detail::session_factory<void>::load_report(path); }
 
 }  // namespace profkit

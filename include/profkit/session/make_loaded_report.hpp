@@ -44,7 +44,7 @@ inline std::optional<summary> figures_of_journal(std::filesystem::path const& pa
 }
 
 template <class Unused>
-report session_factory<Unused>::load_report(std::filesystem::path const& path) {
+report session_factory<Unused>::load_report(std::string const& path) {
   auto const content = std::make_shared<profile const>(load(path));
   if (content->quality.untraced_records == 0 || !is_journal_file(path)) return report{content};
   try {
@@ -52,7 +52,7 @@ report session_factory<Unused>::load_report(std::filesystem::path const& path) {
     if (!figures) return report{content};
     return profkit::report{content, std::make_shared<summary const>(std::move(*figures))};
   } catch (error const& failure) {
-    throw error{path.string() + ": " + failure.what()};
+    throw error{path + ": " + failure.what()};
   }
 }
 

@@ -2,14 +2,14 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <memory>
+#include <string>
 
 #include "../collect/collector.hpp"
-#include "../options.hpp"
 #include "../profile/code_elsewhere.hpp"
 #include "../record/step.hpp"
 #include "../report/report.hpp"
+#include "plain_options.hpp"
 
 namespace profkit::detail {
 
@@ -40,7 +40,7 @@ class session_core : public step_loop {
 template <class>
 struct session_factory {
   static std::unique_ptr<session_core> make(options wanted);
-  static report load_report(std::filesystem::path const& path);
+  static report load_report(std::string const& path);
 };
 
 #ifdef PROFKIT_CODE_ELSEWHERE

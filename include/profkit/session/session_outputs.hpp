@@ -46,10 +46,9 @@ inline void write_outputs(report const& last, options const& wanted) noexcept {
   };
   bool const has_directory = !wanted.output_directory.empty();
   std::optional<document> made;
-  if (has_directory || wanted.full_report || wanted.print_report) attempt([&] { made = describe(last.summary()); });
+  if (has_directory || wanted.full_report || wanted.print_report) attempt([&] { made = report_code<void>::describe(last.summary()); });
   std::string files;
-  if (made && has_directory)
-    attempt([&] { files = write_report_files(last, *made, wanted.output_directory, wanted.trace_steps); });
+  if (made && has_directory) attempt([&] { files = write_report_files(last, *made, wanted.output_directory, wanted.trace_steps); });
   if (wanted.trace && !has_directory) attempt([&] { last.write_trace(trace_file_of(last.profile()), wanted.trace_steps); });
   if (made && wanted.full_report) {
     attempt([&] { print_to_stdout(report_code<void>::full_text(*made, false) + "\n"); });

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <algorithm>
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -74,8 +74,7 @@ namespace detail {
 inline std::string in_lower_case(std::string_view text) {
   std::string result{text};
   // Not std::tolower, which depends on the locale.
-  std::transform(result.begin(), result.end(), result.begin(),
-                 [](char each) { return each >= 'A' && each <= 'Z' ? static_cast<char>(each - 'A' + 'a') : each; });
+  for (char& c : result) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
   return result;
 }
 
@@ -90,24 +89,31 @@ class kernel_classifier {
 
   [[nodiscard]] std::string operator()(std::string_view demangled_name) const {
     std::string const name = in_lower_case(demangled_name);
-    auto const rule = std::find_if(rules_.begin(), rules_.end(), [&](kernel_class_rule const& each) { return fits(each, name); });
-    return rule == rules_.end() ? "other" : rule->kernel_class;
+    for (kernel_class_rule const& rule : rules_) {
+      if (fits(rule, name)) return rule.kernel_class;
+    }
+    return "other";
   }
 
   /// Whether the class is "communication". Skips the rules after the last one of that class.
   [[nodiscard]] bool is_communication(std::string_view demangled_name) const {
-    auto const is_rule_of_it = [](kernel_class_rule const& rule) { return rule.kernel_class == "communication"; };
-    auto const last = std::find_if(rules_.rbegin(), rules_.rend(), is_rule_of_it).base();
+    auto const is_rule_of_it = [&](std::size_t i) { return rules_[i].kernel_class == "communication"; };
+    std::size_t end = rules_.size();
+    while (end > 0 && !is_rule_of_it(end - 1)) --end;
     std::string const name = in_lower_case(demangled_name);
-    auto const rule = std::find_if(rules_.begin(), last, [&](kernel_class_rule const& each) { return fits(each, name); });
-    return rule != last && is_rule_of_it(*rule);
+    for (std::size_t i = 0; i < end; ++i) {
+      if (fits(rules_[i], name)) return is_rule_of_it(i);
+    }
+    return false;
   }
 
  private:
   /// @param name in lower case.
   static bool fits(kernel_class_rule const& rule, std::string const& name) {
-    return std::any_of(rule.patterns.begin(), rule.patterns.end(),
-                       [&](std::string const& pattern) { return name.find(pattern) != std::string::npos; });
+    for (std::string const& pattern : rule.patterns) {
+      if (name.find(pattern) != std::string::npos) return true;
+    }
+    return false;
   }
 
   kernel_class_rules rules_;

@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "launch_numbers.hpp"
+#include "name_positions.hpp"
+#include "path_table.hpp"
+#include "profile.hpp"
+#include "profile_builder_code.hpp"
+#include "profile_follower.hpp"
+
+namespace profkit::detail {
+
+struct builder_tables {
+  path_table paths;
+  std::unordered_map<std::uint64_t, std::uint32_t> threads;  ///< by system number: the first entry
+  name_positions gpu_names;
+  name_positions api_names;
+  name_positions counter_names;
+  name_positions allocators;
+  name_positions collective_words;
+  name_positions communicators;
+  name_positions functions;
+  launch_numbers launches;
+};
+
+/// @return the position of a text in a list, to which it is appended if it is new.
+inline std::uint32_t position_of(std::string_view name, name_positions& table, std::vector<std::string>& names) {
+  auto const [position, is_new] = table.find_or_add(std::string{name}, names.size());
+  if (is_new) names.emplace_back(name);
+  return position;
+}
+
+/// Long lists grow fourfold. Unwritten memory takes address space but no pages, while copying a list needs the pages of both lists. If
+/// there is not enough address space, a list grows like any vector.
+template <class Record>
+__attribute__((noinline)) void make_room(std::vector<Record>& list) {
+  constexpr std::size_t many = (std::size_t{1} << 20U) / sizeof(Record);
+  if (list.capacity() < many) return;
+  try {
+    list.reserve(4 * list.capacity());
+  } catch (std::exception const&) {
+  }
+}
+
+template <class Unused>
+profile_builder_code<Unused>::profile_builder_code() : tables_{std::make_unique<builder_tables>()} {}
+
+template <class Unused>
+profile_builder_code<Unused>::~profile_builder_code() = default;
+
+template <class Unused>
+void profile_builder_code<Unused>::take_rest(profile& to) {
+  profile_append::move(rest_, to);
+}
+
+template <class Unused>
+profile profile_builder_code<Unused>::take() noexcept {
+  return std::move(made_);
+}
+
+template <class Unused>
+std::uint32_t profile_builder_code<Unused>::position_of(path_record path) {
+  return tables_->paths.find_or_add(std::move(path), made_.paths);
+}
+
+template <class Unused>
+std::optional<std::uint32_t> profile_builder_code<Unused>::position_if_room(path_record path) {
+  return tables_->paths.find_or_add_if_room(std::move(path), made_.paths);
+}
+
+template <class Unused>
+std::uint32_t profile_builder_code<Unused>::add(thread_record thread) {
+  auto const position = static_cast<std::uint32_t>(made_.threads.size());
+  tables_->threads.try_emplace(thread.system_id, position);
+  made_.threads.push_back(std::move(thread));
+  return position;
+}
+
+template <class Unused>
+std::optional<std::uint32_t> profile_builder_code<Unused>::find_thread(std::uint64_t system_id) const {
+  auto const known = tables_->threads.find(system_id);
+  return known == tables_->threads.end() ? std::nullopt : std::optional{known->second};
+}
+
+template <class Unused>
+std::uint32_t profile_builder_code<Unused>::position_of(gpu_name_record name) {
+  auto const [position, is_new] = tables_->gpu_names.find_or_add(name.mangled.empty() ? name.name : name.mangled, made_.gpu_names.size());
+  if (is_new) made_.gpu_names.push_back(std::move(name));
+  return position;
+}
+
+template <class Unused>
+std::uint32_t profile_builder_code<Unused>::position_of_api_name(std::string_view name) {
+  return detail::position_of(name, tables_->api_names, made_.api_names);
+}
+
+template <class Unused>
+std::uint32_t profile_builder_code<Unused>::position_of_counter(std::string_view name) {
+  return detail::position_of(name, tables_->counter_names, made_.counter_names);
+}
+
+template <class Unused>
+std::uint32_t profile_builder_code<Unused>::position_of_collective_word(std::string_view word) {
+  return detail::position_of(word, tables_->collective_words, made_.collective_words);
+}
+
+template <class Unused>
+std::uint32_t profile_builder_code<Unused>::position_of(communicator_record communicator) {
+  std::string const key = std::to_string(communicator.id) + ' ' + std::to_string(communicator.rank) + ' ' + communicator.name;
+  auto const [position, is_new] = tables_->communicators.find_or_add(key, made_.communicators.size());
+  if (is_new) made_.communicators.push_back(std::move(communicator));
+  return position;
+}
+
+template <class Unused>
+std::uint32_t profile_builder_code<Unused>::position_of(function_record function) {
+  std::string const key = function.name + '\n' + function.module + '\n' + function.caller;
+  auto const [position, is_new] = tables_->functions.find_or_add(key, made_.functions.size());
+  if (is_new) made_.functions.push_back(std::move(function));
+  return position;
+}
+
+template <class Unused>
+std::uint16_t profile_builder_code<Unused>::position_of(allocator_record allocator) {
+  auto const [position, is_new] = tables_->allocators.find_or_add(allocator.name, made_.allocators.size());
+  if (is_new) made_.allocators.push_back(std::move(allocator));
+  return static_cast<std::uint16_t>(position);
+}
+
+template <class Unused>
+std::uint64_t profile_builder_code<Unused>::extended_correlation(std::uint32_t correlation) noexcept {
+  return tables_->launches.extend(correlation);
+}
+
+template <class Unused>
+std::optional<timestamp> profile_builder_code<Unused>::launch_time(std::uint64_t correlation) {
+  return tables_->launches.begin_of(correlation, made_.api_calls);
+}
+
+template <class Unused>
+inline bool profile_builder_code<Unused>::add(scope_record const& scope) {
+  return add_within_budget(scope, &profile::scopes);
+}
+
+template <class Unused>
+inline bool profile_builder_code<Unused>::add(gpu_scope_record const& scope) {
+  return add_within_budget(scope, &profile::gpu_scopes);
+}
+
+template <class Unused>
+inline bool profile_builder_code<Unused>::add(gpu_operation_record const& operation) {
+  return add_within_budget(operation, &profile::gpu_operations);
+}
+
+template <class Unused>
+inline bool profile_builder_code<Unused>::add(api_call_record const& call) {
+  return add_within_budget(call, &profile::api_calls);
+}
+
+template <class Unused>
+inline bool profile_builder_code<Unused>::add(counter_record const& sample) {
+  return add_within_budget(sample, &profile::counters);
+}
+
+template <class Unused>
+inline bool profile_builder_code<Unused>::add(allocation_record const& change) {
+  return add_within_budget(change, &profile::allocations);
+}
+
+template <class Unused>
+inline bool profile_builder_code<Unused>::add(work_record const& work) {
+  return add_within_budget(work, &profile::work);
+}
+
+template <class Unused>
+inline bool profile_builder_code<Unused>::add(collective_record const& collective) {
+  return add_within_budget(collective, &profile::collectives);
+}
+
+template <class Unused>
+inline bool profile_builder_code<Unused>::add(sample_record const& sample) {
+  return add_within_budget(sample, &profile::samples);
+}
+
+template <class Unused>
+inline void profile_builder_code<Unused>::add(step_record const& step) {
+  add_of_step(step, &profile::steps);
+}
+
+template <class Unused>
+inline void profile_builder_code<Unused>::add(gpu_step_record const& step) {
+  add_of_step(step, &profile::gpu_steps);
+}
+
+template <class Unused>
+inline void profile_builder_code<Unused>::add(memory_record reading) {
+  add_of_step(std::move(reading), &profile::memory);
+}
+
+template <class Unused>
+inline void profile_builder_code<Unused>::add(device_clock_record const& reading) {
+  add_of_step(reading, &profile::device_clocks);
+}
+
+template <class Unused>
+inline void profile_builder_code<Unused>::add(device_utilization_record const& window) {
+  add_of_step(window, &profile::device_utilization);
+}
+
+template <class Unused>
+void profile_builder_code<Unused>::add(measured_roof_record roof) {
+  made_.measured_roofs.push_back(std::move(roof));
+}
+
+template <class Unused>
+template <class Record>
+inline bool profile_builder_code<Unused>::add_within_budget(Record const& record, std::vector<Record> profile::*list) {
+  if (__builtin_expect(records_left_ == 0, 0)) {
+    add_beyond_budget(record, list);
+    return false;
+  }
+  std::vector<Record>& to = made_.*list;
+  if (__builtin_expect(to.size() == to.capacity(), 0)) make_room(to);
+  to.push_back(record);
+  --records_left_;
+  return true;
+}
+
+template <class Unused>
+template <class Record>
+void profile_builder_code<Unused>::add_of_step(Record record, std::vector<Record> profile::*list) {
+  if ((made_.*list).size() < max_of_steps_) {
+    (made_.*list).push_back(std::move(record));
+  } else {
+    add_beyond_budget(std::move(record), list);
+  }
+}
+
+template <class Unused>
+template <class Record>
+void profile_builder_code<Unused>::add_beyond_budget(Record record, std::vector<Record> profile::*list) {
+  if (!collects_rest_) {
+    ++made_.quality.discarded_records;
+    return;
+  }
+  (rest_.*list).push_back(std::move(record));
+  ++made_.quality.untraced_records;
+}
+
+}  // namespace profkit::detail

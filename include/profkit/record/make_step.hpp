@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "recorder.hpp"
+#include "slow_path.hpp"
+#include "step_code.hpp"
+
+namespace profkit::detail {
+
+template <class Unused>
+open_scope_word step_code<Unused>::begin(site& where, raw_step& values) noexcept {
+  __atomic_store_n(&recorder.step, values.index, __ATOMIC_RELAXED);
+  std::uint32_t const flags = __atomic_load_n(&recorder.flags, __ATOMIC_ACQUIRE);
+  install_slow_path();
+  tell_listeners(flags, 0);
+  if ((flags & nvtx_attached) != 0) recorder.nvtx_push(where, nullptr);
+  values.begin_ticks = next_tick(flags);
+  return record_enter(flags, tagged(where, event_kind::enter_step), 0, values.begin_ticks) | (flags & flags_for_end);
+}
+
+template <class Unused>
+void step_code<Unused>::end(open_scope_word open, raw_step& values) noexcept {
+  values.end_ticks = next_tick(__atomic_load_n(&recorder.flags, __ATOMIC_RELAXED));
+  leave_slow_path(open, values.end_ticks);
+}
+
+}  // namespace profkit::detail

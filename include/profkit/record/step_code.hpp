@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "../profile/code_elsewhere.hpp"
+#include "open_scope_word.hpp"
+
+namespace profkit {
+
+struct site;
+
+namespace detail {
+
+/// The values of a step, with times in ticks. The step loop converts them.
+struct raw_step {
+  std::uint64_t begin_ticks = 0;
+  std::uint64_t end_ticks = 0;
+  std::uint64_t index = 0;
+  std::uint64_t items = 0;
+  double model_flops = 0.0;
+  bool warmup = false;
+  bool has_kernels = true;    ///< see `step_record`
+  bool is_abandoned = false;  ///< exited by an exception
+  bool is_excluded = false;   ///< see `step_record`
+};
+
+/// Declares how the scope of a step begins and ends; `make_step.hpp` defines it. A template for the reasons of `report_code`.
+template <class>
+struct step_code {
+  /// Begins the scope and sets `begin_ticks`. @return its word.
+  static open_scope_word begin(site& where, raw_step& values) noexcept;
+  /// Sets `end_ticks` and ends the scope.
+  static void end(open_scope_word open, raw_step& values) noexcept;
+};
+
+#ifdef PROFKIT_CODE_ELSEWHERE
+extern template struct step_code<void>;
+#endif
+
+}  // namespace detail
+
+}  // namespace profkit
