@@ -572,6 +572,25 @@ TEST_CASE("a host on which all ranks are slow is named", "[ranks]") {
   }
 }
 
+TEST_CASE("a step that the program excludes counts neither as measured nor as warm-up", "[ranks]") {
+  made_job made;
+  made.steps = 20;
+  made.warmup = 2;
+  std::vector<profkit::job_rank> ranks = made.make();
+  // Rank 1 is very late in the excluded step, which is no start-up wait.
+  std::uint64_t const excluded = 7;
+  for (profkit::job_rank& each : ranks) {
+    for (profkit::timeline_step& step : each.timeline.steps) step.is_measured = step.is_measured && step.index != excluded;
+    for (profkit::timeline_collective& one : each.timeline.collectives) {
+      if (one.step == excluded && each.rank != 1) one.time.begin -= std::chrono::seconds{1};
+    }
+  }
+  profkit::job_summary const job = profkit::summarize_job(ranks);
+  CHECK(job.warmup_steps == 2);
+  CHECK(job.measured_steps == 17);
+  CHECK_FALSE(job.startup);
+}
+
 TEST_CASE("a rank that holds the others up because it waits for a processor is told to get its own", "[ranks]") {
   made_job made;
   made.is_delay_on_gpu = false;

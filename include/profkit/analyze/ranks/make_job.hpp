@@ -83,12 +83,12 @@ class job_maker {
     for (auto const& [index, is_measured] : steps) {
       to.held.steps.push_back(index);
       to.held.is_measured.push_back(is_measured);
-      (is_measured ? to.measured_steps : to.warmup_steps) += 1;
+      count_step(is_measured, to);
       if (is_measured) compared_.insert(index);
     }
     if (compared_.empty() && !ranks_.empty()) {  // all collectives of measured steps lack a number
       to.measured_steps = to.warmup_steps = 0;
-      for (timeline_step const& each : ranks_.front().timeline.steps) (each.is_measured ? to.measured_steps : to.warmup_steps) += 1;
+      for (timeline_step const& each : ranks_.front().timeline.steps) count_step(each.is_measured, to);
     }
     for (job_rank const& each : ranks_) {
       for (timeline_step const& step : each.timeline.steps) {
@@ -100,6 +100,15 @@ class job_maker {
     to.host_steps.steps = to.held.steps;
     to.host_steps.is_measured = to.held.is_measured;
     for (std::size_t i = 0; i < to.held.steps.size(); ++i) column_of_[to.held.steps[i]] = i;
+  }
+
+  /// Counts a step, in order. An excluded step that follows a measured one is neither measured nor warm-up.
+  static void count_step(bool is_measured, job_summary& to) {
+    if (is_measured) {
+      ++to.measured_steps;
+    } else if (to.measured_steps == 0) {
+      ++to.warmup_steps;
+    }
   }
 
   void add_waits(job_summary& to) {
@@ -225,7 +234,7 @@ class job_maker {
     std::vector<std::vector<double>> held(ranks_.size());
     for (std::size_t step = 0; step < to.held.steps.size(); ++step) {
       if (compared_.count(to.held.steps[step]) == 0) {
-        find_startup(to, step);
+        if (step < to.warmup_steps) find_startup(to, step);
         continue;
       }
       for (std::size_t rank = 0; rank < ranks_.size(); ++rank) held[rank].push_back(to.held.values[rank][step].value_or(0.0));
@@ -260,7 +269,6 @@ class job_maker {
   }
 
   void find_startup(job_summary& to, std::size_t step) const {
-    if (to.held.is_measured[step]) return;
     auto const rank = worst_of(to.held, step);
     if (!rank) return;
     milliseconds const waiting{*to.held.values[*rank][step]};
