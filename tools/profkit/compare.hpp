@@ -235,7 +235,7 @@ class comparer {
     for (std::size_t i = 0; i < std::min(doubts.size(), max_doubts); ++i) {
       auto const& [doubt, files] = doubts[i];
       std::string where = files.front();
-      for (std::size_t file = 1; file < std::min(files.size(), max_files); ++file) where += ", " + files[file];
+      for (std::size_t file = 1; file < std::min(files.size(), max_files); ++file) where.append(", ").append(files[file]);
       if (files.size() > max_files) where += fmt::format(" and {} more", files.size() - max_files);
       result_.notes.push_back(files.size() == 1 ? where + ": " + doubt
                                                 : fmt::format("{} of {} runs: {} ({})", files.size(), a_.size() + b_.size(), doubt, where));

@@ -178,6 +178,7 @@ class compared_rows {
     });
     if (!wanted.empty()) scopes = std::move(wanted);
     std::vector<scope_figures const*> one_of_each;
+    one_of_each.reserve(scopes.size());
     for (scope_of_runs const& each : scopes) one_of_each.push_back(&any_of(each));
     for (compared_scopes const& row : scope_folding{one_of_each}.take()) {
       // "step/layer_*" is the path of a row, not of a scope.

@@ -9,18 +9,18 @@ namespace profkit::detail {
 /// because `<mutex>` takes long to compile, and each program with a session includes this header.
 class own_mutex {
  public:
-  own_mutex() noexcept = default;
+  own_mutex() noexcept { ::pthread_mutex_init(&mutex_, nullptr); }
   own_mutex(own_mutex const&) = delete;
   own_mutex(own_mutex&&) noexcept : own_mutex{} {}
   own_mutex& operator=(own_mutex const&) = delete;
   own_mutex& operator=(own_mutex&&) noexcept { return *this; }
-  ~own_mutex() = default;
+  ~own_mutex() { ::pthread_mutex_destroy(&mutex_); }
 
   void lock() noexcept { ::pthread_mutex_lock(&mutex_); }
   void unlock() noexcept { ::pthread_mutex_unlock(&mutex_); }
 
  private:
-  ::pthread_mutex_t mutex_ = PTHREAD_MUTEX_INITIALIZER;
+  ::pthread_mutex_t mutex_{};
 };
 
 /// Holds an `own_mutex` to the end of the block.

@@ -40,11 +40,13 @@ class html_change_axis {
   /// The ticks, under the heading of the column.
   [[nodiscard]] std::string print() const {
     std::string page = fmt::format("<span class=\"ticks\" style=\"width:{}px\">", width);
+    constexpr double text = 34.0;  // pixels of a tick's text
     double last = -1e9;
     for (double const tick : {-0.8, -0.6, -0.4, -0.2, -0.1, 0.0, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0}) {
       double const at = pixels(tick);
       bool const is_zero = tick == 0.0;
-      if (std::abs(logarithm(tick)) > reach_ || at < last + 34.0 || (!is_zero && std::abs(at - pixels(0.0)) < 34.0)) continue;
+      bool const fits = at >= text / 2.0 && at <= width - text / 2.0 && at >= last + text;
+      if (std::abs(logarithm(tick)) > reach_ || !fits || (!is_zero && std::abs(at - pixels(0.0)) < text)) continue;
       last = at;
       page += fmt::format("<small style=\"left:{}px\">{}{:.0f}{}</small>", html_number(at, 1),
                           tick < 0.0 ? "\xe2\x88\x92"
@@ -165,8 +167,8 @@ class html_pairs {
       }
       page += "\n";
     }
-    return page + "</svg>\n</div>\n<p class=\"axis\">" + html_text(figure_.title, max_shown_text) + ", axis from " +
-           axis_.label(axis_.low()) + "&nbsp;ms; hollow: before, filled: after</p>\n";
+    return page + "</svg>\n</div>\n<p class=\"axis\">" + html_text(figure_.title, max_shown_text) + ", axis from " + axis_.beginning() +
+           "&nbsp;ms; hollow: before, filled: after</p>\n";
   }
 
  private:
@@ -186,7 +188,7 @@ class html_pairs {
       }
     }
     double const margin = 0.08 * (high - low) + 1e-3 * std::abs(high);
-    return {low - margin, high + margin};
+    return {std::max(low - margin, std::min(low, 0.0)), high + margin};
   }
 
   [[nodiscard]] double pixels(double value) const { return bottom - std::clamp(axis_.share(value), 0.0, 1.0) * (bottom - top); }
