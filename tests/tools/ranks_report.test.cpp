@@ -211,7 +211,7 @@ TEST_CASE("profkit report takes the ranks of a job as several paths: files, fold
   refused(quoted(job / "rank1.profile") + " --out x", "--out needs one process");
 }
 
-TEST_CASE("--json of several ranks has a row per rank, the straggler and the collectives", "[ranks_report]") {
+TEST_CASE("profkit report --json of several ranks has a row per rank, the straggler and the collectives", "[ranks_report]") {
   temporary_folder const folder;
   fs::path const file = folder.path() / "ranks.json";
   auto const json_of = [&](char const* name) {
