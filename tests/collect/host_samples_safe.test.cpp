@@ -416,6 +416,7 @@ TEST_CASE("code on coroutine stacks of 4 KiB is sampled", "[host_samples]") {
 }
 
 TEST_CASE("functions of libraries that are loaded and unloaded have their own names or none", "[host_samples]") {
+  if (under_thread_sanitizer) SKIP("ThreadSanitizer does not know the lock of the dynamic linker");
   WITH_EACH_SOURCE(program);
   using function = unsigned (*)(unsigned);
   // Few readings of the clock: see BUSY_FUNCTION.
