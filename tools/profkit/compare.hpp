@@ -237,7 +237,7 @@ class comparer {
       std::string where = files.front();
       for (std::size_t file = 1; file < std::min(files.size(), max_files); ++file) where.append(", ").append(files[file]);
       if (files.size() > max_files) where += fmt::format(" and {} more", files.size() - max_files);
-      result_.notes.push_back(files.size() == 1 ? where + ": " + doubt
+      result_.notes.push_back(files.size() == 1 ? fmt::format("{}: {}", where, doubt)
                                                 : fmt::format("{} of {} runs: {} ({})", files.size(), a_.size() + b_.size(), doubt, where));
     }
     if (doubts.size() > max_doubts) result_.notes.push_back(std::to_string(doubts.size() - max_doubts) + " more of this kind");
