@@ -5,6 +5,7 @@ import collections
 import contextlib
 import csv
 import functools
+import json
 import os
 import pathlib
 import re
@@ -257,16 +258,14 @@ def find_ncu():
 
 
 def launched_in_range(folder, of_range):
-    """@return profkit's own count of kernels by mangled name, and their demangled names."""
+    """@return profkit's own count of kernels by mangled name in the measured step of a run, and their demangled names."""
     report = report_in(folder)
     launches_of(report)
     mangled = {each["name"]: each["mangled"] or each["name"] for each in report["kernels"]}
-    result = collections.Counter()
-    with open(folder / "nvtx_kern_sum.csv", encoding="utf-8", newline="") as file:
-        for row in csv.DictReader(file):
-            if row["NVTX Range"] == f"profkit:{of_range}":
-                result[mangled[row["Kernel Name"]]] += int(row["Kern Inst"])
-    return result, {each["mangled"] or each["name"]: each["name"] for each in report["kernels"]}
+    events = json.loads((folder / "trace.json").read_text(encoding="utf-8"))["traceEvents"]
+    result = collections.Counter(mangled[each["name"]] for each in events
+                                 if each.get("cat") == "kernel" and of_range in each["args"].get("scope", "").split("/"))
+    return result, {value: name for name, value in mangled.items()}
 
 
 def read_ncu(text):

@@ -19,7 +19,7 @@ from checks.programs import Checks, program_in
 # Maximum error of a share in percentage points in 2 s, and maximum added processor time.
 MOST_ERROR = 3.0
 MOST_COST = 1.5
-PAIRS = 41
+PAIRS = 101
 
 
 def check_truth(checks, program, log):

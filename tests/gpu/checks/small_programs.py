@@ -23,7 +23,9 @@ def check_gpu_tests(checks, place):
     suite = next(xml.etree.ElementTree.parse(result).getroot().iter("testsuite"))
     count = {name: int(suite.get(name, "0")) for name in ("tests", "failures", "errors", "skipped")}
     passed = done.returncode == 0 and count["tests"] > 0 and count["skipped"] == 0
-    checks.add("GPU unit tests", passed, ", ".join(f"{number} {name}" for name, number in count.items()))
+    failed = [f"{case.get('name')}: {' '.join((each.text or '').split())[:1200]}" for case in suite.iter("testcase") for each in case
+              if each.tag in ("failure", "error")]
+    checks.add("GPU unit tests", passed, "; ".join([", ".join(f"{number} {name}" for name, number in count.items()), *failed[:3]]))
 
 
 def check_examples(checks, place):
