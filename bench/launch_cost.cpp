@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The time that kernel collection adds to a launch and to a node of a CUDA graph, compared with CUPTI alone. Also the time to start it, and
-// to switch between steps with and without kernels (`kernels=every:N`). Separate processes measure the figures, alternating, because CUPTI
-// cannot be removed from a process.
+// to switch between steps with and without kernels (`kernels=every:N`). Each process measures one figure, because CUPTI cannot be
+// removed from a process.
 //
 // usage: launch_cost [ROUNDS]       a table of medians, in ns per launch
 //        launch_cost --list         the names of the figures
 //        launch_cost run NAME       one figure, in ns
+//        launch_cost turns NAME     the same figure once per line on stdin, as {"ns": FIGURE}
 #include <profkit/cupti.hpp>
 #include <profkit/scope.hpp>
 #include <profkit/session.hpp>
 
-#include <algorithm>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -24,42 +23,20 @@
 #include <vector>
 
 #include "bare_cupti.hpp"
-#include "launch_nothing.hpp"
+#include "launch_loop.hpp"
 
 namespace {
 
-using time_source = std::chrono::steady_clock;
-using nanoseconds = std::chrono::duration<double, std::nano>;
+using bench::check;
+using bench::median;
+using bench::nanoseconds;
+using bench::ns_per_launch;
+using bench::plain;
+using bench::time_source;
 
-void check(cudaError_t status) {
-  if (status == cudaSuccess) return;
-  std::fprintf(stderr, "%s\n", cudaGetErrorString(status));
-  std::exit(2);
-}
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
-
-template <class Launch>
-double ns_per_launch(Launch&& launch) {
-  constexpr int launches = 25'000;
-  constexpr int repetitions = 7;
-  std::vector<double> ns;
-  for (int repetition = 0; repetition < repetitions; ++repetition) {
-    check(cudaDeviceSynchronize());
-    auto const begin = time_source::now();
-    for (int i = 0; i < launches; ++i) launch();
-    ns.push_back(nanoseconds{time_source::now() - begin}.count() / launches);
-  }
-  return median(ns);
-}
-
-void plain() { launch_nothing(nullptr); }
 void scoped() {
   PROF_SCOPE("launch");
-  launch_nothing(nullptr);
+  plain();
 }
 
 /// From the first launch of the graph until the device has run all nodes, because collection may slow down both.
@@ -203,17 +180,28 @@ std::vector<variant> const& other_variants() {
   return all;
 }
 
-std::optional<double> measure(std::string const& what) {
+variant const* find(std::string const& name) {
   for (std::vector<variant> const* const list : {&launch_variants(), &other_variants()}) {
     for (variant const& each : *list) {
-      if (each.name != what) continue;
-      check(cudaFree(nullptr));
-      for (int i = 0; i < 1000; ++i) plain();
-      check(cudaDeviceSynchronize());
-      return each.measure();
+      if (each.name == name) return &each;
     }
   }
-  return std::nullopt;
+  return nullptr;
+}
+
+int run(bool has_turns, std::string const& name) {
+  variant const* const found = find(name);
+  if (found == nullptr) {
+    std::fprintf(stderr, "there is no figure \"%s\"; see --list\n", name.c_str());
+    return 2;
+  }
+  bench::warm_up();
+  if (!has_turns) {
+    std::printf("%.2f\n", found->measure());
+    return 0;
+  }
+  bench::take_turns([found] { return "{\"ns\": " + std::to_string(found->measure()) + "}"; });
+  return 0;
 }
 
 std::optional<double> measured_in_a_process(std::string const& program, std::string const& what) {
@@ -250,15 +238,7 @@ int print_table(std::string const& program, int rounds) {
 
 int main(int argc, char** argv) {
   std::string const first = argc > 1 ? argv[1] : "";
-  if (first == "run" && argc > 2) {
-    std::optional<double> const value = measure(argv[2]);
-    if (!value) {
-      std::fprintf(stderr, "there is no figure \"%s\"; see --list\n", argv[2]);
-      return 2;
-    }
-    std::printf("%.2f\n", *value);
-    return 0;
-  }
+  if ((first == "run" || first == "turns") && argc > 2) return run(first == "turns", argv[2]);
   if (first == "--list") {
     for (variant const& each : launch_variants()) std::printf("%s\n", each.name.c_str());
     for (variant const& each : other_variants()) std::printf("%s\n", each.name.c_str());
