@@ -7,17 +7,25 @@ import argparse
 import collections
 import concurrent.futures
 import contextlib
+import itertools
 import json
 import os
 import pathlib
+import shutil
+import signal
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "tests/gpu"))
-from checks.programs import ROOT, environment, line_of_a_turn, program_in
+from bench_tables import packed_json
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "tests/gpu"))
+from checks.programs import environment, line_of_a_turn, program_in, text_of
+
+# A program that measures once per input line, and its arguments.
+Program = collections.namedtuple("Program", "name arguments is_under_nsys", defaults=[False])
 # A figure divided by a reference, in each round. With a base, each is the difference to its base. The ratio should be at most the bar.
 Comparison = collections.namedtuple("Comparison", "name of base reference reference_base bar")
 
@@ -25,17 +33,35 @@ LAUNCH = ("nothing", "CUPTI kernel records", "profkit kernels", "profkit kernels
           "profkit scopes and kernels", "CUPTI records, switched off again", "CUPTI kernel and runtime records", "profkit scopes, kernels and all API calls")
 GRAPH = ("graph: nothing", "graph: CUPTI kernel records", "graph: profkit kernels")
 SWITCH = ("switch to a step with kernels", "switch back", "start of the collection")
-TRAINER = {"trainer, no profiler": "off", "trainer, profkit scopes": "kernels=off", "trainer, profkit kernels=every:10": "kernels=every:10",
-           "trainer, profkit kernels": "", "trainer, CUPTI kernel records": "cupti",
-           "trainer, CUPTI kernel records switched off again": "cupti_off"}
-PYTORCH = {"PyTorch eager, no profiler": "none", "PyTorch eager, torch.profiler CUDA": "cuda"}
-STEP_OPTIONS = ["--size", "small", "--ctx", "128", "--batch", "4", "--mode", "train", "--precision", "fp32", "--warmup", "5", "--steps", "30",
-                "--seed", "0"]
+TURNS = {
+    "launch": {name: Program("profkit_launch_cost", ["turns", name]) for name in LAUNCH} | {
+        "nothing, with LibTorch": Program("step_cost", ["launch", "none"]),
+        "Kineto CUDA records": Program("step_cost", ["launch", "kineto"]),
+        "nsys, CUDA": Program("profkit_launch_cost", ["turns", "nothing"], is_under_nsys=True),
+    },
+    "step": {
+        "trainer, no profiler": Program("step_cost", ["off"]),
+        "trainer, profkit scopes": Program("step_cost", ["kernels=off"]),
+        "trainer, profkit kernels=every:10": Program("step_cost", ["kernels=every:10"]),
+        "trainer, profkit kernels": Program("step_cost", [""]),
+        "trainer, CUPTI kernel records": Program("step_cost", ["cupti"]),
+        "trainer, CUPTI kernel records switched off again": Program("step_cost", ["cupti_off"]),
+        "trainer, Kineto CUDA": Program("step_cost", ["kineto"]),
+        "trainer, Kineto CPU and CUDA": Program("step_cost", ["kineto_cpu"]),
+        "trainer, nsys CUDA": Program("step_cost", ["off"], is_under_nsys=True),
+    },
+}
+MAX_ROUNDS = {"trainer, Kineto CPU and CUDA": 3}  # because it takes seconds to end
 
 COMPARISONS = {
     "launch": [
         Comparison("a launch: what profkit adds, over what CUPTI's bare kernel records add", "profkit kernels", "nothing",
                    "CUPTI kernel records", "nothing", 1.1),
+        Comparison("a launch: what profkit adds, over what Kineto (CUDA) adds", "profkit kernels", "nothing", "Kineto CUDA records",
+                   "nothing, with LibTorch", None),
+        Comparison("a launch: what profkit adds, over what Nsight Systems (CUDA) adds", "profkit kernels", "nothing", "nsys, CUDA",
+                   "nothing", None),
+        Comparison("a launch in a process with LibTorch, over one without", "nothing, with LibTorch", None, "nothing", None, None),
         Comparison("a launch in a step without kernels, over one that nothing watches", "profkit kernels, in a step without them", None,
                    "nothing", None, None),
         Comparison("a launch where CUPTI's bare records were switched off again, over one that nothing watches",
@@ -47,8 +73,10 @@ COMPARISONS = {
                    None, None),
     ],
     "step": [
-        Comparison("a step: what profkit's kernels add, over what torch.profiler CUDA adds to PyTorch's", "trainer, profkit kernels",
-                   "trainer, no profiler", "PyTorch eager, torch.profiler CUDA", "PyTorch eager, no profiler", 0.5),
+        Comparison("a step: what profkit's kernels add, over what Kineto (CUDA) adds", "trainer, profkit kernels", "trainer, no profiler",
+                   "trainer, Kineto CUDA", "trainer, no profiler", 0.5),
+        Comparison("a step: what profkit's kernels add, over what Nsight Systems (CUDA) adds", "trainer, profkit kernels",
+                   "trainer, no profiler", "trainer, nsys CUDA", "trainer, no profiler", None),
         Comparison("a step: what profkit's kernels add, over what CUPTI's bare kernel records add", "trainer, profkit kernels",
                    "trainer, no profiler", "trainer, CUPTI kernel records", "trainer, no profiler", None),
         Comparison("a typical step: with kernels=every:10, over scopes alone", "trainer, profkit kernels=every:10, typical", None,
@@ -61,8 +89,10 @@ COMPARISONS = {
                    None),
         Comparison("a step: with scopes, over no profiler", "trainer, profkit scopes", None, "trainer, no profiler", None, None),
         Comparison("a step: with kernels, over no profiler", "trainer, profkit kernels", None, "trainer, no profiler", None, None),
-        Comparison("a step: torch.profiler CUDA, over no profiler", "PyTorch eager, torch.profiler CUDA", None, "PyTorch eager, no profiler",
+        Comparison("a step: with Kineto (CUDA), over no profiler", "trainer, Kineto CUDA", None, "trainer, no profiler", None, None),
+        Comparison("a step: with Kineto (CPU and CUDA), over no profiler", "trainer, Kineto CPU and CUDA", None, "trainer, no profiler",
                    None, None),
+        Comparison("a step: with Nsight Systems (CUDA), over no profiler", "trainer, nsys CUDA", None, "trainer, no profiler", None, None),
     ],
     "graph": [
         Comparison("a node of a graph: what profkit adds, over what CUPTI's bare records add", "graph: profkit kernels", "graph: nothing",
@@ -72,7 +102,7 @@ COMPARISONS = {
 }
 UNITS = {"launch": "ns a launch", "gpu_scope": "ns a scope", "step": "ms a step", "graph": "ns a node", "switch": "us each"}
 # Shares of the available time, and maximum numbers of rounds.
-SHARES = {"launch": (0.22, 15), "gpu_scope": (0.06, 60), "step": (0.50, 25), "graph": (0.14, 15), "switch": (0.08, 7)}
+SHARES = {"launch": (0.27, 15), "gpu_scope": (0.04, 60), "step": (0.51, 25), "graph": (0.11, 15), "switch": (0.07, 7)}
 
 
 CYCLE = 10  # period of kernels=every:10
@@ -141,55 +171,82 @@ def rounds_of_gpu_scope(executable, most, facts):
     return rounds
 
 
-class Turns:
-    """A long-running program that measures once per input line."""
+class Group(subprocess.Popen):
+    """A program that leads a process group. `stop` is a command that ends the processes that it starts outside the group."""
 
-    def __init__(self, command):
-        self.shown = " ".join(command[-2:])
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
-                                        env=os.environ | {"PROFKIT": ""})
+    def __init__(self, command, log, variables=None, stop=None):
+        self.stop = stop
+        self.variables = os.environ | {"PROFKIT": ""} | (variables or {})
+        super().__init__(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True, env=self.variables,
+                         start_new_session=True)
 
-    def __enter__(self):
-        return self
+    def kill(self):
+        if self.stop:
+            with contextlib.suppress(OSError, subprocess.SubprocessError):
+                subprocess.run(self.stop, capture_output=True, check=False, timeout=20, env=self.variables)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.pid, signal.SIGKILL)
 
     def __exit__(self, *_):
-        self.process.kill()
-        self.process.wait()
-
-    def measure(self, timeout):
-        line = line_of_a_turn(self.process, timeout)
-        if line is None:
-            raise RuntimeError(f"{self.shown}: it ended early, or took longer than {timeout:.0f} s")
-        return json.loads(line)
+        self.kill()
+        self.wait()
 
 
-def rounds_of_step(build, facts):
+@contextlib.contextmanager
+def started_under_nsys(nsys, command, log):
+    """Starts a program under Nsight Systems, and kills it at the end, so that no report is made."""
+    if shutil.which(nsys) is None:
+        raise RuntimeError(f"there is no Nsight Systems ({nsys})")
+    with tempfile.TemporaryDirectory(prefix="profkit-nsys-", ignore_cleanup_errors=True) as folder:
+        session = f"--session{{}}={pathlib.Path(folder).name}"
+        options = ["--trace=cuda", "--sample=none", "--cpuctxsw=none", session.format("-new"), f"--output={folder}/report"]
+        stop = [nsys, "shutdown", "--kill=sigkill", session.format("")]
+        with Group([nsys, "profile", *options, *command], log, {"TMPDIR": folder}, stop) as process:
+            yield process
+
+
+def turn_of(process, timeout):
+    line = line_of_a_turn(process, timeout)
+    if line is None:
+        raise RuntimeError(f"{' '.join(process.args[-2:])}: it ended early (see gpu_bench.log), or took longer than {timeout:.0f} s")
+    return json.loads(line)
+
+
+def figures_of(name, result, facts):
+    """@return the figures of one turn of a program."""
+    if result.get("operations"):
+        facts[f"{name}: operations recorded in a turn"] = result["operations"]
+    if "ns" in result:
+        return {name: result["ns"]}
+    return {name: result["loop_ms"], f"{name}, typical": typical(result["steps_ms"])}
+
+
+def rounds_of_turns(wanted, given, facts):
+    """Runs the programs side by side, in turns. Those that cannot run are left out. Their errors are in gpu_bench.log."""
     def rounds(deadline):
-        executable = program(build, "step_cost")
-        benchmark = ROOT / "examples/transformer_train/reference/benchmark.py"
-        commands = {name: [executable, profkit] for name, profkit in TRAINER.items()}
-        commands |= {name: [sys.executable, str(benchmark), *STEP_OPTIONS, "--device", "cuda", "--turns", "--profiler", which]
-                     for name, which in PYTORCH.items()}
         with contextlib.ExitStack() as stack:
-            programs = {name: stack.enter_context(Turns(command)) for name, command in commands.items()}
-            with concurrent.futures.ThreadPoolExecutor() as pool:  # the first measurement of each loads kernels and the profiler
-                first = {name: pool.submit(each.measure, max(10, deadline.left())) for name, each in programs.items()}
-            for name, result in list(first.items()):
-                if result.exception() is not None:  # the others are measured
+            log = stack.enter_context(open(given.out / "gpu_bench.log", "a", encoding="utf-8"))
+            running = {}
+            for name, each in wanted.items():
+                try:
+                    command = [program(given.build, each.name), *each.arguments]
+                    start = started_under_nsys(given.nsys, command, log) if each.is_under_nsys else Group(command, log)
+                    running[name] = stack.enter_context(start)
+                except (RuntimeError, OSError) as problem:
+                    facts[f"left out: {name}"] = str(problem)
+            with concurrent.futures.ThreadPoolExecutor(len(wanted)) as pool:  # the first turn of each loads kernels and the profiler
+                first = {name: pool.submit(turn_of, process, max(10, deadline.left())) for name, process in running.items()}
+            for name, result in first.items():
+                if result.exception() is not None:
                     facts[f"left out: {name}"] = str(result.exception())
-                    del programs[name]
-            number = 0
-            while programs:
+                    del running[name]
+            if not running:
+                raise RuntimeError(f"no program can run: {next(iter(facts.values()))}")
+            for number in itertools.count():
                 values = {}
-                for name in order(programs, number):
-                    result = programs[name].measure(60)
-                    values[name] = result["loop_ms"]
-                    if "steps_ms" in result:
-                        values[f"{name}, typical"] = typical(result["steps_ms"])
-                    if "collected_steps" in result:
-                        facts[f"{name}: steps with kernels, operations in them"] = [result["collected_steps"], result["operations"]]
+                for name in order([each for each in running if number < MAX_ROUNDS.get(each, number + 1)], number):
+                    values |= figures_of(name, turn_of(running[name], 60), facts)
                 yield values
-                number += 1
     return rounds
 
 
@@ -198,24 +255,21 @@ def spread(values):
 
 
 def compare(comparison, rounds):
-    """@return the median of the ratios of single rounds, and the ratio of the medians. None if a round lacks one of the figures."""
-    ratios = []
+    """@return the median of the ratios of single rounds, and the ratio of the medians. None if no round has a ratio."""
     columns = [comparison.of, comparison.reference, *(name for name in (comparison.base, comparison.reference_base) if name)]
-    if any(name not in values for values in rounds for name in columns):
-        return None
-    for values in rounds:
-        below = values[comparison.reference] - (values[comparison.reference_base] if comparison.reference_base else 0)
-        above = values[comparison.of] - (values[comparison.base] if comparison.base else 0)
-        if below > 0:
-            ratios.append(above / below)
+    complete = [values for values in rounds if all(name in values for name in columns)]
+
+    def above_and_below(values):
+        return (values[comparison.of] - (values[comparison.base] if comparison.base else 0),
+                values[comparison.reference] - (values[comparison.reference_base] if comparison.reference_base else 0))
+    ratios = [above / below for above, below in map(above_and_below, complete) if below > 0]
     if not ratios:
         return None
-    median = {name: statistics.median(values[name] for values in rounds) for name in columns}
-    below = median[comparison.reference] - (median[comparison.reference_base] if comparison.reference_base else 0)
-    above = median[comparison.of] - (median[comparison.base] if comparison.base else 0)
+    above, below = above_and_below({name: statistics.median(values[name] for values in complete) for name in columns})
     ratio = statistics.median(ratios)
     return {"name": comparison.name, "ratio": ratio, "least": min(ratios), "most": max(ratios),
-            "ratio_of_medians": above / below if below > 0 else None, "bar": comparison.bar, "met": None if comparison.bar is None else ratio <= comparison.bar, "rounds": len(ratios)}
+            "ratio_of_medians": above / below if below > 0 else None, "bar": comparison.bar,
+            "met": None if comparison.bar is None else ratio <= comparison.bar, "rounds": len(ratios)}
 
 
 class Results:
@@ -234,14 +288,15 @@ class Results:
     def put(self, name, rounds, facts, finished, failure=None):
         names = list(dict.fromkeys(each for values in rounds for each in values))
         figures = {each: spread([values[each] for values in rounds if each in values]) for each in names}
-        comparisons = [found for found in (compare(each, rounds) for each in COMPARISONS[name]) if found] if rounds else []
+        comparisons = [found for found in (compare(each, rounds) for each in COMPARISONS[name]) if found]
         self.parts[name] = {"unit": UNITS[name], "figures": figures, "comparisons": comparisons, "facts": facts, "finished": finished,
                             "failure": failure}
         self.write()
 
     def write(self):
-        content = {"schema": 1, "environment": self.environment, "parts": self.parts}
-        for path, text in ((self.file, json.dumps(content, indent=1) + "\n"), (self.out / "gpu_bench.md", markdown(content))):
+        content = json.dumps({"schema": 1, "environment": self.environment, "parts": self.parts})
+        content = json.loads(content, parse_float=lambda number: float(f"{float(number):.6g}"))
+        for path, text in ((self.file, packed_json(content)), (self.out / "gpu_bench.md", markdown(content))):
             new = path.with_name(path.name + ".new")
             new.write_text(text, encoding="utf-8")
             new.replace(path)
@@ -296,6 +351,10 @@ def measure(name, rounds_of, seconds, results, facts):
         failure = f"{problem.__class__.__name__}: {problem}"
     finally:
         generator.close()
+    bars = {each.name for each in COMPARISONS[name] if each.bar is not None}
+    results.put(name, rounds, facts, False, failure)
+    missing = bars - {each["name"] for each in results.parts[name]["comparisons"]}
+    failure = failure or (f"no ratio of {'; '.join(sorted(missing))}" if missing else None)
     results.put(name, rounds, facts, failure is None and bool(rounds), failure)
     found = "; ".join(f"{each['name']}: {each['ratio']:.3f}" for each in results.parts[name]["comparisons"])
     print(f"[{time.monotonic() - begin:4.0f} s] {name}: {len(rounds)} rounds{', ' + failure if failure else ''}; {found}", flush=True)
@@ -305,13 +364,14 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--build", type=pathlib.Path, required=True, help="build folder of the programs")
     parser.add_argument("--out", type=pathlib.Path, required=True)
-    parser.add_argument("--seconds", type=float, default=170.0, help="time for all parts together")
+    parser.add_argument("--seconds", type=float, default=240.0, help="time for all parts together")
+    parser.add_argument("--nsys", default=os.environ.get("NSYS") or "nsys", help="Nsight Systems; default: $NSYS, or nsys")
     parser.add_argument("--only", nargs="+", choices=COMPARISONS, default=list(COMPARISONS), metavar="PART", help=f"of {', '.join(COMPARISONS)}")
     given = parser.parse_args()
     given.out.mkdir(parents=True, exist_ok=True)
     results = Results(given.out)
     try:
-        results.environment = environment()
+        results.environment = environment() | {"Nsight Systems": text_of(given.nsys, "--version")}
     except (ImportError, IndexError) as problem:
         results.environment = {"unknown": str(problem)}
     wanted = [name for name in COMPARISONS if name in given.only and name not in results.parts]
@@ -322,10 +382,10 @@ def main():
         try:
             if name == "gpu_scope":
                 rounds = rounds_of_gpu_scope(program(given.build, "profkit_gpu_scope_cost"), SHARES[name][1], facts)
-            elif name == "step":
-                rounds = rounds_of_step(given.build, facts)
+            elif name in TURNS:
+                rounds = rounds_of_turns(TURNS[name], given, facts)
             else:
-                names, scale = {"launch": (LAUNCH, 1.0), "graph": (GRAPH, 1.0), "switch": (SWITCH, 0.001)}[name]
+                names, scale = {"graph": (GRAPH, 1.0), "switch": (SWITCH, 0.001)}[name]
                 rounds = rounds_of_processes(program(given.build, "profkit_launch_cost"), names, scale)
         except RuntimeError as problem:
             results.put(name, [], facts, False, str(problem))

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # Builds and runs the benchmarks that need a GPU. Writes OUT_DIR/gpu_bench.json and gpu_bench.md, again after each round.
-#   usage: bench/gpu_bench.sh OUT_DIR [SECONDS]      SECONDS: for all parts, without building (default 170)
+#   usage: bench/gpu_bench.sh OUT_DIR [SECONDS]      SECONDS: for all parts, without building (default 240)
 #   PARTS="NAME..."      only these: gpu_bench.py --help lists them
 #   ALSO_BUILD="NAME..." more targets, such as profkit_gpu_tests
-#   PYTHON=python3       an interpreter with torch 2.11 and CUDA; without torch the comparison of whole steps is skipped
+#   PYTHON=python3       an interpreter with torch 2.11 and CUDA; without torch, steps and Kineto are left out
+#   NSYS=FILE            Nsight Systems; without it and without nsys on PATH, it is left out
 #   DEPENDENCIES=DIR     a folder made by scripts/lib/pack_dependencies.sh, where fmt and CLI11 are not installed
 # A second run with the same OUT_DIR skips finished parts. Needs nvcc, CMake 3.25, Ninja.
 set -euo pipefail
@@ -24,4 +25,4 @@ targets="profkit_launch_cost profkit_gpu_scope_cost"
 gpu_build "$out" $targets ${ALSO_BUILD:-} -- -k 0 || echo "some targets were not built; the others are measured"
 
 # shellcheck disable=SC2086
-exec "$python" -B "$root/bench/gpu_bench.py" --build "$build" --out "$out" --seconds "${2:-170}" ${PARTS:+--only $PARTS}
+exec "$python" -B "$root/bench/gpu_bench.py" --build "$build" --out "$out" --seconds "${2:-240}" ${PARTS:+--only $PARTS}
