@@ -10,6 +10,7 @@ import bench_check
 import bench_instructions
 import bench_quantities
 import bench_tables
+import gpu_bench
 
 RECORDED = json.loads((pathlib.Path(__file__).resolve().parent / "recorded.json").read_text())
 
@@ -87,6 +88,40 @@ class Document(unittest.TestCase):
     def test_what_was_not_measured_stays(self):
         text = "<!-- table: memory -->\nold\n<!-- end -->\n"
         self.assertEqual(text, bench_tables.with_tables(text, {}))
+
+    def test_tables_are_those_of_the_committed_results(self):
+        tables = bench_tables.tables_of(json.loads(bench_tables.HOST_RESULTS.read_text(encoding="utf-8")))
+        for document in bench_tables.DOCUMENTS:
+            text = document.read_text(encoding="utf-8")
+            self.assertEqual(text, bench_tables.with_tables(text, tables), f"{document}: run bench/bench_tables.py")
+
+
+class GpuTables(unittest.TestCase):
+    def test_their_figures_and_targets_are_those_of_gpu_bench(self):
+        bars = {each.name: each.bar for part in gpu_bench.COMPARISONS.values() for each in part}
+        for _, name, most in bench_tables.GPU:
+            self.assertEqual(most, bars[name])
+        for _, launch, base, step in bench_tables.GPU_RECORDERS:
+            self.assertIn(step, gpu_bench.TURNS["step"])
+            self.assertLessEqual({launch, base} - {None}, set(gpu_bench.TURNS["launch"]))
+
+    def test_a_recorder_is_compared_with_cupti_in_each_round(self):
+        figures = {name: {"values": values} for name, values in
+                   {"trainer, no profiler": [20, 30, 20], "trainer, CUPTI kernel records": [22, 34, 19],
+                    "trainer, Kineto CUDA": [26, 42, 30], "trainer, Kineto CPU and CUDA": [40]}.items()}
+        rows = bench_tables.gpu_recorders({"parts": {"step": {"figures": figures}}}).splitlines()
+        self.assertIn("| nothing | n/a |  |  |  | 20.00 |  |  |  |", rows)
+        self.assertIn("| CUPTI alone, kernel records | n/a | n/a | n/a | n/a | 22.00 | 2.00 | 1.00 | 1.00 to 1.00 |", rows)
+        self.assertIn("| Kineto, CUDA | n/a | n/a | n/a | n/a | 30.00 | 10.00 | 3.00 | 3.00 to 3.00 |", rows)
+        self.assertIn("| Kineto, CPU and CUDA |  |  |  |  | 40.00 | 20.00 | 10.00 | 10.00 to 10.00 |", rows)
+        self.assertIn("| Nsight Systems, `-t cuda` | n/a | n/a | n/a | n/a | n/a | n/a | n/a | n/a |", rows)
+
+    def test_a_target_names_the_runs_that_meet_it(self):
+        name = bench_tables.GPU[0][1]
+        runs = [{"parts": {"gpu_scope": {"comparisons": [{"name": name, "ratio": ratio}]}}} for ratio in (1.0, 1.2)]
+        self.assertEqual(["1.00 and 1.20", "met in 1 of 2 runs"], bench_tables.gpu_targets(runs)[0][2:])
+        self.assertEqual(["1.20", "missed"], bench_tables.gpu_targets(runs[1:])[0][2:])
+        self.assertEqual(["n/a", ""], bench_tables.gpu_targets([])[0][2:])
 
 
 if __name__ == "__main__":

@@ -22,7 +22,6 @@ import bench_tables
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 RECORDED = ROOT / "bench/recorded.json"
-DOCUMENTS = [ROOT / "docs/overhead.md", ROOT / "docs/results/bench/host.md"]
 BEGIN = time.monotonic()
 
 
@@ -177,7 +176,7 @@ def main():
     parser.add_argument("sections", nargs="*", help=f"default: all of {' '.join(SECTIONS)}")
     parser.add_argument("--build", required=True)
     parser.add_argument("--compiler", default="g++")
-    parser.add_argument("--results", default=ROOT / "docs/results/bench/host.json", type=pathlib.Path)
+    parser.add_argument("--results", default=bench_tables.HOST_RESULTS, type=pathlib.Path)
     parser.add_argument("--nsys", default="nsys")
     parser.add_argument("--nvtx", help="folder of nvtx3/nvtx3.hpp")
     parser.add_argument("--quick", action="store_true", help="fewer rounds")
@@ -207,7 +206,7 @@ def main():
         RECORDED.write_text(bench_tables.packed_json(bench_check.renewed(now, json.loads(RECORDED.read_text()))))
     arguments.results.parent.mkdir(parents=True, exist_ok=True)
     arguments.results.write_text(bench_tables.packed_json(results))
-    for document in DOCUMENTS:
+    for document in bench_tables.DOCUMENTS:
         bench_tables.renew(document, results)
     print(bench_tables.all_tables(results))
     if missing:

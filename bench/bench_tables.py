@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Formats results as Markdown tables, and inserts them into pages of docs between `<!-- table: NAME -->` and `<!-- end -->`."""
+"""Formats results as Markdown tables, and inserts them into pages of docs between `<!-- table: NAME -->` and `<!-- end -->`.
+
+usage: bench_tables.py      renews the tables from the committed results"""
 import json
+import pathlib
 import re
 import statistics
 import textwrap
@@ -33,13 +36,39 @@ PEERS = [("floor", None, "floor"), ("profkit", "profkit, off", "**profkit**, `PR
          ("nsys", "nvtx, off", "NVTX under nsys; off: no tool")]
 HEADER_OF = {"nsys": "nvtx"}
 
-# From docs/results/h200/gpu_bench_quieter_host.md and gpu_bench.md: quantity, target, and the medians of these two runs.
-GPU = [("`PROF_GPU_SCOPE`: host time / two bare `cudaEventRecord`", "at most 1.1", "1.11 and 1.09", "met in one run"),
-       ("a launch: added by kernel collection / added by CUPTI's kernel records", "at most 1.1", "0.87 and 2.01", "met in one run"),
-       ("a step: added by kernel collection / added by `torch.profiler` to PyTorch's step", "at most 0.5", "0.33 and 0.36", "met"),
-       ("a node of a replayed graph: added by collection / added by CUPTI's records", "at most 1.1", "1.06 and 1.16", "met in one run"),
-       ("a step with `kernels=every:10` / scopes alone", "at most 1.01", "1.10 and 1.07", "missed"),
-       ("device synchronisations added to a step", "0", "0, by a test", "met")]
+# Quantity, its name in gpu_bench.py, and target.
+GPU = [("`PROF_GPU_SCOPE`: host time / two bare `cudaEventRecord`", "PROF_GPU_SCOPE, over two bare event records", 1.1),
+       ("a launch: added by kernel collection / added by CUPTI's kernel records",
+        "a launch: what profkit adds, over what CUPTI's bare kernel records add", 1.1),
+       ("a step: added by kernel collection / added by Kineto (CUDA) to the same step",
+        "a step: what profkit's kernels add, over what Kineto (CUDA) adds", 0.5),
+       ("a node of a replayed graph: added by collection / added by CUPTI's records",
+        "a node of a graph: what profkit adds, over what CUPTI's bare records add", 1.1),
+       ("a step with `kernels=every:10` / scopes alone", "a typical step: with kernels=every:10, over scopes alone", 1.01)]
+
+# Rows of the table of GPU recorders: on launches, the same launches without it, and on steps.
+GPU_RECORDERS = [("nothing", "nothing", "nothing", "trainer, no profiler"),
+                 ("profkit, scopes", "profkit scopes", "nothing", "trainer, profkit scopes"),
+                 ("**profkit**, scopes and kernels", "profkit scopes and kernels", "nothing", "trainer, profkit kernels"),
+                 ("CUPTI alone, kernel records", "CUPTI kernel records", "nothing", "trainer, CUPTI kernel records"),
+                 ("Kineto, CUDA", "Kineto CUDA records", "nothing, with LibTorch", "trainer, Kineto CUDA"),
+                 ("Kineto, CPU and CUDA", None, None, "trainer, Kineto CPU and CUDA"),
+                 ("Nsight Systems, `-t cuda`", "nsys, CUDA", "nothing", "trainer, nsys CUDA")]
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+DOCUMENTS = [ROOT / "docs/overhead.md", ROOT / "docs/results/bench/host.md"]
+HOST_RESULTS = ROOT / "docs/results/bench/host.json"
+GPU_RESULTS = [ROOT / "docs/results/h200" / name for name in ("gpu_bench_quieter_host.json", "gpu_bench.json")]
+
+
+def gpu_runs():
+    """@return the committed runs of gpu_bench.py; the last is the newest."""
+    return [json.loads(path.read_text(encoding="utf-8")) for path in GPU_RESULTS]
+
+
+def gpu_ratios(runs, *names):
+    """@return the ratio of each run that compared this."""
+    return [each["ratio"] for run in runs for part in run["parts"].values() for each in part["comparisons"] if each["name"] in names]
 
 
 def table(head, rows):
@@ -135,7 +164,49 @@ def targets(results):
     if counts:
         rows.insert(3, ["off, instructions for begin and end", "at most 8", f"{counts['off']:.0f}",
                         "met" if counts["off"] <= 8 else "missed"])
-    return table(["what", "target", "measured", ""], rows + [list(row) for row in GPU])
+    rows += gpu_targets(gpu_runs())
+    rows.append(["device synchronisations added to a step", "0", "0, by a test", "met"])
+    return table(["what", "target", "measured", ""], rows)
+
+
+def gpu_targets(runs):
+    rows = []
+    for words, name, most in GPU:
+        found = gpu_ratios(runs, name)
+        met = sum(ratio <= most for ratio in found)
+        verdict = "" if not found else "met" if met == len(found) else "missed" if met == 0 else f"met in {met} of {len(found)} runs"
+        rows.append([words, f"at most {most:g}", " and ".join(f"{ratio:.2f}" for ratio in found) or "n/a", verdict])
+    return rows
+
+
+def added(figures, name, base):
+    """@return what a recorder adds in each round; empty if it was not measured."""
+    values, less = (figures.get(each, {}).get("values", []) for each in (name, base))
+    return [a - b for a, b in zip(values, less)]
+
+
+def added_cells(figures, name, base, cupti, form):
+    """@param cupti what CUPTI's kernel records alone add in each round
+    @return the time, the addition, and the addition divided by CUPTI's; "n/a" for what was not measured."""
+    def cell(values):
+        return form.format(statistics.median(values)) if values else "n/a"
+    now = [cell(figures.get(name, {}).get("values", []))]
+    if name == base:
+        return now + [""] * 3
+    parts = [one / bare for one, bare in zip(added(figures, name, base), cupti) if bare > 0]
+    return now + [cell(added(figures, name, base))] + (spread(parts) if parts else ["n/a"] * 2)
+
+
+def gpu_recorders(run):
+    """What each recorder adds to a launch and to a step, in one run of gpu_bench.py."""
+    launch, step = (run["parts"].get(part, {}).get("figures", {}) for part in ("launch", "step"))
+    of_launch = added(launch, "CUPTI kernel records", "nothing")
+    of_step = added(step, "trainer, CUPTI kernel records", "trainer, no profiler")
+    rows = []
+    for words, on_launch, base, on_step in GPU_RECORDERS:
+        cells = added_cells(launch, on_launch, base, of_launch, "{:,.0f}") if on_launch else [""] * 4
+        rows.append([words, *cells, *added_cells(step, on_step, "trainer, no profiler", of_step, "{:.2f}")])
+    return table(["", "ns a launch", "added", "/ CUPTI's", "quartiles", "ms a step", "added", "/ CUPTI's", "quartiles"], rows)
 
 
 def over(found, name, figure, of):
@@ -197,6 +268,7 @@ OF_SECTION = {"scopes": scopes, "instructions": instructions, "nsys": nsys, "mem
 def tables_of(results):
     made = {name: make(results[name]["found"]) for name, make in OF_SECTION.items() if name in results}
     made["targets"] = targets(results)
+    made["gpu_recorders"] = gpu_recorders(gpu_runs()[-1])
     if "peers" in results:
         made["peers_more"] = peers_more(results["peers"]["found"])
     made["machines"] = machines(results)
@@ -223,3 +295,12 @@ def packed_json(results):
     """JSON with each list of numbers on one line."""
     text = json.dumps(results, indent=1)
     return re.sub(r"\[\s*(-?[\d.e+-]+(?:,\s*-?[\d.e+-]+)*)\s*\]", lambda found: "[" + re.sub(r",\s+", ",", found[1]) + "]", text) + "\n"
+
+
+def main():
+    for document in DOCUMENTS:
+        renew(document, json.loads(HOST_RESULTS.read_text(encoding="utf-8")))
+
+
+if __name__ == "__main__":
+    main()

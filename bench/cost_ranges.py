@@ -10,8 +10,9 @@ import re
 import statistics
 import sys
 
-RESULTS = pathlib.Path(__file__).resolve().parent.parent / "docs/results"
-GPU_BENCH = ("h200/gpu_bench.json", "h200/gpu_bench_quieter_host.json")
+from bench_tables import HOST_RESULTS, ROOT, gpu_ratios, gpu_runs
+
+RESULTS = ROOT / "docs/results"
 
 
 def to_range(values, form):
@@ -51,13 +52,13 @@ def host_rows(found):
 
 def launch_rows(runs, launches):
     """@param launches rows of launch_cost.md: tool -> [tool, ns, added ns, ratio to CUPTI's]"""
-    records, ours, with_api, with_all = [], [], [], []
+    records, with_api, with_all = [], [], []
+    ours = gpu_ratios(runs, "a launch: what profkit adds, over what CUPTI's bare kernel records add")
     for run in runs:
         part = run["parts"]["launch"]
         ns = {name: each["median"] for name, each in part["figures"].items()}
         added = ns["CUPTI kernel records"] - ns["nothing"]
         records.append(added / 1e3)
-        ours.append(next(each["ratio"] for each in part["comparisons"] if each["name"].startswith("a launch: what profkit adds")))
         with_api.append((ns["CUPTI kernel and runtime records"] - ns["nothing"]) / added)
         with_all.append((ns["profkit scopes, kernels and all API calls"] - ns["nothing"]) / added)
     records.append(float(launches["", "CUPTI kernel records"][2]) / 1e3)
@@ -76,25 +77,28 @@ def step_rows(runs, steps):
     def of_page(size, what):
         return next(float(re.sub(r"[ %+]", "", cells[-1])) for (heading, name), cells in steps.items() if heading.startswith(size) and name == what)
 
-    def of_runs(name):
-        return [100 * (next(each["ratio"] for each in run["parts"]["step"]["comparisons"] if each["name"] == name) - 1) for run in runs]
+    def of_runs(*names):
+        return [100 * (ratio - 1) for ratio in gpu_ratios(runs, *names)]
 
     small, medium = "small/128/train/fp32", "medium/512/train/fp32"
     ours = [of_page(small, "trainer, profkit scopes and kernels"), *of_runs("a step: with kernels, over no profiler")]
-    kineto = [of_page(small, "PyTorch eager, torch.profiler CUDA"), *of_runs("a step: torch.profiler CUDA, over no profiler")]
-    nsys = of_page(small, "trainer under nsys -t cuda,nvtx")
+    kineto = [of_page(small, "PyTorch eager, torch.profiler CUDA"),
+              # Older runs measured it on PyTorch's own step.
+              *of_runs("a step: torch.profiler CUDA, over no profiler", "a step: with Kineto (CUDA), over no profiler")]
+    nsys = [of_page(small, "trainer under nsys -t cuda,nvtx"), *of_runs("a step: with Nsight Systems (CUDA), over no profiler")]
+    with_cpu = of_page(small, "PyTorch eager, torch.profiler CPU + CUDA")
     large = [of_page(medium, name) for name in ("trainer, profkit scopes and kernels", "PyTorch eager, torch.profiler CUDA", "trainer under nsys -t cuda,nvtx")]
     return [f"| a launch-bound training step, kernels collected | {to_range(ours, '{:.0f}')} %; `torch.profiler` (CUDA only): "
-            f"{to_range(kineto, '{:.0f}')} %; Nsight Systems: {nsys:.0f} % |",
+            f"{to_range(kineto, '{:.0f}')} %; Nsight Systems: {to_range(nsys, '{:.0f}')} % |",
             f"| a launch-bound training step (small model, context 128) | {to_range(ours, '{:.0f}')} % | `torch.profiler` CUDA only "
-            f"{to_range(kineto, '{:.0f}')} %, CPU + CUDA {of_page(small, 'PyTorch eager, torch.profiler CPU + CUDA'):.0f} %; Nsight Systems {nsys:.0f} % |",
+            f"{to_range(kineto, '{:.0f}')} %, CPU + CUDA {with_cpu:.0f} %; Nsight Systems {to_range(nsys, '{:.0f}')} % |",
             f"| a GPU-bound training step (medium model, context 512) | {large[0]:.1f} % | `torch.profiler` {large[1]:.1f} %, Nsight "
             f"Systems {large[2]:.1f} % |"]
 
 
 def main():
-    runs = [json.loads((RESULTS / name).read_text(encoding="utf-8")) for name in GPU_BENCH]
-    rows = (host_rows(json.loads((RESULTS / "bench/host.json").read_text(encoding="utf-8"))) + launch_rows(runs, table_rows("launch_cost.md"))
+    runs = gpu_runs()
+    rows = (host_rows(json.loads(HOST_RESULTS.read_text(encoding="utf-8"))) + launch_rows(runs, table_rows("launch_cost.md"))
             + step_rows(runs, table_rows("t09_cost.md")))
     print("\n".join(rows))
     if sys.argv[1:2] != ["--check"]:
