@@ -135,10 +135,18 @@ class libtorch_bridge {
       written_.store(position + 1, std::memory_order_release);
     }
 
-    [[nodiscard]] std::optional<found> find(std::uint64_t number) const noexcept {
+    /// @param near position of the entry that this thread found last, or 0. A backward pass runs nodes in the opposite order of their
+    /// creation, so the next one is mostly in that entry or in the one before. Set to the position found.
+    [[nodiscard]] std::optional<found> find(std::uint64_t number, std::uint64_t& near) const noexcept {
       std::uint64_t const written = written_.load(std::memory_order_acquire);
-      std::uint64_t low = written > size - 1 ? written - (size - 1) : 0;  // the writer may be overwriting the oldest entry
-      std::uint64_t const oldest = low;
+      std::uint64_t const oldest = written > size - 1 ? written - (size - 1) : 0;  // the writer may be overwriting the oldest entry
+      for (std::uint64_t back = 0; back < 2 && near < written && near >= oldest + back; ++back) {
+        if (auto const result = at_position(near - back, number)) {
+          near -= back;
+          return result;
+        }
+      }
+      std::uint64_t low = oldest;
       std::uint64_t high = written;
       while (low < high) {  // binary search for the last entry that begins at or before the number
         std::uint64_t const middle = low + (high - low) / 2;
@@ -149,18 +157,23 @@ class libtorch_bridge {
         }
       }
       if (low == oldest) return std::nullopt;
-      entry const& at = entries_[(low - 1) % size];
+      near = low - 1;
+      return at_position(near, number);
+    }
+
+   private:
+    /// The entry at a position if it has the number and the writer has not reused it.
+    [[nodiscard]] std::optional<found> at_position(std::uint64_t position, std::uint64_t number) const noexcept {
+      entry const& at = entries_[position % size];
       std::uint64_t const first = at.first.load(std::memory_order_relaxed);
       std::uint64_t const end = at.end.load(std::memory_order_relaxed);
       profkit::scope_token const scope = at.scope.load(std::memory_order_relaxed);
       std::atomic_thread_fence(std::memory_order_acquire);
-      // The writer may have reused the entry in the meantime.
-      bool const is_whole = written_.load(std::memory_order_relaxed) < low - 1 + size;
+      bool const is_whole = written_.load(std::memory_order_relaxed) < position + size;
       if (!is_whole || number < first >> 1U || number >= end || !scope) return std::nullopt;
       return found{scope, (first & 1U) != 0};
     }
 
-   private:
     struct entry {
       std::atomic<std::uint64_t> first{0};  ///< the number times two; the lowest bit marks higher order
       std::atomic<std::uint64_t> end{0};
@@ -197,6 +210,7 @@ class libtorch_bridge {
     std::size_t depth;        ///< number of nested running nodes
     std::size_t calls;        ///< number of nested `backward_call` objects
     std::uint64_t rest_call;  ///< the last call for which work between nodes was charged
+    std::uint64_t found_at;   ///< position in `node_scopes` of the last node that ran here
   };
 
   static thread_state& state() noexcept {
@@ -278,7 +292,7 @@ class libtorch_bridge {
     if (node.seqNr() < 0) return counted(accumulation_, accumulation_role_);
     std::uint64_t const thread = node.forwardThreadId();
     node_scopes const* const made = thread < threads_.size() ? threads_[thread].load(std::memory_order_acquire) : nullptr;
-    auto const found = made != nullptr ? made->find(static_cast<std::uint64_t>(node.seqNr())) : std::nullopt;
+    auto const found = made != nullptr ? made->find(static_cast<std::uint64_t>(node.seqNr()), state().found_at) : std::nullopt;
     if (found && found->is_higher_order) return counted(higher_order_, higher_order_role_, found->scope);
     if (found) return counted(matched_, backward_role_, found->scope);
     if (std::string_view{node.name()}.find("GraphRoot") != std::string_view::npos) return {};  // passes the initial gradients on
