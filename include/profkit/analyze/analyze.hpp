@@ -18,8 +18,10 @@ namespace profkit {
 /// @param profile a recorded or loaded profile.
 /// @param with rules for kernel classes.
 /// @return the summary.
-[[nodiscard]] inline summary analyze(profile const& profile, analyze_options const& with = {}) {
-  return detail::analyze_code<void>::of_whole(profile, with);
+/// @tparam Unused void. Files that do not call this template do not compile the destructor of its result.
+template <class Unused = void>
+[[nodiscard]] summary analyze(profile const& profile, analyze_options const& with = {}) {
+  return detail::analyze_code<Unused>::of_whole(profile, with);
 }
 
 }  // namespace profkit

@@ -28,7 +28,11 @@ inline void save(profile const& profile, std::string const& path) { detail::prof
 /// @param path the journal.
 /// @return the profile, and whether it is complete.
 /// @throws profkit::error that names the file and states whether it cannot be read, is not a journal, has another format or is damaged.
-[[nodiscard]] inline journal_content load_journal(std::string const& path) { return detail::profile_file_code<void>::load_journal(path); }
+/// @tparam Unused void. Files that do not call this template do not compile the destructor of its result.
+template <class Unused = void>
+[[nodiscard]] journal_content load_journal(std::string const& path) {
+  return detail::profile_file_code<Unused>::load_journal(path);
+}
 
 /// @brief Loads a saved profile or a journal (`PROFKIT=journal=FILE`).
 ///
@@ -37,8 +41,10 @@ inline void save(profile const& profile, std::string const& path) { detail::prof
 /// @param path the file.
 /// @return the profile.
 /// @throws profkit::error that names the file and says whether it cannot be read, is not a profile, has another format or is damaged.
-[[nodiscard]] inline profile load(std::string const& path) {
-  return is_journal_file(path) ? load_journal(path).content : detail::profile_file_code<void>::load(path);
+/// @tparam Unused void. Files that do not call this template do not compile the destructor of its result.
+template <class Unused = void>
+[[nodiscard]] profile load(std::string const& path) {
+  return is_journal_file(path) ? load_journal<Unused>(path).content : detail::profile_file_code<Unused>::load(path);
 }
 
 }  // namespace profkit

@@ -28,6 +28,10 @@ inline void save_summary(summary const& what, std::string const& path) { detail:
 /// @param path the file.
 /// @return the summary.
 /// @throws profkit::error that names the file and says whether it cannot be read, is not a summary, has another layout or is damaged.
-[[nodiscard]] inline summary load_summary(std::string const& path) { return detail::report_code<void>::load_summary(path); }
+/// @tparam Unused void. Files that do not call this template do not compile the destructor of its result.
+template <class Unused = void>
+[[nodiscard]] summary load_summary(std::string const& path) {
+  return detail::report_code<Unused>::load_summary(path);
+}
 
 }  // namespace profkit
