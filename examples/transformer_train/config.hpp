@@ -146,8 +146,9 @@ struct run_config {
   bool bridge = true;        ///< charge the backward pass to forward scopes
   bool scope_memory = true;  ///< charge LibTorch's allocations to scopes
   bool measure_roof = false;
-  bool fused = false;  ///< joined products and fused operations; implies attention_kind::sdpa
-  bool graph = false;  ///< capture one step as a CUDA graph and replay it
+  bool fused = false;        ///< joined products and fused operations; implies attention_kind::sdpa
+  bool graph = false;        ///< capture one step as a CUDA graph and replay it
+  std::string package_file;  ///< the compiled forward pass; empty: LibTorch runs one operation after the other
   bool synchronise_phases = false;
   std::uint32_t head_start_ms = 0;  ///< the delay of the GPU before each forward pass
   bool all_api_calls = false;       ///< all CUDA API calls, not only those that launch GPU work

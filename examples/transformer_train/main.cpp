@@ -70,6 +70,8 @@ void add_options(CLI::App& app, run_config& config, profkit::options& options) {
   app.add_flag("--graph", config.graph, "Capture the third step as a CUDA graph and replay it in all later steps; needs a GPU");
   app.add_flag("--fused", config.fused, "Join products of the same input and fuse the operations between products; attention is sdpa")
       ->excludes("--attention");
+  app.add_option("--package", config.package_file,
+                 "Run the forward pass from this package of AOTInductor, made with reference/export_forward.py; needs --mode fwd");
   app.add_flag("--phase-times", config.times_phases,
                "Time each phase of the measured steps with the trainer's own events, also without profkit");
   app.add_flag("--sync", config.synchronise_phases, "Wait for the GPU at the end of each phase");

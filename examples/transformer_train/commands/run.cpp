@@ -38,6 +38,7 @@ std::string describe(run_config const& config, compute_device const& device) {
                   name_of(precisions, config.precision), name_of(attentions, config.attention));
   if (config.mode == run_mode::train) text += fmt::format(", {} with lr {}", name_of(optimizers, config.optimizer), config.learning_rate);
   if (config.fused) text += ", fused operations";
+  if (!config.package_file.empty()) text += ", compiled";
   if (config.graph) text += ", replayed from a CUDA graph";
   return text + ", on " + device.description();
 }

@@ -115,6 +115,25 @@ void check_graph(run_config const& config, std::uint64_t warmup_steps) {
   }
 }
 
+/// Rejects options that contradict a compiled forward pass.
+void check_package(run_config const& config) {
+  if (config.mode != run_mode::forward) {
+    throw input_error{"--package: contains the forward pass only, and this run has --mode " + std::string{name_of(run_modes, config.mode)} +
+                      "; use --mode fwd"};
+  }
+  if (config.ranks.has_others()) {
+    throw input_error{"--package: runs as one process, and the launcher started " + std::to_string(config.ranks.size) +
+                      " ranks; remove it or the launcher"};
+  }
+  auto const refuse = [](bool is_set, char const* option, char const* reason) {
+    if (is_set) throw input_error{std::string{option} + ": " + reason + "; remove it or --package"};
+  };
+  refuse(config.graph, "--graph", "captures the plain operations of a step, and --package replaces them");
+  refuse(config.fused, "--fused", "replaces the operations of the model, and so does --package");
+  refuse(config.backend != sdpa_backend::automatic, "--sdpa-backend",
+         "chooses kernels, and those of --package were chosen when it was made");
+}
+
 /// Rejects options that do not work with many ranks, or whose result differs between them.
 void check_ranks(run_config const& config, profkit::options const& options) {
   if (!config.ranks.has_others()) return;
@@ -150,6 +169,7 @@ void check_run(run_config const& config, compute_device const& device, profkit::
     throw input_error{"--sdpa-backend " + std::string{name_of(sdpa_backends, config.backend)} +
                       ": --attention naive does not use it; add --attention sdpa"};
   }
+  if (!config.package_file.empty()) check_package(config);
   check_ranks(config, options);
   for (slow_rank const& each : config.slow_ranks) check_slow_rank(each, config, device);
   if (config.graph) check_graph(config, options.warmup_steps);

@@ -31,6 +31,11 @@ class transformer {
 
   [[nodiscard]] std::vector<named_parameter> const& parameters() const noexcept { return parameters_.all(); }
 
+  /// [ctx, 1, d_head / 2] complex: e^(i angle) of each position and pair.
+  [[nodiscard]] at::Tensor const& rotation() const noexcept { return rotation_; }
+  /// [ctx, ctx] bool, true where a key is later than its query.
+  [[nodiscard]] at::Tensor const& mask() const noexcept { return mask_; }
+
   /// The kernel that fused attention uses for [batch, length] tokens in the current gradient mode: "flash", "efficient", "cudnn" or "math".
   /// Empty if no permitted kernel supports it.
   [[nodiscard]] std::optional<std::string_view> attention_backend(std::int64_t batch, std::int64_t length) const;
@@ -78,8 +83,8 @@ class transformer {
   at::ScalarType compute_type_;
   bool fused_;
   parameter_set parameters_;
-  at::Tensor rotation_;  ///< [ctx, 1, d_head / 2] complex: e^(i angle) of each position and pair
-  at::Tensor mask_;      ///< [ctx, ctx] bool, true where a key is later than its query
+  at::Tensor rotation_;
+  at::Tensor mask_;
   at::Tensor token_embedding_;
   std::vector<layer> layers_;
   at::Tensor final_norm_;

@@ -186,6 +186,7 @@ class layer_rows {
 
 titled_table layer_table(run_config const& config, profkit::summary const& summary) {
   titled_table result = layer_rows{summary}.table();
+  if (!config.package_file.empty()) result.notes.emplace_back("The compiled forward pass is one scope: its layers are n/a.");
   result.notes.front() += fmt::format(" Size {}, batch {}, ctx {}.", config.size.name, config.batch, config.ctx);
   return result;
 }

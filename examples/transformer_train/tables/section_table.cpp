@@ -224,6 +224,7 @@ titled_table section_table(run_config const& config, profkit::summary const& sum
   }
 
   std::vector<std::string> notes{fmt::format("{} measured steps, batch {}, ctx {}.", count, config.batch, config.ctx)};
+  if (!config.package_file.empty()) notes.emplace_back("The compiled forward pass is one scope: its parts are n/a.");
   if (summary.steps.gpu && !config.synchronise_phases) {
     notes.emplace_back("Host columns are launch times, which may run ahead of the GPU; --sync makes each phase wait for its work.");
   }

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -12,6 +13,16 @@
 #include "tables/table_cells.hpp"
 
 namespace trainer {
+
+namespace {
+
+std::string attention_of(run_config const& config) {
+  if (config.fused) return "sdpa, fused";
+  std::string const attention{name_of(attentions, config.attention)};
+  return config.package_file.empty() ? attention : attention + ", compiled";
+}
+
+}  // namespace
 
 std::string titled_table::text() const {
   std::string result = fmt::format("{}\n\n{}", title, content.to_text());
@@ -31,9 +42,8 @@ titled_table step_summary_table(run_config const& config, profkit::summary const
   string_table table{{"size", "ctx", "batch", "mode", "precision", "attention", "warmup", "steps", "avg_ms", "std_ms", "tokens/s",
                       "host_ms", "gpu_ms", "peak_allocated_MiB", "peak_reserved_MiB"}};
   table.add({std::string{config.size.name}, std::to_string(config.ctx), std::to_string(config.batch),
-             std::string{name_of(run_modes, config.mode)}, std::string{name_of(precisions, config.precision)},
-             std::string{config.fused ? "sdpa, fused" : name_of(attentions, config.attention)}, std::to_string(steps.warmup),
-             std::to_string(steps.host.count), in_ms(timed.mean), in_ms(timed.standard_deviation),
+             std::string{name_of(run_modes, config.mode)}, std::string{name_of(precisions, config.precision)}, attention_of(config),
+             std::to_string(steps.warmup), std::to_string(steps.host.count), in_ms(timed.mean), in_ms(timed.standard_deviation),
              steps.items_per_second ? fmt::format("{:.0f}", *steps.items_per_second) : not_measured, in_ms(steps.host.mean),
              steps.gpu ? in_ms(steps.gpu->mean) : not_measured, in_mib(allocator_peak(summary, "allocated")),
              in_mib(allocator_peak(summary, "reserved"))});

@@ -12,6 +12,7 @@
 
 #include "errors.hpp"
 #include "libtorch_bridge.hpp"
+#include "model/compiled_forward.hpp"
 #include "model/model.hpp"
 #include "model/precision.hpp"
 #include "model/sdpa.hpp"
@@ -58,6 +59,7 @@ class training::state {
       : config_{config},
         device_{device},
         torch_device_{prepare(config, device)},
+        compiled_{load_package(config, torch_device_)},
         bridge_{make_bridge(config)},
         batches_{config, std::move(data), torch_device_},
         model_{config.size, config.ctx, config.attention, compute_type(config.precision), torch_device_, config.fused},
@@ -65,7 +67,9 @@ class training::state {
         update_{make_update()},
         losses_{steps, device.is_cuda()},
         delay_{config, device},
-        others_{join_others()} {}
+        others_{join_others()} {
+    if (compiled_) compiled_->use(model_);
+  }
 
   [[nodiscard]] run_config const& config() const noexcept { return config_; }
   [[nodiscard]] compute_device const& device() const noexcept { return device_; }
@@ -133,8 +137,14 @@ class training::state {
     return is_wanted ? std::make_unique<profkit_torch::libtorch_bridge>() : nullptr;
   }
 
+  /// Before the model, whose initialisation can take minutes.
+  static std::unique_ptr<compiled_forward> load_package(run_config const& config, c10::Device device) {
+    return config.package_file.empty() ? nullptr : std::make_unique<compiled_forward>(config, device);
+  }
+
   /// Checked before the first step, because the attention itself would fail in the middle of a profile.
   [[nodiscard]] std::optional<std::string_view> check_attention_backend() const {
+    if (compiled_) return std::nullopt;  // chosen when the package was made
     if (config_.attention != attention_kind::sdpa && !config_.fused) return std::nullopt;
     c10::AutoGradMode const gradients{config_.mode != run_mode::forward};
     auto const backend = model_.attention_backend(config_.batch, config_.ctx);
@@ -175,7 +185,7 @@ class training::state {
       TRAINER_PHASE("forward", device_);
       delay_.in(step_phase::forward);
       if (reduces_gradients()) others_->begin_forward();
-      loss = forward(now);
+      loss = compiled_ ? compiled_->loss(now.tokens, now.targets) : forward(now);
       end_phase();
     }
     mark();
@@ -241,6 +251,7 @@ class training::state {
   run_config config_;
   compute_device device_;
   c10::Device torch_device_;
+  std::unique_ptr<compiled_forward> compiled_;  ///< null without `run_config::package_file`
   std::unique_ptr<profkit_torch::libtorch_bridge> bridge_;
   batch_source batches_;
   transformer model_;

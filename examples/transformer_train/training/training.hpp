@@ -33,7 +33,8 @@ class training {
   /// @param data the training text; without it tokens are random.
   /// @param steps number of steps whose losses are kept.
   /// @throws out_of_memory if the model does not fit into the memory of the device.
-  /// @throws input_error if the kernels of `run_config::backend` cannot run here, or if the other ranks cannot be reached.
+  /// @throws input_error if the kernels of `run_config::backend` cannot run here, if `run_config::package_file` cannot be used, or if the
+  ///   other ranks cannot be reached.
   training(run_config const& config, compute_device const& device, std::optional<text> data, std::uint64_t steps);
   ~training();
 
@@ -64,10 +65,12 @@ class training {
   /// Empty without `run_config::bridge`, and without backward passes.
   [[nodiscard]] std::optional<bridged_nodes> nodes() const;
 
-  /// The kernel of `scaled_dot_product_attention`: "flash", "efficient", "cudnn" or "math"; empty with naive attention.
+  /// The kernel of `scaled_dot_product_attention`: "flash", "efficient", "cudnn" or "math"; empty with naive attention, and with
+  /// `run_config::package_file`.
   [[nodiscard]] std::optional<std::string_view> attention_backend() const;
 
-  /// Mean loss over held-out windows in nats per token; empty without data. Waits for the device.
+  /// Mean loss over held-out windows in nats per token, also with `run_config::package_file` by single operations. Empty without data.
+  /// Waits for the device.
   /// @throws out_of_memory
   [[nodiscard]] std::optional<double> held_out_loss() const;
 
