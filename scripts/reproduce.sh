@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Produces the tables T1 to T13 of docs/reproduction.md on the GPU of this machine. Continues an interrupted run.
+# Produces the tables T1 to T13 of docs/reproduction.md, and that of the compiled forward pass, on the GPU of this machine. Continues an interrupted run.
 #   usage: scripts/reproduce.sh OUT_DIR TEXT_FILE     TEXT_FILE: about 1 MB of English text, for the data loader
-#   ONLY="NAME..."       only these tables: t1 t2 t3 t5 t7 t8 t9 t10 t11 t12 t13 types sdpa
+#   ONLY="NAME..."       only these tables: t1 t2 t3 t5 t7 t8 t9 t10 t11 t12 t13 types sdpa compiled
 #   PYTHON, NSYS, DEPENDENCIES: as for scripts/gpu_check.sh
 # About 20 minutes on an H200. Requirements: as for scripts/gpu_check.sh.
 set -euo pipefail
@@ -103,5 +103,6 @@ check() {
 }
 if wanted t13; then check t13 capture; fi
 if wanted t9; then check t9 cost; fi
+if wanted compiled; then check compiled aoti; fi
 "$python" "$root/scripts/lib/reproduced_tables.py" "$out"
 say "all tables are in $1/tables"

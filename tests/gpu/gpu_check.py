@@ -27,7 +27,7 @@ from checks.scopes import check_backward, check_budget, check_graph
 from checks.small_programs import (check_attribution, check_examples, check_gpu_tests, check_journal, check_launch_cost, check_nsys,
                                    check_torch_profiler)
 from checks.trainer import check_attention_backends, check_memory, check_no_wait, check_sweep_memory
-from checks.training import check_fused, check_out_of_memory, check_precisions, check_speed, check_sync, check_text
+from checks.training import check_aoti, check_fused, check_out_of_memory, check_precisions, check_speed, check_sync, check_text
 from checks.utilization import check_utilization
 
 SKIPPED = 4
@@ -70,6 +70,7 @@ CHECKS = {
     "out_of_memory": Check(check_out_of_memory, [TRAINER]),
     "text": Check(check_text, [TRAINER]),
     "fused": Check(check_fused, [TRAINER, "torch_checks", TORCH]),
+    "aoti": Check(check_aoti, [TRAINER, TORCH]),
     "speed": Check(check_speed, [TRAINER, TORCH]),
     "long": Check(check_long, [TRAINER, PROGRAM, TORCH]),
 }
@@ -98,7 +99,7 @@ class Results:
         lines += [f"* {name}: {value}" for name, value in facts.items()]
         lines += ["", "| check | result | figures |", "|---|---|---|"]
         lines += [f"| {row['name']} | {row['state']} | {row['figures']} |" for row in every]
-        for tables in sorted((*self.out.glob("sync-*/tables.md"), *self.out.glob("text/tables.md"),
+        for tables in sorted((*self.out.glob("sync-*/tables.md"), *self.out.glob("text/tables.md"), *self.out.glob("aoti-*/tables.md"),
                               *(path for path in self.out.glob("parity-*/tables.md") if not path.parent.name.endswith("-nsys")))):
             lines += ["", f"## {tables.parent.name}", "", tables.read_text(encoding="utf-8").replace("## T", "### T").strip()]
         (self.out / "gpu_check.md").write_text("\n".join(lines) + "\n", encoding="utf-8")

@@ -13,6 +13,13 @@ WAITS = re.compile(r"synchronize|^cudaMemcpy(2D|3D)?$|^cuMemcpy(HtoD|DtoH)_v2$",
 BACKENDS = ("flash", "efficient", "cudnn", "math")
 
 
+def waiting_calls(folder):
+    """@return the CUDA calls of a run with --api-calls, and those that wait for the device, each with its count."""
+    with open(folder / "cuda_api_sum.csv", encoding="utf-8", newline="") as file:
+        calls = {row["Name"]: int(row["Num Calls"]) for row in csv.DictReader(file)}
+    return calls, {call: count for call, count in calls.items() if WAITS.search(call)}
+
+
 def check_no_wait(checks, place):
     """Clipping and loss scaling do not wait. Other trainers wait for the norm, and to know whether to skip the step."""
     for precision, options in (("fp32", []), ("fp32", ["--clip-grad", "0.5"]), ("fp16_scaled", ["--clip-grad", "0.5"]), ("fp32", ["--graph"]),
@@ -20,9 +27,7 @@ def check_no_wait(checks, place):
         run, folder = Run("small", 128, "train", precision), place.out / "no-wait"
         name = " ".join((run.name, *options))
         report, _ = train(place, [*run.options(4, 10), *options, "--api-calls"], folder, "no_wait.log")
-        with open(folder / "cuda_api_sum.csv", encoding="utf-8", newline="") as file:
-            calls = {row["Name"]: int(row["Num Calls"]) for row in csv.DictReader(file)}
-        waits = {call: count for call, count in calls.items() if WAITS.search(call)}
+        calls, waits = waiting_calls(folder)
         checks.add(f"no CUDA call waits for the device inside a step: {name}", bool(calls) and not waits,
                    f"{sum(calls.values())} calls of {len(calls)} functions in {report['steps']['measured']} steps; that wait: {waits or 'none'}")
 

@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks of the trainer's results and speed: compared with PyTorch eager, in every precision, and when memory runs out."""
+import concurrent.futures
+import contextlib
 import csv
 import re
 import statistics
 import subprocess
+import sys
 import time
 
-from checks.programs import PyTorch, Run, loop_ms, program_in, report_in, step_ms, train
+from checks.programs import ROOT, PyTorch, Run, loop_ms, program_in, report_in, run_logged, step_ms, train
+from checks.trainer import waiting_calls
 
 FUSED, LIBTORCH = ["--optimizer", "fused_adamw"], ["--optimizer", "adamw"]
 # Runs timed against PyTorch eager, with options of the trainer and of PyTorch, and the number of steps. Without options each uses its
@@ -29,6 +33,14 @@ MUCH_FASTER, MUCH = (Run("small", 128, "train", "fp32"), FUSED), 1.5
 FUSED_SPEED = [(Run("small", 128, "train", "fp32"), 50), (Run("medium", 512, "train", "bf16"), 50)]
 FUSED_ROUNDS = 3
 COMPILED = 'torch.compile(mode="reduce-overhead")'
+# Runs of the forward pass that AOTInductor compiled, the number of steps, and the largest difference of a loss from the plain model's. In
+# bf16 compiled kernels round in other places.
+COMPILED_FORWARD = [(Run("small", 512, "fwd", "fp32"), 50, 1e-5), (Run("medium", 512, "fwd", "bf16"), 50, 5e-3)]
+COMPILED_ROUNDS = 3
+PLAIN, PACKAGE, TORCH_COMPILE = "the plain model", "--package", "torch.compile"
+# The same kernels run in C++ and in Python, so more than noise is a fault.
+COMPILED_BAR = 1.05
+COMPILED_SCOPE = "step/forward/compiled forward"
 # Runs with --sync, whose host and GPU times must agree.
 SYNC = [Run("small", 128, "train", "fp32"), Run("medium", 512, "fwd_bwd", "fp32"), Run("medium", 512, "train", "bf16")]
 WARMUP, STEPS = 5, 30
@@ -95,6 +107,68 @@ def check_fused(checks, place):
         checks.add(f"every operation of --graph --fused is charged to a scope: {run.name}",
                    quality["unknown_graph_operations"] == quality["unattributed_operations"] == 0 < quality["graph_operations"],
                    f"{quality['graph_operations']} operations in 10 steps")
+
+
+def export_forward(place, run):
+    """@return the package of the compiled forward pass."""
+    package = place.out / f"aoti-{run.folder}.pt2"
+    run_logged([sys.executable, ROOT / "examples/transformer_train/reference/export_forward.py", "--size", run.size, "--ctx", run.ctx, "--batch", 4,
+                "--precision", run.precision, "--device", "cuda", "--out", package], place.out / f"aoti-{run.folder}.log")
+    return package
+
+
+def row_of_kernels(report, steps):
+    return [f"{report['gpu']['kernels'] / steps:g}", f"{report['gpu']['gpu_kernel_ms'] / steps:.2f}"]
+
+
+def check_aoti(checks, place):
+    """The forward pass compiled with AOTInductor, run from C++: the losses of the plain model, all kernels in its scope, and its speed compared
+    with the plain model and with the model that torch.compile compiles, alternating."""
+    lines = ["# Compiled forward pass", "",
+             f"Medians of {COMPILED_ROUNDS} alternating rounds, without profiler: ms per step from the beginning of the first measured step to the",
+             "end of the last. Kernels and GPU work (the durations of kernels, copies and memsets) are of other runs, with profkit.", ""]
+    with contextlib.ExitStack() as stack:
+        pytorch = {run: stack.enter_context(PyTorch([*run.options(10, steps), "--compile", "default"], place.out / f"aoti-{run.folder}-torch.log"))
+                   for run, steps, _ in COMPILED_FORWARD}
+        # All compile at the same time, each in its own process. PyTorch does it in its first measurement, which is discarded.
+        with concurrent.futures.ThreadPoolExecutor() as pool:
+            compiled = [pool.submit(each.measure) for each in pytorch.values()]
+            packages = {run: pool.submit(export_forward, place, run) for run in pytorch}
+        for each in compiled:
+            each.result()
+        for run, steps, largest in COMPILED_FORWARD:
+            options = {PLAIN: [], PACKAGE: ["--package", packages[run].result()]}
+            folders = {kind: place.out / f"aoti-{run.folder}-{'package' if kind == PACKAGE else 'plain'}" for kind in options}
+            times = {kind: [] for kind in (PLAIN, PACKAGE, TORCH_COMPILE)}
+            for _ in range(COMPILED_ROUNDS):
+                times[TORCH_COMPILE].append(pytorch[run].measure()["loop_ms"])
+                for kind, more in options.items():
+                    _, printed = train(place, [*run.options(WARMUP, steps), *more], folders[kind], "aoti.log", "off")
+                    times[kind].append(loop_ms(printed))
+            middle = {kind: statistics.median(of) for kind, of in times.items()}
+            figures = "; ".join(f"{kind} {middle[kind]:.2f} ms a step ({min(of):.2f} to {max(of):.2f})" for kind, of in times.items())
+            checks.add(f"--package takes at most {COMPILED_BAR} times as long as torch.compile: {run.name}",
+                       middle[PACKAGE] <= COMPILED_BAR * middle[TORCH_COMPILE], f"{figures}; medians of {COMPILED_ROUNDS} rounds, {steps} steps each")
+            plain_losses, losses = (first_losses(folder) for folder in folders.values())
+            off = max(abs(a / b - 1) for a, b in zip(losses, plain_losses))
+            checks.add(f"20 losses of --package are those of the plain model: {run.name}", len(losses) == len(plain_losses) == 20 and off < largest, f"{off:.1e} apart at most")
+            reports = {kind: train(place, [*run.options(WARMUP, 10), *more, "--api-calls"], folders[kind], "aoti.log")[0]
+                       for kind, more in options.items()}
+            report = reports[PACKAGE]
+            scope = next((each for each in report["scopes"] if each["path"] == COMPILED_SCOPE), {"kernels": 0, "gpu_kernel_ms": 0.0})
+            kernels, quality = report["gpu"]["kernels"], report["quality"]
+            outside, dropped = quality["unattributed_operations"], quality["dropped_kernels"]
+            checks.add(f"every kernel of --package is charged to its scope: {run.name}", outside == dropped == 0 < scope["kernels"] == kernels,
+                       f"{scope['kernels']} of {kernels} kernels in 10 steps, {scope['gpu_kernel_ms'] / 10:.2f} ms a step; {outside} operations outside scopes")
+            calls, waits = waiting_calls(folders[PACKAGE])
+            checks.add(f"no CUDA call of --package waits for the device inside a step: {run.name}", bool(calls) and not waits,
+                       f"{sum(calls.values())} calls of {len(calls)} functions in 10 steps; that wait: {waits or 'none'}")
+            lines += [f"## {run.name}", "", "| what runs | ms per step | least to most | kernels per step | GPU work, ms per step |", "|---|" + "---:|" * 4]
+            for kind, of in times.items():
+                row = [kind, f"{middle[kind]:.2f}", f"{min(of):.2f} to {max(of):.2f}", *(row_of_kernels(reports[kind], 10) if kind in reports else ["n/a"] * 2)]
+                lines.append("| " + " | ".join(row) + " |")
+            lines.append("")
+    (place.out / "aoti.md").write_text("\n".join(lines), encoding="utf-8")
 
 
 def check_sync(checks, place):
