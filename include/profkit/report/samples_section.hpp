@@ -57,7 +57,7 @@ inline std::optional<sampled_share> unnamed_waiting(sampled_scope_summary const&
   return sampled_share{without(scope.waiting->share), without(scope.waiting->ci95_low), without(scope.waiting->ci95_high)};
 }
 
-/// "softmax: 62 % (±3) exp_loop (layer.cpp:40), 21 % (±3) memmove (libc.so.6), 17 % waiting in cudaStreamSynchronize" for the scope with
+/// "softmax: 62 % (±3) exp_loop (layer.cpp:40), 21 % (±3) memmove (libc.so.6), 17 % waiting in cuStreamSynchronize" for the scope with
 /// the longest self time.
 inline std::string samples_answer(host_samples_summary const& samples) {
   if (samples.samples == 0) {

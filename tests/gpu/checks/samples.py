@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks host samples on this machine: known shares on 1, 2 and 8 threads, and the cost at 1000 Hz. Needs no GPU.
 
-As a program, with programs that are already built, in about 40 s:
+As a program, with programs that are already built, in about a minute:
     python3 tests/gpu/checks/samples.py --collect-tests build/ci/tests/profkit_collect_tests --cost build/ci/bench/profkit_samples_cost
 Exit code: 0 all passed, 1 one failed.
 """

@@ -33,7 +33,7 @@ struct sampled_function_summary {
 
 /// @brief Calls in which a scope waited for a device. Their time is measured, not sampled, so it has no interval.
 struct sampled_wait_summary {
-  std::string name;         ///< such as "cudaStreamSynchronize"
+  std::string name;         ///< such as "cuStreamSynchronize"
   std::uint64_t calls = 0;  ///< number of calls
   milliseconds time{};      ///< sum of their durations, including the time in which they poll the device
   double share = 0.0;       ///< share of the self time of the scope
