@@ -7,6 +7,7 @@ usage: header_chains.py INCLUDE_DIR OUTPUT_DIR HEADER...      prints the sources
 If B includes A before its first declaration, directly or indirectly, then a source that includes A and then B compiles both alone: B
 sees nothing that it does not include. (This fails if A includes more headers after its declarations, because B could be one of them.)
 The headers are covered with the fewest such chains: a minimum path cover, by a maximum matching of headers with their successors.
+Headers that include most are matched first. So the headers that take longest share a chain where they can, and are compiled once.
 """
 import functools
 import pathlib
@@ -56,7 +57,7 @@ def chains_of(root, headers):
                     return True
         return False
 
-    for each in headers:
+    for each in sorted(headers, key=lambda each: (-len(seen_by(each)), each)):
         match(each, set())
     after = {first: second for second, first in before.items()}
     chains = []
