@@ -218,14 +218,16 @@ def over(found, name, figure, of):
 
 
 def peers(found):
-    """Rows of the recorders that ran; the text of the page names the others."""
+    """A recorder that did not run has a row with the reason."""
     rows = []
-    rounds = found["rounds"]
+    rounds, missing = found["rounds"], found.get("missing", {})
     for name, off, words in PEERS:
         if name in rounds:
             off_ns = spread(rounds[off]["one"])[0] if off in rounds else ""
             rows.append([words, spread(rounds[name]["one"], "{:.1f}")[0], *over(found, name, "one", "floor"), over(found, name, "one", "profkit")[0],
                          spread(rounds[name]["two"], "{:.1f}")[0], over(found, name, "two", "floor")[0], off_ns])
+        elif name in missing:
+            rows.append([words, f"not run: {missing[name].split(':')[0]}", *[""] * 6])
     return table(["one scope, ns", "recording", "/ floor", "quartiles", "/ profkit", "2 threads, each", "/ floor", "off"], rows)
 
 
