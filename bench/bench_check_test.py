@@ -1,9 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The comparison with recorded figures fails if and only if a figure is worse."""
+"""The comparison with recorded figures fails if and only if a figure is worse.
+
+usage: bench_check_test.py [PROGRAM]      PROGRAM: profkit; without it, ratios are not compared"""
+import contextlib
 import copy
+import io
 import json
 import pathlib
+import sys
 import unittest
 
 import bench_check
@@ -13,12 +18,20 @@ import bench_tables
 import gpu_bench
 
 RECORDED = json.loads((pathlib.Path(__file__).resolve().parent / "recorded.json").read_text())
+PROGRAM = pathlib.Path(sys.argv.pop(1)) if len(sys.argv) > 1 else None
+FIVE = [1.00, 1.02, 0.99, 1.01, 0.98]
+
+
+def report(results, recorded):
+    """@return the exit code and what was printed."""
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        return bench_check.report(PROGRAM, results, recorded), printed.getvalue()
 
 
 def made_results():
     """Results equal to the recorded ones."""
     ns = {name: [0.5, 0.6, 0.4] for name in ("empty", "off", "off_indexed")}
-    ns.update({name: [20.0, 30.0, 25.0] for name in ("floor", "on", "on_indexed", "on_nested", "on_two_threads")})
     counts = {name: instructions for name, (instructions, _) in RECORDED["instructions"]["GNU 12"].items()}
     memory = {"log_bytes": 24.0, "with_pauses": {"dropped": 0}, "many_scopes": {"dropped": 0, "peak_bytes": 50e6}}
     return {name: {"found": found} for name, found in
@@ -29,10 +42,10 @@ class Check(unittest.TestCase):
     def test_what_is_as_recorded_passes(self):
         self.assertEqual([], bench_check.failures_of(made_results(), RECORDED))
 
-    def test_a_slower_scope_fails(self):
+    def test_a_slower_recorder_without_a_session_fails(self):
         results = made_results()
-        results["scopes"]["found"]["ns"]["on"] = [2 * ns for ns in results["scopes"]["found"]["ns"]["on"]]
-        self.assertTrue(any(line.startswith("scope / floor") for line in bench_check.failures_of(results, RECORDED)))
+        results["scopes"]["found"]["ns"]["off"] = [2.5 for _ in range(3)]
+        self.assertEqual(["off - empty loop, ns"], [line.split(":")[0] for line in bench_check.failures_of(results, RECORDED)])
 
     def test_every_recorded_count_can_fail(self):
         for name, (instructions, allowance) in RECORDED["instructions"]["GNU 12"].items():
@@ -51,32 +64,71 @@ class Check(unittest.TestCase):
 
     def test_more_memory_than_the_bound_fails(self):
         results = made_results()
-        results["memory"]["found"]["many_scopes"]["peak_bytes"] = 65e6
+        results["memory"]["found"]["many_scopes"]["peak_bytes"] = 120e6
         self.assertEqual(1, len(bench_check.failures_of(results, RECORDED)))
 
     def test_a_check_of_nothing_fails(self):
-        self.assertEqual(1, bench_check.report({}, RECORDED))
+        code, printed = report({}, RECORDED)
+        self.assertEqual((1, "FAIL nothing was measured\n"), (code, printed))
 
-    def test_intervals_are_recorded_with_the_medians_of_rounds(self):
+    def test_rounds_that_were_not_measured_again_stay(self):
+        renewed = bench_check.renewed({}, RECORDED)
+        self.assertEqual(RECORDED, renewed)
+
+    def test_rounds_are_recorded(self):
         results = made_results()
-        results["scopes"]["found"]["ns"].update(floor=[10.0] * 5, on=[10.0, 11.0, 12.0, 13.0, 14.0])
-        quantities = bench_check.renewed(results, RECORDED)["quantities"]
-        allowance = RECORDED["quantities"]["scope / floor"][1]
-        self.assertEqual([1.2, allowance, 1.05, 1.35], quantities["scope / floor"])
-        self.assertEqual(2, len(quantities["dropped while drained"]))
+        results["scopes"]["found"]["ns"].update(floor=[10.0] * 50, on=[10.0 + i for i in range(50)])
+        renewed = bench_check.renewed(results, RECORDED)
+        rounds = renewed["ratios"]["scopes"]["scope / floor"]
+        self.assertEqual((21, 1.0, 5.7), (len(rounds), rounds[0], rounds[-1]))
+        self.assertEqual(RECORDED["ratios"]["scopes"]["nested scope / floor"], renewed["ratios"]["scopes"]["nested scope / floor"])
 
-    def test_an_interval_that_was_not_measured_again_stays(self):
-        self.assertEqual(RECORDED["quantities"], bench_check.renewed({}, RECORDED)["quantities"])
-        self.assertEqual(4, len(RECORDED["quantities"]["scope / floor"]))
-
-    def test_a_peer_that_was_not_run_is_not_compared(self):
-        results = {"peers": {"found": {"rounds": {"profkit": {"one": [3.0, 3.0]}, "floor": {"one": [1.0, 1.0]}}}}}
-        failures = bench_check.failures_of(results, RECORDED)
-        self.assertEqual(1, len(failures))
-        self.assertTrue(failures[0].startswith("peers: profkit / floor"))
+    def test_recorded_ratios_are_known(self):
+        for section, rounds in RECORDED["ratios"].items():
+            self.assertIn(section, bench_check.MOST_SLOWER)
+            self.assertLessEqual(set(rounds), set(bench_quantities.QUANTITIES))
 
     def test_recorded_quantities_are_known(self):
         self.assertLessEqual(set(RECORDED["quantities"]), set(bench_quantities.QUANTITIES))
+
+
+@unittest.skipIf(PROGRAM is None, "no program profkit")
+class Ratios(unittest.TestCase):
+    """profkit compare judges them."""
+
+    recorded = {"instructions": {}, "quantities": {},
+                "ratios": {"scopes": {"scope / floor": [1.1 * each for each in FIVE], "nested scope / floor": [1.2 * each for each in FIVE]},
+                           "peers": {"peers: profkit / floor": [1.4 * each for each in FIVE],
+                                     "peers: profkit / LTTng-UST": [0.15 * each for each in FIVE]}}}
+
+    def measured(self, on, nested):
+        ns = {"floor": [20.0] * 5, "on": [20 * on * each for each in FIVE], "on_nested": [20 * nested * each for each in reversed(FIVE)]}
+        return {"scopes": {"found": {"ns": ns}}}
+
+    def test_what_is_as_recorded_passes(self):
+        code, printed = report(self.measured(1.1, 1.2), self.recorded)
+        self.assertEqual(0, code, printed)
+        self.assertRegex(printed, r"scope / floor +1.100   recorded 1.100: \+0.0 % \(.* to .*\) (SAME|UNSURE)")
+
+    def test_a_faster_scope_passes(self):
+        self.assertEqual(0, report(self.measured(0.5, 0.6), self.recorded)[0])
+
+    def test_one_slower_ratio_fails(self):
+        code, printed = report(self.measured(1.1, 1.8), self.recorded)
+        self.assertEqual(1, code, printed)
+        self.assertRegex(printed, "FAIL .*nested scope over floor is slower by")
+
+    def test_all_slower_ratios_fail(self):
+        self.assertEqual(1, report(self.measured(1.65, 1.8), self.recorded)[0])
+
+    def test_a_change_below_the_limit_passes(self):
+        self.assertEqual(0, report(self.measured(1.21, 1.32), self.recorded)[0])
+
+    def test_a_peer_that_was_not_run_is_not_compared(self):
+        results = {"peers": {"found": {"rounds": {"profkit": {"one": [3.0, 3.1, 2.9]}, "floor": {"one": [1.0] * 3}}}}}
+        code, printed = report(results, self.recorded)
+        self.assertEqual(1, code, printed)
+        self.assertNotIn("LTTng", printed)
 
 
 class Document(unittest.TestCase):

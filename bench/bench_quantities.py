@@ -15,8 +15,9 @@ def differences(found, name, less):
 class Median:
     """@return the median of the values that `values` reads from the results of a section."""
 
-    def __init__(self, values):
+    def __init__(self, values, is_ratio=True):
         self.values = values
+        self.is_ratio = is_ratio
 
     def __call__(self, found):
         return statistics.median(self.values(found))
@@ -55,7 +56,7 @@ QUANTITIES = {
     "nested scope / floor": ("scopes", median_ratio("on_nested", "floor")),
     "scope on 2 threads / on 1": ("scopes", median_ratio("on_two_threads", "on")),
     "off, ns": ("scopes", lambda found: statistics.median(found["ns"]["off"])),
-    "off - empty loop, ns": ("scopes", Median(lambda found: differences(found, "off", "empty"))),
+    "off - empty loop, ns": ("scopes", Median(lambda found: differences(found, "off", "empty"), is_ratio=False)),
     "scope under nsys / NVTX range": ("nsys", median_ratio("scope", "nvtx")),
     "scope under nsys, recorded / NVTX range": ("nsys", median_ratio("scope_in_session", "nvtx_in_session")),
     "log bytes of a scope": ("memory", lambda found: found["log_bytes"]),
@@ -91,19 +92,16 @@ def value_of(name, results):
         return None
 
 
-def interval_of(name, results):
-    """@return the quartiles of the rounds. None if not measured, measured in one round only, or not a median of rounds."""
-    section, read = QUANTITIES[name]
-    if section not in results or not isinstance(read, Median):
-        return None
-    try:
-        values = read.values(results[section]["found"])
-    except KeyError:
-        return None
-    if len(values) < 2:
-        return None
-    low, _, high = statistics.quantiles(values, n=4)
-    return low, high
+def ratio_rounds(section, results):
+    """@return the measured ratios of a section by name: one for each round."""
+    found = {}
+    for name, (of, read) in QUANTITIES.items():
+        if of == section and section in results and isinstance(read, Median) and read.is_ratio:
+            try:
+                found[name] = read.values(results[section]["found"])
+            except KeyError:
+                continue
+    return found
 
 
 # Description, quantity, maximum and format.

@@ -200,7 +200,7 @@ def main():
         load = round(statistics.mean(os.getloadavg()[:2]), 1)
         results[name] = {"date": datetime.date.today().isoformat(), "load": load, "machine": machine(place.compiler), "found": measured}
     if arguments.check:
-        return bench_check.report(results, json.loads(RECORDED.read_text()))
+        return bench_check.report(place.build / "tools/profkit/profkit", results, json.loads(RECORDED.read_text()))
     if arguments.record:
         now = {name: results[name] for name in wanted if name not in missing}
         RECORDED.write_text(bench_tables.packed_json(bench_check.renewed(now, json.loads(RECORDED.read_text()))))

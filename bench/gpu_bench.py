@@ -19,6 +19,7 @@ import sys
 import tempfile
 import time
 
+import bench_ratios
 from bench_tables import packed_json
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "tests/gpu"))
@@ -100,6 +101,10 @@ COMPARISONS = {
     ],
     "switch": [],
 }
+# What is compared with recorded rounds: ratios that are always positive.
+RATIOS = [("launch", "profkit scopes", "nothing"), ("launch", "profkit scopes and kernels", "CUPTI kernel records"),
+          ("step", "trainer, profkit scopes", "trainer, no profiler"), ("step", "trainer, profkit kernels", "trainer, CUPTI kernel records")]
+MOST_SLOWER = "20%"
 UNITS = {"launch": "ns a launch", "gpu_scope": "ns a scope", "step": "ms a step", "graph": "ns a node", "switch": "us each"}
 # Shares of the available time, and maximum numbers of rounds.
 SHARES = {"launch": (0.27, 15), "gpu_scope": (0.04, 60), "step": (0.51, 25), "graph": (0.11, 15), "switch": (0.07, 7)}
@@ -360,6 +365,24 @@ def measure(name, rounds_of, seconds, results, facts):
     print(f"[{time.monotonic() - begin:4.0f} s] {name}: {len(rounds)} rounds{', ' + failure if failure else ''}; {found}", flush=True)
 
 
+def ratio_rounds(parts):
+    """@return the ratios of each round by name, as far as they were measured."""
+    found = {}
+    for part, name, of in RATIOS:
+        figures = parts.get(part, {}).get("figures", {})
+        values = [figures.get(each, {}).get("values", []) for each in (name, of)]
+        if all(values):
+            found[f"{name} / {of}"] = [a / b for a, b in zip(*values)]
+    return found
+
+
+def check(program, parts, recorded):
+    """Compares with recorded rounds by `profkit compare`. @return whether a ratio is worse, or none was compared"""
+    lines, is_worse = bench_ratios.compare(program, ratio_rounds(recorded["parts"]), ratio_rounds(parts), MOST_SLOWER)
+    print("\n".join(lines or ["FAIL no ratio was measured on both sides"]))
+    return is_worse or not lines
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--build", type=pathlib.Path, required=True, help="build folder of the programs")
@@ -367,6 +390,7 @@ def main():
     parser.add_argument("--seconds", type=float, default=240.0, help="time for all parts together")
     parser.add_argument("--nsys", default=os.environ.get("NSYS") or "nsys", help="Nsight Systems; default: $NSYS, or nsys")
     parser.add_argument("--only", nargs="+", choices=COMPARISONS, default=list(COMPARISONS), metavar="PART", help=f"of {', '.join(COMPARISONS)}")
+    parser.add_argument("--check", type=pathlib.Path, metavar="FILE", help="compare with a gpu_bench.json; exit code 1 if something is worse")
     given = parser.parse_args()
     given.out.mkdir(parents=True, exist_ok=True)
     results = Results(given.out)
@@ -397,7 +421,10 @@ def main():
         measure(name, rounds, max(1.0, deadline.left() * share), results, facts)
     failed = [name for name in given.only if not results.parts.get(name, {}).get("finished")]
     print((given.out / "gpu_bench.md").read_text(encoding="utf-8") if results.file.exists() else "nothing was measured")
-    return 1 if failed else 0
+    is_worse = False
+    if given.check:
+        is_worse = check(program_in(given.build, "profkit"), results.parts, json.loads(given.check.read_text(encoding="utf-8")))
+    return 1 if failed or is_worse else 0
 
 
 if __name__ == "__main__":

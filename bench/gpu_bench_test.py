@@ -1,11 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests gpu_bench.py with programs that print given figures: ratios, bars, omissions, and continuing an earlier run."""
+"""Tests gpu_bench.py with programs that print given figures: ratios, bars, omissions, and continuing an earlier run.
+
+usage: gpu_bench_test.py [PROGRAM]      PROGRAM: profkit; without it, the comparison with recorded rounds is not tested"""
 import contextlib
+import io
 import json
 import pathlib
 import subprocess
 import sys
 import tempfile
+
+import gpu_bench
 
 HERE = pathlib.Path(__file__).resolve().parent
 LAUNCH = """#!/bin/sh
@@ -83,7 +88,23 @@ def commands_with(text):
     return [each for each in found if text in each]
 
 
+def check_recorded(profkit):
+    """@param profkit the program"""
+    def parts(kernels):
+        nothing = [4000.0, 4100.0, 3900.0, 4050.0]
+        return {"launch": {"figures": {name: {"values": [by * each for each in nothing]} for name, by in
+                                       (("nothing", 1), ("profkit scopes", 1.01), ("CUPTI kernel records", 1.25),
+                                        ("profkit scopes and kernels", kernels))}}}
+    recorded = {"parts": parts(1.3)}
+    with contextlib.redirect_stdout(io.StringIO()):
+        expect(not gpu_bench.check(profkit, parts(1.31), recorded), "what is as recorded")
+        expect(gpu_bench.check(profkit, parts(2.0), recorded), "a launch with kernels takes longer")
+        expect(gpu_bench.check(profkit, {}, recorded), "nothing was measured")
+
+
 def main():
+    if len(sys.argv) > 1:
+        check_recorded(pathlib.Path(sys.argv[1]))
     with tempfile.TemporaryDirectory() as folder:
         build, out = pathlib.Path(folder, "build"), pathlib.Path(folder, "out")
         build.mkdir()

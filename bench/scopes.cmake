@@ -49,7 +49,7 @@ if(PROFKIT_BUILD_TESTS)
   )
   add_test(NAME bench.instructions_of_a_scope COMMAND ${check_command} "$<TARGET_FILE:profkit_scope_instructions>")
   add_test(NAME bench.instructions_check_can_fail COMMAND ${check_command} --must-fail "$<TARGET_FILE:profkit_dearer_scope_instructions>")
-  add_test(NAME bench.check_can_fail COMMAND "${Python3_EXECUTABLE}" -B "${CMAKE_CURRENT_SOURCE_DIR}/bench_check_test.py")
+  add_test(NAME bench.check_can_fail COMMAND "${Python3_EXECUTABLE}" -B "${CMAKE_CURRENT_SOURCE_DIR}/bench_check_test.py" ${profkit_compares})
   set_tests_properties(
     bench.instructions_of_a_scope
     bench.instructions_check_can_fail

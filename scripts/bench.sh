@@ -21,18 +21,26 @@ need_packages "$compiler=g++" cmake=cmake ninja=ninja-build python3=python3 valg
 if [[ " $* " == *" peers "* || (" $* " != *" "[a-z]* && " $* " != *" --check "*) ]]; then # with the section peers
   (need_packages lttng=lttng-tools liblttng-ust-dev) || say "no LTTng: the peers are measured without it"
 fi
+compares=OFF
+if [[ " $* " == *" --check "* ]]; then # by the program profkit
+  compares=ON
+  need_packages libcli11-dev nlohmann-json3-dev
+fi
 need_cmake
 need_nvtx
 say "NVTX headers in ${nvtx:-no folder: sections that need them are skipped}"
 
 configure=(cmake -S "$root" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release "-DCMAKE_CXX_COMPILER=$compiler" -DPROFKIT_BUILD_TESTS=OFF
-  -DPROFKIT_BUILD_EXAMPLES=OFF -DPROFKIT_BUILD_PROGRAM=OFF -DPROFKIT_BUILD_PEERS=ON -DCMAKE_CUDA_COMPILER= "-DPROFKIT_NVTX_INCLUDE=$nvtx")
+  -DPROFKIT_BUILD_EXAMPLES=OFF "-DPROFKIT_BUILD_PROGRAM=$compares" -DPROFKIT_BUILD_PEERS=ON -DCMAKE_CUDA_COMPILER= "-DPROFKIT_NVTX_INCLUDE=$nvtx")
 ! have ccache || configure+=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
 must_log "configure" "$logs/bench-configure.log" "${configure[@]}"
 build_command=(cmake --build "$build" -j "$jobs")
 sections=()
 for each in "$@"; do [[ $each == -* ]] || sections+=("$each"); done
-[ "${sections[*]:-}" != peers ] || build_command+=(--target profkit_peers)
+if [ "${sections[*]:-}" = peers ]; then
+  build_command+=(--target profkit_peers)
+  [ $compares = OFF ] || build_command+=(profkit_program)
+fi
 must_log "build" "$logs/bench-build.log" "${build_command[@]}"
 
 exec python3 -B "$root/bench/bench_run.py" --build "$build" --compiler "$compiler" --nsys "${NSYS:-nsys}" ${nvtx:+--nvtx "$nvtx"} "$@"
