@@ -71,7 +71,7 @@ if(NOT CMAKE_CXX_FLAGS MATCHES "-fsanitize" AND NOT CMAKE_CROSSCOMPILING)
   target_include_directories(profkit_write_pages PRIVATE "${PROJECT_SOURCE_DIR}/tools/profkit")
   target_compile_definitions(profkit_write_pages PRIVATE TEST_DATA="${CMAKE_CURRENT_SOURCE_DIR}/data" TEST_RANKS="${profkit_recorded_ranks}")
   add_test(NAME browser.pages COMMAND "${Python3_EXECUTABLE}" -B "${CMAKE_CURRENT_SOURCE_DIR}/browser/check_pages.py" "$<TARGET_FILE:profkit_write_pages>")
-  set_tests_properties(browser.pages PROPERTIES LABELS browser SKIP_RETURN_CODE 4 TIMEOUT 240)
+  set_tests_properties(browser.pages PROPERTIES LABELS browser SKIP_RETURN_CODE 4 TIMEOUT 240 COST 60)
 endif()
 
 if(TARGET profkit_program)
