@@ -88,10 +88,8 @@ if(TARGET profkit_program)
   add_dependencies(profkit_tools_tests profkit_program)
 endif()
 
-if(NOT profkit_races_only)
-  # Replaces operator new for the whole program.
-  profkit_add_test_program(NAME allocation SOURCES record/allocation.test.cpp)
-endif()
+# Replaces operator new for the whole program.
+profkit_add_test_program(NAME allocation SOURCES record/allocation.test.cpp)
 
 # Fills the table of scope nodes.
 profkit_add_test_program(NAME scope_node SOURCES record/scope_node.test.cpp)
