@@ -131,7 +131,7 @@ for stage in "${wanted[@]}"; do
     tsan)
       # The runtime of the sanitizer does not support the address space layout of some kernels.
       ! setarch "$(uname -m)" -R true 2>/dev/null || wrapper=(setarch "$(uname -m)" -R)
-      stage tsan tsan "${quickly[@]}"
+      stage tsan tsan "${quickly[@]}" -DCMAKE_CXX_FLAGS_DEBUG=-Og
       wrapper=()
       ;;
     aarch64)
