@@ -116,7 +116,7 @@ def main():
         put("profkit_gpu_scope_cost", SCOPE)
 
         def run(*parts, nsys="no_nsys"):
-            done = subprocess.run([sys.executable, "-B", str(HERE / "gpu_bench.py"), "--build", str(build), "--out", str(out), "--seconds", "4",
+            done = subprocess.run([sys.executable, "-B", str(HERE / "gpu_bench.py"), "--build", str(build), "--out", str(out), "--seconds", "2",
                                    "--nsys", str(nsys), "--only", *parts], capture_output=True, text=True, check=False, timeout=100)
             return done.returncode, json.loads((out / "gpu_bench.json").read_text(encoding="utf-8"))["parts"], done.stdout + done.stderr
 
