@@ -64,7 +64,7 @@ class Check(unittest.TestCase):
 
     def test_more_memory_than_the_bound_fails(self):
         results = made_results()
-        results["memory"]["found"]["many_scopes"]["peak_bytes"] = 120e6
+        results["memory"]["found"]["many_scopes"]["peak_bytes"] = 65e6
         self.assertEqual(1, len(bench_check.failures_of(results, RECORDED)))
 
     def test_a_check_of_nothing_fails(self):
