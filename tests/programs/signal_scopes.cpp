@@ -190,8 +190,8 @@ void jumps_out() {
     ::sigemptyset(&signal);
     ::sigaddset(&signal, SIGUSR1);
     {
-      // siglongjmp unblocks the signal before it leaves the handler. With AddressSanitizer a handler takes longer than 50 us, so handlers would
-      // nest until the stack is full.
+      // siglongjmp unblocks the signal before it leaves the handler. With AddressSanitizer a handler takes longer than 50 us, so handlers
+      // would nest until the stack is full.
       timer_of_this_thread const timer{SIGUSR1, under_address_sanitizer ? 1'000'000 : 50'000};
       while (round < 20) {
         if (sigsetjmp(retry, 1) != 0) round = round + 1;
