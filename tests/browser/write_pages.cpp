@@ -100,7 +100,7 @@ void slow_one_layer(std::vector<run_figures>& runs) {
 
 /// Runs of a recorded program, with variations between several runs.
 std::vector<run_figures> runs_of(profkit::profile const& recorded, std::size_t count, std::mt19937_64& random) {
-  std::vector<run_figures> result(count, profkit_program::detail::summary_figures{profkit::analyze(recorded), "recorded"}.make());
+  std::vector<run_figures> result(count, profkit_program::figures_of_run(profkit::analyze(recorded), "recorded"));
   for (run_figures& each : result) {
     if (count > 1) vary(each, random);
   }

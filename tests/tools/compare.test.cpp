@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "change_estimate.hpp"
+#include "compared_rows.hpp"
 #include "decision.hpp"
 #include "machine_speed.hpp"
 #include "moderated_variance.hpp"

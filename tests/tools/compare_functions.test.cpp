@@ -19,7 +19,6 @@
 #include "compare.hpp"
 #include "comparison_document.hpp"
 #include "comparison_json.hpp"
-#include "comparison_text.hpp"
 #include "decision.hpp"
 #include "summary_figures.hpp"
 
@@ -169,7 +168,7 @@ TEST_CASE("samples of an unchanged program rarely show a change of a function", 
 TEST_CASE("the figures of functions come from the summary of a run", "[compare][samples]") {
   profkit::profile profile = profile_with_samples();
   profile.steps[0].warmup = false;
-  run_figures const found = detail::summary_figures{profkit::analyze(profile), "made"}.make();
+  run_figures const found = figures_of_run(profkit::analyze(profile), "made");
   REQUIRE(found.functions);
   auto const at = std::find_if(found.functions->begin(), found.functions->end(),
                                [](auto const& each) { return each.name == "step/softmax: exp_loop"; });
@@ -184,7 +183,7 @@ TEST_CASE("the figures of functions come from the summary of a run", "[compare][
                     [](auto const& each) { return each.name == "outside any scope: libc.so.6, called by load"; }));
   profile.sampling.reset();
   profile.samples.clear();
-  CHECK_FALSE(detail::summary_figures{profkit::analyze(profile), "made"}.make().functions);
+  CHECK_FALSE(figures_of_run(profkit::analyze(profile), "made").functions);
 }
 
 TEST_CASE("functions of numbered scopes are merged as the scopes are, with the samples of all", "[compare][samples]") {
@@ -238,7 +237,7 @@ TEST_CASE("JSON has the numbered scopes of a row beside the rows", "[compare]") 
 
 TEST_CASE("indices, scopes around scopes and the parts of a step come from the summary of a run", "[compare]") {
   profkit::profile const profile = profkit::load(std::string{TEST_DATA} + "/small-128-train-fp32.profile");
-  run_figures const run = detail::summary_figures{profkit::analyze(profile), "recorded"}.make();
+  run_figures const run = figures_of_run(profkit::analyze(profile), "recorded");
   auto const scope = [&](std::string const& path) -> scope_figures const& {
     auto const found = std::find_if(run.scopes.begin(), run.scopes.end(), [&](scope_figures const& each) { return each.path == path; });
     REQUIRE(found != run.scopes.end());
@@ -292,7 +291,7 @@ TEST_CASE("the use of several GPUs is the mean of those that measured a unit", "
   summary.utilization.resize(3);
   summary.utilization[0].sm_active = profkit::share_of_unit{0.8, 0.8, 0.8};
   summary.utilization[2].sm_active = profkit::share_of_unit{0.2, 0.2, 0.2};
-  run_figures const found = detail::summary_figures{summary, "made"}.make();
+  run_figures const found = figures_of_run(summary, "made");
   CHECK(found.utilized_devices == 3);
   REQUIRE(found.utilization);
   REQUIRE(found.utilization->size() == 1);

@@ -21,7 +21,6 @@
 #include "comparison.hpp"
 #include "comparison_document.hpp"
 #include "comparison_json.hpp"
-#include "comparison_text.hpp"
 #include "comparison_words.hpp"
 #include "decision.hpp"
 #include "decision_text.hpp"

@@ -44,7 +44,7 @@ namespace profkit_program {
 /// @throws profkit::error that names the file, and what is wrong with it.
 [[nodiscard]] inline run_figures read_run(std::filesystem::path const& file) {
   profkit::summary const summary = profkit::is_summary_file(file) ? profkit::load_summary(file) : read_report_json(file);
-  return detail::summary_figures{summary, file.string()}.make();
+  return figures_of_run(summary, file.string());
 }
 
 namespace detail {
