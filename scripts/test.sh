@@ -61,7 +61,7 @@ stage() {
       test)
         results=$root/build/$preset/results.xml
         rm -f "$results"
-        command=(ctest --preset "$preset" -j "$jobs" --output-junit "$results")
+        command=(ctest --preset "$preset" -j "$((jobs + 1))" --output-junit "$results") # some tests wait
         ;;
     esac
     logged "$name: $step" "$log-$step.log" "${wrapper[@]}" "${command[@]}" && continue
@@ -90,13 +90,14 @@ coverage() {
   cat "$log"
 }
 
-need_packages g++=g++ cmake=cmake ninja=ninja-build python3=python3 objdump=binutils valgrind=valgrind clang++=clang llvm-cov=llvm libclang-rt-dev pkg-config=pkg-config fakeroot=fakeroot dpkg-shlibdeps=dpkg-dev libfmt-dev libcli11-dev libprotozero-dev nlohmann-json3-dev
+need_packages g++=g++ cmake=cmake ninja=ninja-build python3=python3 objdump=binutils valgrind=valgrind clang++=clang pkg-config=pkg-config fakeroot=fakeroot dpkg-shlibdeps=dpkg-dev libfmt-dev libcli11-dev libprotozero-dev nlohmann-json3-dev
 if [[ " ${wanted[*]} " == *" release "* ]]; then
   need_packages doxygen=doxygen clang-tidy=clang-tidy codespell=codespell libgloo-dev
   want_packages g++-11=g++-11 g++-12=g++-12 clang++-13=clang-13 clang++-14=clang-14 clang++-15=clang-15 clang++-16=clang-16 clang++-19=clang-19 clang++-22=clang-22
   want_packages chromium=chromium
 fi
 want_packages ld.lld=lld
+[[ " ${wanted[*]} " != *" asan-ubsan "* ]] || need_sanitizers
 [[ " ${wanted[*]} " != *" aarch64 "* ]] || want_packages aarch64-linux-gnu-g++=g++-aarch64-linux-gnu qemu-aarch64=qemu-user
 need_cmake
 need_catch2
@@ -124,8 +125,10 @@ for stage in "${wanted[@]}"; do
   case $stage in
     release) stage release ci "-DPython3_EXECUTABLE=$python" "-DPROFKIT_PYTHON=$python" "-DPROFKIT_CONAN=$conan" ;;
     asan-ubsan)
+      # CMake cannot change the compiler of a build folder.
+      grep -qs "^CMAKE_CXX_COMPILER:.*[/=]$clang\$" build/asan-ubsan/CMakeCache.txt || rm -rf build/asan-ubsan
       rm -rf build/asan-ubsan/coverage # files of an earlier run
-      stage asan-ubsan asan-ubsan "${quickly[@]}"
+      stage asan-ubsan asan-ubsan "${quickly[@]}" "-DCMAKE_CXX_COMPILER=$clang"
       coverage asan-ubsan
       ;;
     tsan)

@@ -11,6 +11,7 @@ import argparse
 import collections
 import json
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -23,11 +24,12 @@ LEAST_COVERED = 10
 Lines = collections.namedtuple("Lines", "all covered")
 
 
-def tool(name):
+def tool(build, name):
     """@return the LLVM tool of the compiler's release, because formats differ between releases."""
-    path = subprocess.run(["clang++", f"--print-prog-name={name}"], text=True, capture_output=True, check=True).stdout.strip()
+    compiler = re.search(r"^CMAKE_CXX_COMPILER:\w+=(.*)$", (build / "CMakeCache.txt").read_text(encoding="utf-8"), re.MULTILINE)[1]
+    path = subprocess.run([compiler, f"--print-prog-name={name}"], text=True, capture_output=True, check=True).stdout.strip()
     if not shutil.which(path):
-        sys.exit(f"no {name} for this clang++ (Debian and Ubuntu: llvm)")
+        sys.exit(f"no {name} for {compiler} (Debian and Ubuntu: llvm)")
     return path
 
 
@@ -48,9 +50,9 @@ def counted_lines(build):
         sys.exit(f"no test of {build} has left its counts in {build / 'coverage'}")
     merged = build / "coverage" / "all.profdata"
     # A killed test may leave an unreadable file; the others count.
-    subprocess.run([tool("llvm-profdata"), "merge", "-sparse", "--failure-mode=all", "-o", merged, *counts], check=True, stderr=subprocess.DEVNULL)
+    subprocess.run([tool(build, "llvm-profdata"), "merge", "-sparse", "--failure-mode=all", "-o", merged, *counts], check=True, stderr=subprocess.DEVNULL)
     objects = [word for program in programs[1:] for word in ("-object", program)]
-    exported = subprocess.run([tool("llvm-cov"), "export", "-summary-only", f"-instr-profile={merged}", programs[0], *objects], text=True, check=True,
+    exported = subprocess.run([tool(build, "llvm-cov"), "export", "-summary-only", f"-instr-profile={merged}", programs[0], *objects], text=True, check=True,
                               stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout
     result = {}
     for file in json.loads(exported)["data"][0]["files"]:

@@ -44,6 +44,15 @@ want_packages() {
   ((${#offered[@]} == 0)) || (need_packages "${offered[@]}") || say "not installed: ${offered[*]#*=}; their tests are skipped"
 }
 
+# Sets clang to a clang++ with sanitizers and coverage: the default one, or clang++-22, which compiles a fifth faster, if the system offers it.
+need_sanitizers() {
+  clang="clang++-22"
+  want_packages "$clang"=clang-22 llvm-cov-22=llvm-22
+  have "$clang" && have llvm-cov-22 && (need_packages libclang-rt-22-dev) && return
+  clang="clang++"
+  need_packages llvm-cov=llvm libclang-rt-dev
+}
+
 need_cmake() {
   local version
   version=$(cmake --version | sed -n 's/^cmake version //p')
