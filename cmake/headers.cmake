@@ -354,6 +354,7 @@ set(PROFKIT_HEADERS
     profkit/report/ranks_screen.hpp
     profkit/report/ranks_sections.hpp
     profkit/report/ranks_trace.hpp
+    profkit/report/plain_report.hpp
     profkit/report/report.hpp
     profkit/report/report_code.hpp
     profkit/report/report_json.hpp
@@ -461,10 +462,13 @@ set(PROFKIT_CUPTI_HEADERS
     profkit/cupti.hpp
     profkit/collect/cupti_allocations.hpp
     profkit/collect/cupti_buffers.hpp
+    profkit/collect/cupti_code.hpp
+    profkit/collect/cupti_collection.hpp
     profkit/collect/cupti_graph_nodes.hpp
     profkit/collect/cupti_kernels.hpp
     profkit/collect/cupti_launches.hpp
     profkit/collect/cupti_library.hpp
+    profkit/collect/cupti_options.hpp
     profkit/collect/cupti_placement.hpp
     profkit/collect/cupti_records.hpp
     profkit/collect/cupti_tracing.hpp)

@@ -8,6 +8,7 @@ set(
   find_protozero.cmake
   profkit-code.cmake
   profkit-code.cpp
+  profkit-cupti-code.cpp
   profkit.symbols
 )
 foreach(file IN LISTS profkit_package_files)

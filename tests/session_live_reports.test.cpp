@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <profkit/report/report.hpp>
 #include <profkit/report/status_line.hpp>
 #include <profkit/session.hpp>
 

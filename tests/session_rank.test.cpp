@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <profkit/options.hpp>
+#include <profkit/report/report.hpp>
 #include <profkit/scope.hpp>
 #include <profkit/session.hpp>
 #include <profkit/session/find_rank.hpp>

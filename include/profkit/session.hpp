@@ -9,7 +9,7 @@
 #include "collect/collector.hpp"
 #include "options.hpp"
 #include "record/step.hpp"
-#include "report/report.hpp"
+#include "report/plain_report.hpp"
 #include "session/session_factory.hpp"
 
 #ifndef PROFKIT_CODE_ELSEWHERE

@@ -28,7 +28,8 @@ ROOMS = {
 TOP = ""
 VERSION = "version.hpp"
 OPTIONS = "options.hpp"
-CODE = "code.hpp"
+CODE = "include/profkit/code.hpp"
+CUPTI_CODE = "cmake/profkit-cupti-code.cpp"
 
 # Foreign headers by kind: (pattern of the includes, pattern of our headers that may use them).
 FOREIGN = {
@@ -49,10 +50,12 @@ FOREIGN = {
 # device code belongs in .cu files; every header of ours compiles with the host compiler
 FORBIDDEN = {"cuda_runtime.h": "include <cuda_runtime_api.h> instead: this one is for nvcc"}
 
-# What these headers may include, directly or indirectly, with PROFKIT_CODE_ELSEWHERE: scope.hpp is included in a thousand files, profkit.hpp
-# in each program. fmt/format.h includes most of the second list itself.
+# What these headers may include, directly or indirectly, with PROFKIT_CODE_ELSEWHERE: scope.hpp is included in a thousand files, session.hpp
+# in .cu files, which nvcc parses three times, profkit.hpp in each program. fmt/format.h includes most of the last list itself.
 LIGHT = {
     "scope.hpp": {"cstddef", "cstdint", "ctime", "dlfcn.h"},
+    "session.hpp": {"array", "chrono", "cstddef", "cstdint", "ctime", "dlfcn.h", "exception", "memory", "optional", "pthread.h", "ratio", "stdexcept",
+                    "string", "string_view", "type_traits", "utility", "vector"},
     "profkit.hpp": {"array", "chrono", "cstddef", "cstdint", "ctime", "dlfcn.h", "exception", "fmt/format.h", "memory", "optional", "pthread.h",
                     "ratio", "stdexcept", "string", "string_view", "type_traits", "utility", "vector"},
 }
@@ -205,12 +208,13 @@ class Checker:
                         todo.append(include.target)
 
     def check_code(self):
-        """What other units only declare, code.hpp instantiates."""
-        code = self.texts.get(CODE, "")
+        """What other units only declare, one file instantiates."""
         for header in self.headers:
+            file = self.source / (CUPTI_CODE if header.startswith("collect/cupti") else CODE)
+            code = file.read_text(encoding="utf-8") if file.exists() else ""
             for match in re.finditer(r"^extern template (class|struct) (\w+<void>);$", self.texts[header], flags=re.M):
                 if not re.search(rf"^template {match[1]} profkit::detail::{match[2]};$", code, flags=re.M):
-                    self.complain(header, self.texts[header].count("\n", 0, match.start()) + 1, f"{CODE} does not instantiate {match[2]}")
+                    self.complain(header, self.texts[header].count("\n", 0, match.start()) + 1, f"{file.name} does not instantiate {match[2]}")
 
     def check_cycles(self):
         done = set()

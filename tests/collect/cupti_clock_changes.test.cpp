@@ -2,6 +2,7 @@
 //
 // Kernels during which the system clock is set; CUPTI uses that clock. On an imitated clock and an imitated CUPTI.
 #include <profkit/cupti.hpp>
+#include <profkit/report/report.hpp>
 #include <profkit/session.hpp>
 
 #include <catch2/catch_test_macros.hpp>

@@ -4,6 +4,7 @@
 #include <profkit/analyze/gpu/attribution.hpp>
 #include <profkit/cupti.hpp>
 #include <profkit/profile/save_load.hpp>
+#include <profkit/report/report.hpp>
 #include <profkit/scope.hpp>
 #include <profkit/session.hpp>
 

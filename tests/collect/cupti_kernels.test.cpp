@@ -3,6 +3,7 @@
 // Kernel collection on an imitated driver and CUPTI in the library path.
 #include <profkit/analyze/gpu/attribution.hpp>
 #include <profkit/cupti.hpp>
+#include <profkit/report/report.hpp>
 #include <profkit/scope.hpp>
 #include <profkit/session.hpp>
 

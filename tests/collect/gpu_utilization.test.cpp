@@ -5,6 +5,7 @@
 #include <profkit/collect/gpu_utilization.hpp>
 #include <profkit/collect/nvml_gpm.hpp>
 #include <profkit/collect/utilization_times.hpp>
+#include <profkit/report/report.hpp>
 #include <profkit/session.hpp>
 
 #include <dlfcn.h>

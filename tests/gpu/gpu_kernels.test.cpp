@@ -3,6 +3,7 @@
 // Kernel collection on a real device.
 #include <profkit/analyze/gpu/attribution.hpp>
 #include <profkit/cupti.hpp>
+#include <profkit/report/report.hpp>
 #include <profkit/scope.hpp>
 #include <profkit/session.hpp>
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Sessions during which the system clock is set. The clock is imitated: this program has its own clock_gettime.
+#include <profkit/report/report.hpp>
 #include <profkit/session.hpp>
 
 #include <dlfcn.h>

@@ -3,6 +3,7 @@
 // The executable and the linked libraries `linked_a` and `linked_b` open scopes. So do libraries opened with dlopen: `opened_a` and
 // `opened_b`, `closed`, which is closed again, and `hidden`, whose version script hides the recorder. Definitions of the build: OPENED_A,
 // OPENED_B, CLOSED, HIDDEN.
+#include <profkit/report/report.hpp>
 #include <profkit/session.hpp>
 #include <profkit/session/other_recorders.hpp>
 

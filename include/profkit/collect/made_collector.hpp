@@ -19,12 +19,14 @@ class made_collector : public collector {
     made_->start(into);
     take_status();
   }
+  void prepare_step(step_record const& step) override { made_->prepare_step(step); }
   void before_step(step_record const& step) override { made_->before_step(step); }
   void after_step(step_record const& step) override { made_->after_step(step); }
   void drain(profile_builder& into, bool last) override {
     made_->drain(into, last);
     take_status();
   }
+  void flush() override { made_->flush(); }
   void stop() override { made_->stop(); }
 
  protected:

@@ -8,3 +8,6 @@
 #if defined(__CUDA_ARCH__) && !defined(PROFKIT_CODE_ELSEWHERE)
 #define PROFKIT_CODE_ELSEWHERE
 #endif
+#if defined(__CUDA_ARCH__) && !defined(PROFKIT_CUPTI_CODE_ELSEWHERE)
+#define PROFKIT_CUPTI_CODE_ELSEWHERE
+#endif

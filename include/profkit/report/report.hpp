@@ -3,95 +3,12 @@
 
 #include <fmt/format.h>
 
-#include <cstdint>
-#include <memory>
 #include <string>
-#include <utility>
 
 #include "../analyze/summary.hpp"
 #include "../profile/error.hpp"
 #include "../profile/profile.hpp"
-#include "report_code.hpp"
-
-#ifndef PROFKIT_CODE_ELSEWHERE
-#include "make_report.hpp"  // IWYU pragma: export
-#endif
-
-namespace profkit {
-
-/// @brief The first screen of a report, as in `report::text`. Also works for a loaded summary (`load_summary`).
-[[nodiscard]] inline std::string report_text(summary const& what) { return detail::report_code<void>::text(what); }
-
-/// @brief All tables of a summary as text, as in `report::full_text`.
-[[nodiscard]] inline std::string report_full_text(summary const& what) { return detail::report_code<void>::full_text(what); }
-
-/// @brief All tables in Markdown.
-[[nodiscard]] inline std::string report_markdown(summary const& what) { return detail::report_code<void>::markdown(what); }
-
-/// @brief The report as one HTML file with pictures: the content of `report.html`. It needs no other file, no network and no scripts. Its
-/// maximum size is 1 MB.
-[[nodiscard]] inline std::string report_html(summary const& what) { return detail::report_code<void>::html(what); }
-
-/// @brief A profile with its analysis. Cheap to copy (two shared pointers); immutable, so any thread may read it. Prints with fmt:
-/// `fmt::print("{}\n", report)`.
-class report {
- public:
-  /// @brief Analyses a profile. Takes as long as `analyze`.
-  /// @param recorded the profile; not null.
-  explicit report(std::shared_ptr<profkit::profile const> recorded)
-      : profile_{std::move(recorded)}, summary_{detail::report_code<void>::summarize(*profile_)} {}
-
-  /// @brief Combines a profile with existing figures, such as those of a long session that did not keep all records.
-  /// @param recorded the profile; not null.
-  /// @param figures the summary; not null.
-  report(std::shared_ptr<profkit::profile const> recorded, std::shared_ptr<profkit::summary const> figures)
-      : profile_{std::move(recorded)}, summary_{std::move(figures)} {}
-
-  /// @brief The recorded data.
-  [[nodiscard]] profkit::profile const& profile() const noexcept { return *profile_; }
-  /// @brief The figures of all tables and files, as values.
-  [[nodiscard]] profkit::summary const& summary() const noexcept { return *summary_; }
-
-  /// @brief The first screen: recommended actions and the figures behind them, in at most 60 lines of at most 120 characters, without
-  /// colours. It contains block characters if the environment selects a UTF-8 locale.
-  [[nodiscard]] std::string text() const { return report_text(*summary_); }
-
-  /// @brief All tables as text.
-  [[nodiscard]] std::string full_text() const { return report_full_text(*summary_); }
-
-  /// @brief All tables in Markdown.
-  [[nodiscard]] std::string markdown() const { return report_markdown(*summary_); }
-
-  /// @brief The report as one HTML file with pictures.
-  [[nodiscard]] std::string html() const { return report_html(*summary_); }
-
-  /// @brief Writes all files of the report: `report.html`, `report.json`, `summary.profkit`, `report.md`, `scopes.csv`, `steps.csv`,
-  /// `trace.json` and `nvtx_pushpop_sum.csv`; with kernels also `kernels.csv` and the other summaries of Nsight Systems; with
-  /// `<profkit/perfetto.hpp>` in the program also `trace.pftrace`.
-  ///
-  /// Each file is replaced atomically. Files of an earlier report that this report does not have are removed.
-  /// @param directory created if necessary.
-  /// @param trace_steps number of measured steps in the traces, counted from the end.
-  /// @throws profkit::error that names each file that could not be written.
-  void write(std::string const& directory, std::uint64_t trace_steps = 3) const {
-    detail::report_code<void>::write(*profile_, *summary_, directory, trace_steps);
-  }
-
-  /// @brief Writes a trace for https://ui.perfetto.dev in Chrome's trace event format. With `<profkit/perfetto.hpp>` in the program, also
-  /// writes the compact trace beside it, with the extension `.pftrace`.
-  /// @param path the file; replaced atomically.
-  /// @param steps number of measured steps, counted from the end.
-  /// @throws profkit::error that names the file and the reason.
-  void write_trace(std::string const& path, std::uint64_t steps = 3) const {
-    detail::report_code<void>::write_trace(*profile_, path, steps);
-  }
-
- private:
-  std::shared_ptr<profkit::profile const> profile_;
-  std::shared_ptr<profkit::summary const> summary_;
-};
-
-}  // namespace profkit
+#include "plain_report.hpp"
 
 /// @cond  doxygen does not find fmt
 template <>

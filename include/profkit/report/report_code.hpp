@@ -7,11 +7,14 @@
 #include <string_view>
 #include <vector>
 
-#include "../analyze/summary.hpp"
 #include "../profile/code_elsewhere.hpp"
-#include "../profile/profile.hpp"
 
-namespace profkit::detail {
+namespace profkit {
+
+struct profile;
+struct summary;
+
+namespace detail {
 
 struct document;
 
@@ -57,4 +60,6 @@ struct report_code {
 extern template struct report_code<void>;
 #endif
 
-}  // namespace profkit::detail
+}  // namespace detail
+
+}  // namespace profkit

@@ -8,7 +8,7 @@
 #include "../collect/collector.hpp"
 #include "../profile/code_elsewhere.hpp"
 #include "../record/step.hpp"
-#include "../report/report.hpp"
+#include "../report/plain_report.hpp"
 #include "plain_options.hpp"
 
 namespace profkit::detail {
