@@ -19,6 +19,10 @@ class made_collector : public collector {
     made_->start(into);
     take_status();
   }
+  void poll_at_scopes(profile_builder& into) override {
+    made_->poll_at_scopes(into);
+    take_status();
+  }
   void prepare_step(step_record const& step) override { made_->prepare_step(step); }
   void before_step(step_record const& step) override { made_->before_step(step); }
   void after_step(step_record const& step) override { made_->after_step(step); }
@@ -28,6 +32,9 @@ class made_collector : public collector {
   }
   void flush() override { made_->flush(); }
   void stop() override { made_->stop(); }
+  [[nodiscard]] sample_source* samples() noexcept override { return made_->samples(); }
+  [[nodiscard]] bool times_steps() const noexcept override { return made_->times_steps(); }
+  void read_step_times() override { made_->read_step_times(); }
 
  protected:
   explicit made_collector(std::unique_ptr<collector> made) : made_{std::move(made)} {}
