@@ -344,6 +344,7 @@ set(PROFKIT_HEADERS
     profkit/report/page_code.hpp
     profkit/report/parts_table.hpp
     profkit/report/picture_section.hpp
+    profkit/report/plain_report.hpp
     profkit/report/quality_section.hpp
     profkit/report/quality_text.hpp
     profkit/report/ranks_document.hpp
@@ -354,7 +355,6 @@ set(PROFKIT_HEADERS
     profkit/report/ranks_screen.hpp
     profkit/report/ranks_sections.hpp
     profkit/report/ranks_trace.hpp
-    profkit/report/plain_report.hpp
     profkit/report/report.hpp
     profkit/report/report_code.hpp
     profkit/report/report_json.hpp

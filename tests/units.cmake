@@ -79,7 +79,6 @@ if(TARGET profkit_program)
   if(NOT CMAKE_CXX_FLAGS MATCHES "-fsanitize")
     # Error rates from thousands of simulated comparisons; the other tests run the same code with a sanitizer.
     list(APPEND tools_tests tools/compare_rates.test.cpp)
-    set_source_files_properties(tools/compare_rates.test.cpp PROPERTIES COMPILE_OPTIONS -O2 SKIP_UNITY_BUILD_INCLUSION ON)
   endif()
   profkit_add_unit_tests(tools SOURCES ${tools_tests} LIBRARIES profkit_comparison nlohmann_json::nlohmann_json)
   target_compile_definitions(profkit_tools_tests PRIVATE TEST_DATA="${CMAKE_CURRENT_SOURCE_DIR}/data" TEST_RANKS="${profkit_recorded_ranks}" PROFKIT_PROGRAM="$<TARGET_FILE:profkit_program>")

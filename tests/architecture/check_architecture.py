@@ -209,12 +209,13 @@ class Checker:
 
     def check_code(self):
         """What other units only declare, one file instantiates."""
+        files = [self.source / name for name in (CODE, CUPTI_CODE)]
+        codes = {file.name: file.read_text(encoding="utf-8") if file.exists() else "" for file in files}
         for header in self.headers:
-            file = self.source / (CUPTI_CODE if header.startswith("collect/cupti") else CODE)
-            code = file.read_text(encoding="utf-8") if file.exists() else ""
+            name = files[header.startswith("collect/cupti")].name
             for match in re.finditer(r"^extern template (class|struct) (\w+<void>);$", self.texts[header], flags=re.M):
-                if not re.search(rf"^template {match[1]} profkit::detail::{match[2]};$", code, flags=re.M):
-                    self.complain(header, self.texts[header].count("\n", 0, match.start()) + 1, f"{file.name} does not instantiate {match[2]}")
+                if not re.search(rf"^template {match[1]} profkit::detail::{match[2]};$", codes[name], flags=re.M):
+                    self.complain(header, self.texts[header].count("\n", 0, match.start()) + 1, f"{name} does not instantiate {match[2]}")
 
     def check_cycles(self):
         done = set()
