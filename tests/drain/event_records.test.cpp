@@ -174,6 +174,48 @@ TEST_CASE("a collective that follows a kernel launch immediately has its correla
   CHECK(profile.collectives[5].path == profkit::path_record::no_parent);
 }
 
+TEST_CASE("collectives in a row have no launch if none precedes the first of them immediately", "[drain]") {
+  static profkit::site launch{"cuLaunchKernelEx", "", 0};
+  static profkit::communicator const group{"data", 7, 1, 4, 0};
+  static profkit::detail::reported_collective const what{&group, "AllReduce", "ncclFloat32", "RING", "LL128", false};
+  auto const slot = [](auto const& object, event_kind kind) {
+    return reinterpret_cast<std::uint64_t>(&object) | static_cast<std::uint64_t>(kind);
+  };
+  std::uint64_t const collective = slot(what, event_kind::reported_collective);
+  std::vector<std::uint64_t> const log{collective,
+                                       100,
+                                       0,
+                                       64,  // no collector of kernels has recorded a launch
+                                       collective,
+                                       101,
+                                       1,
+                                       64,  //
+                                       slot(launch, event_kind::begin_call),
+                                       110,
+                                       11,
+                                       120 | leave_mark,  //
+                                       slot(outer_site, event_kind::enter),
+                                       130,  //
+                                       collective,
+                                       140,
+                                       2,
+                                       64,  //
+                                       collective,
+                                       141,
+                                       3,
+                                       64,
+                                       150 | leave_mark};
+  profkit::profile_builder made;
+  profkit::detail::event_records records{made};
+  profkit::detail::thread_reading reading;
+  profkit::detail::clock_line line{{0, 0}};
+  line.advance({1'000'000, 1'000'000});
+  reading.thread = made.add(profkit::thread_record{1, "thread"});
+  for (std::size_t at = 0; at < log.size();) at += records.take(&log[at], reading, line);
+  REQUIRE(made.so_far().collectives.size() == 4);
+  for (profkit::collective_record const& each : made.so_far().collectives) CHECK(each.correlation == 0);
+}
+
 TEST_CASE("a log that continues in another chunk separates no collective from its launch", "[drain]") {
   std::uint64_t const slots[4] = {};
   profkit::site launch{"cuLaunchKernel", "", 0};

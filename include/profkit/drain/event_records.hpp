@@ -206,7 +206,7 @@ class event_records {
     record.algorithm = into_.position_of_collective_word(what.algorithm);
     record.protocol = into_.position_of_collective_word(what.protocol);
     if (!what.is_captured) record.correlation = at.call.launch_before(event);
-    at.call.next = event + slots_of(*event);
+    at.call.continue_at(event, event + slots_of(*event));
     record.path = at.open.path();
     if (record.path == path_record::no_parent) record.path = into_.so_far().threads[*at.thread].default_path;
     record.thread = *at.thread;
