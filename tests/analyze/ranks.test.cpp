@@ -114,12 +114,13 @@ std::vector<profkit::job_rank> job_on_hosts(std::uint32_t slow, std::uint32_t se
   return result;
 }
 
-/// @return the rank that delays the others most, if any.
+/// @return the rank that delays the others most, if any. No rank takes longer in any scope.
 std::optional<std::size_t> holds_up(std::vector<std::vector<double>> const& held, std::vector<double> const& exposed, double step,
                                     double bound) {
+  auto const no_excess = [](std::vector<std::size_t> const& /*candidate*/) { return 0.0; };
   std::vector<profkit::job_rank_summary> ranks(held.size());
   for (std::size_t i = 0; i < ranks.size(); ++i) ranks[i].imposed_exposed = milliseconds{exposed[i]};
-  std::vector<std::size_t> const found = profkit::detail::holding_ranks{held, ranks}.find(step, bound);
+  std::vector<std::size_t> const found = profkit::detail::holding_ranks{held, ranks}.find(step, bound, no_excess);
   return found.empty() ? std::nullopt : std::optional{found.front()};
 }
 
@@ -674,6 +675,38 @@ TEST_CASE("no rank is named for waits hidden by computing", "[ranks]") {
   std::vector<double> const early(20, 0.0);
   CHECK(holds_up({early, late}, {0.0, 2.1}, 100.0, 0.0) == std::optional<std::size_t>{1});
   CHECK_FALSE(holds_up({early, late}, {0.0, 1.9}, 100.0, 0.0));
+}
+
+TEST_CASE("a slow GPU is named although the waiting GPUs compute, more slowly, beside the collectives", "[ranks]") {
+  made_job made;
+  made.delay = nanoseconds{300'000};
+  std::vector<profkit::job_rank> ranks = made.make();
+  auto const beside_computing = [&](nanoseconds slowdown) {
+    for (profkit::job_rank& rank : ranks) {
+      for (profkit::timeline_collective& each : rank.timeline.collectives) {
+        each.exposed.clear();
+        if (rank.rank != made.slow_rank) each.busy.back().time += slowdown / made.collectives;
+      }
+      for (profkit::timeline_step& each : rank.timeline.steps) {
+        each.exposed = {};
+        each.compute = *each.next_begin - each.begin;
+      }
+    }
+    return profkit::summarize_job(ranks);
+  };
+  profkit::job_summary const job = beside_computing(made.delay);
+  REQUIRE(job.straggler);
+  CHECK(job.straggler->rank == made.slow_rank);
+  CHECK(job.straggler->path == "step/data");
+  CHECK(job.straggler->is_gpu_time);
+  CHECK(job.straggler->excess.count() == Approx(0.3).margin(0.02));
+  CHECK(job.ranks[made.slow_rank].imposed_exposed.count() == 0.0);
+
+  // Without an excess, the delay is hidden.
+  for (profkit::timeline_collective& each : ranks[made.slow_rank].timeline.collectives) {
+    if (each.busy.size() > 1) each.busy.erase(each.busy.begin());
+  }
+  CHECK_FALSE(beside_computing({}).straggler);
 }
 
 TEST_CASE("ranks that are missing, damaged or different are named, and the others are reported", "[ranks]") {

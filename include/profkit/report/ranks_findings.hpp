@@ -111,6 +111,10 @@ inline finding straggler_finding(job_summary const& job) {
   result.text =
       fmt::format("In each step they wait {} in collectives until {}, {} of it with nothing else to do.", time_words(rank.imposed),
                   is_one ? "it arrives" : "the last of these arrives", time_words(rank.imposed_exposed));
+  constexpr double small_part = 0.5;
+  if (late.is_gpu_time && rank.imposed_exposed < small_part * late.excess) {
+    result.text += " A collective that waits slows down the work beside it.";
+  }
   if (rank.last_share) {
     result.text +=
         fmt::format(" {} last at {} of the collectives.", is_one ? "It arrives" : "One of them arrives", share_words(*rank.last_share));

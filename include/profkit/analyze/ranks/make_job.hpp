@@ -239,22 +239,31 @@ class job_maker {
       }
       for (std::size_t rank = 0; rank < ranks_.size(); ++rank) held[rank].push_back(to.held.values[rank][step].value_or(0.0));
     }
-    std::vector<std::size_t> const found = holding_ranks{held, to.ranks}.find(to.step.count(), to.clocks.bound.count());
+    auto const excess_of = [&](std::vector<std::size_t> const& which) {
+      std::optional<straggler_summary> const excess = find_excess(which);
+      return excess ? excess->excess.count() : 0.0;
+    };
+    std::vector<std::size_t> const found = holding_ranks{held, to.ranks}.find(to.step.count(), to.clocks.bound.count(), excess_of);
     if (found.empty()) return;
-    excess_finder finder{ranks_, found};
+    to.straggler = find_excess(found);
+    if (!to.straggler) to.straggler.emplace();
+    to.straggler->rank = found.front();
+    if (to.straggler->excess.count() <= 0.0) to.straggler->also.assign(found.begin() + 1, found.end());
+    to.straggler->is_whole_host = is_whole_host(ranks_, *to.straggler);
+  }
+
+  /// @param holding positions of the ranks for which the others wait.
+  [[nodiscard]] std::optional<straggler_summary> find_excess(std::vector<std::size_t> const& holding) const {
+    excess_finder finder{ranks_, holding};
     std::set<matched_collective const*> late;
     for (auto const& [rank, what] : last_of_) {
-      if (std::find(found.begin(), found.end(), rank) != found.end()) late.insert(what);
+      if (std::find(holding.begin(), holding.end(), rank) != holding.end()) late.insert(what);
     }
     for (matched_collective const& each : all_) {
       bool const is_compared = each.is_complete && !each.is_contradictory && each.is_measured;
       if (is_compared && compared_.count(collective_of(ranks_, each.on.front()).step) > 0) finder.add(each, late.count(&each) > 0);
     }
-    to.straggler = finder.find(compared_.size());
-    if (!to.straggler) to.straggler.emplace();
-    to.straggler->rank = found.front();
-    if (to.straggler->excess.count() <= 0.0) to.straggler->also.assign(found.begin() + 1, found.end());
-    to.straggler->is_whole_host = is_whole_host(ranks_, *to.straggler);
+    return finder.find(compared_.size());
   }
 
   static std::optional<std::size_t> worst_of(job_map const& held, std::size_t step) {
