@@ -5,40 +5,55 @@
 #pragma once
 
 #include <ATen/SequenceNumber.h>
+#include <ATen/core/Tensor.h>
 #include <ATen/record_function.h>
+#include <torch/csrc/autograd/engine.h>
+#include <torch/csrc/autograd/function.h>
+#include <torch/csrc/autograd/function_hook.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <mutex>
 #include <new>
 #include <optional>
 #include <profkit/scope.hpp>
+#include <queue>
 #include <stdexcept>
-#include <string_view>
+#include <tuple>
+#include <vector>
 
 namespace profkit_torch {
 
-/// During its lifetime, each node that autograd runs is in a scope such as `forward/layer_3/attention (backward)`. That scope adopts the
+/// During its lifetime, the work of autograd for a node is in a scope such as `forward/layer_3/attention (backward)`. That scope adopts the
 /// innermost scope that was open on the forward thread when the node was created.
 ///
 ///     profkit_torch::libtorch_bridge const bridge;      // once, before the first forward pass
 ///     ...
-///     profkit_torch::libtorch_bridge::backward_call const call;
+///     profkit_torch::libtorch_bridge::backward_call const call{loss};
 ///     loss.backward();
 ///
 /// LibTorch numbers the nodes that a thread creates. When a scope begins or ends, the bridge assigns all new numbers to the scope that was
-/// open until then. So operations of the forward pass cost nothing. When a node runs, the bridge finds its scope by the creating thread and
-/// the number. Work without a forward scope has its own name and is never charged to a forward scope:
+/// open until then. So operations of the forward pass cost nothing. `backward_call` visits the nodes of the graph in the order in which the
+/// engine will run them, the last created first, and adds a hook to each one whose scope differs from that of the node before. So most
+/// nodes cost nothing either. The scope stays open until the next one begins, so it includes what the engine does after a node: it
+/// converts gradients and sums them.
 ///
-/// * `gradient accumulation`: adding to the gradients of the parameters. On autograd threads, also the work of the engine between two
-///   nodes: it sums gradients, converts their shapes and types, and calls hooks.
+/// Work without a forward scope has its own name:
+///
+/// * `gradient accumulation`, on autograd threads: adding to the gradients of parameters, and the hooks of parameters. On the thread that
+///   calls `backward`, where nodes on the CPU run, this work belongs to the scope that is open there.
 /// * `backward of unknown forward`: the node was created outside any scope, or before the bridge or the session. Or its thread has created
 ///   nodes in 16,383 scopes since.
 /// * `... (double backward or recomputed)`: the node was created during a backward pass: for a gradient of a gradient, or by a checkpoint
 ///   that repeats its forward pass.
+///
+/// If the nodes of a graph were created by several threads or run on several devices, or if another thread is in a `backward_call`, their
+/// order is not known. Then each node has its own scope, and the work between two nodes is `gradient accumulation`.
 ///
 /// Apart from the first ones of a thread, no scope or node locks or allocates. Does not synchronise the device.
 class libtorch_bridge {
@@ -47,20 +62,29 @@ class libtorch_bridge {
   struct node_counts {
     std::uint64_t matched = 0;       ///< nodes charged to a forward scope
     std::uint64_t higher_order = 0;  ///< double backward or recomputed
-    std::uint64_t accumulation = 0;
     std::uint64_t unknown = 0;
   };
 
-  /// From construction to destruction, nodes that run on other threads are inside the scope that is open here. Create one around each call
-  /// that starts a backward pass. If two exist on different threads at the same time, nodes are in neither scope, because their backward
-  /// pass is unknown.
+  /// Create one around each call that starts a backward pass; without one, the bridge charges nothing. From construction to destruction,
+  /// nodes that run on other threads are inside the scope that is open here. If two exist on different threads at the same time, nodes are
+  /// in neither scope, because their backward pass is unknown.
+  ///
+  /// Adds hooks to the nodes of the graph, so no other thread may run them at the same time.
   class backward_call {
    public:
-    backward_call() : around_{profkit::scope_token::current()}, is_listed_{state().depth == 0} {
+    /// @param roots the tensor or tensors whose gradients the call computes.
+    explicit backward_call(at::TensorList roots)
+        : around_{profkit::scope_token::current()}, is_nested_{torch::autograd::get_current_node() != nullptr} {
       note_nodes();  // nodes of operations in the scope that is still open
-      ++state().calls;
-      if (!is_listed_) return;  // the backward pass starts inside a node
+      thread_state& thread = state();
+      ++thread.calls;
+      if (is_nested_) {
+        ++thread.level;
+        if (is_active()) watch_nodes(roots, true);
+        return;
+      }
       std::lock_guard const lock{calls_};
+      if (is_active()) watch_nodes(roots, first_call_ == nullptr);
       next_ = first_call_;
       first_call_ = this;
       calls_begun_.fetch_add(1, std::memory_order_relaxed);
@@ -69,8 +93,13 @@ class libtorch_bridge {
 
     ~backward_call() {
       note_nodes();
-      --state().calls;
-      if (!is_listed_) return;
+      thread_state& thread = state();
+      leave_node(thread);
+      --thread.calls;
+      if (is_nested_) {
+        --thread.level;
+        return;
+      }
       std::lock_guard const lock{calls_};
       backward_call** at = &first_call_;
       while (*at != this) at = &(*at)->next_;
@@ -91,7 +120,7 @@ class libtorch_bridge {
     static inline backward_call* first_call_ = nullptr;
 
     profkit::scope_token around_;
-    bool is_listed_;
+    bool is_nested_;  ///< the backward pass starts inside a node
     backward_call* next_ = nullptr;
   };
 
@@ -100,24 +129,25 @@ class libtorch_bridge {
     if (!listener_.is_attached()) throw std::logic_error{"only one libtorch_bridge or other profkit::scope_listener can exist at a time"};
     bridges_.fetch_add(1, std::memory_order_relaxed);
     note_nodes();
-    for (auto* const count : {&matched_, &higher_order_, &accumulation_, &unknown_}) count->store(0, std::memory_order_relaxed);
-    nodes_ = at::addGlobalCallback(at::RecordFunctionCallback{begin_node, end_node}.scopes({at::RecordScope::BACKWARD_FUNCTION}));
+    for (auto* const count : {&matched_, &higher_order_, &unknown_}) count->store(0, std::memory_order_relaxed);
+    is_active_.store(true, std::memory_order_relaxed);
   }
 
   /// Must not be destroyed during a backward pass.
-  ~libtorch_bridge() { at::removeCallback(nodes_); }
+  ~libtorch_bridge() { is_active_.store(false, std::memory_order_relaxed); }
 
   libtorch_bridge(libtorch_bridge const&) = delete;
   libtorch_bridge& operator=(libtorch_bridge const&) = delete;
 
-  /// The number of nodes that ran since the construction of the bridge. Call it only while no backward pass runs.
+  /// The number of nodes in the graphs of all backward calls since the construction of the bridge, without those of parameters.
   [[nodiscard]] node_counts counts() const noexcept {
     auto const load = [](std::atomic<std::uint64_t> const& count) { return count.load(std::memory_order_relaxed); };
-    return {load(matched_), load(higher_order_), load(accumulation_), load(unknown_)};
+    return {load(matched_), load(higher_order_), load(unknown_)};
   }
 
  private:
-  /// The scopes in which a thread created its most recent nodes: a ring, written by that thread and read by the threads that run the nodes.
+  /// The scopes in which a thread created its most recent nodes: a ring, written by that thread and read by the threads that call
+  /// `backward`.
   class node_scopes {
    public:
     struct found {
@@ -135,8 +165,8 @@ class libtorch_bridge {
       written_.store(position + 1, std::memory_order_release);
     }
 
-    /// @param near position of the entry that this thread found last, or 0. A backward pass runs nodes in the opposite order of their
-    /// creation, so the next one is mostly in that entry or in the one before. Set to the position found.
+    /// @param near position of the entry that was found last, or 0. Nodes are looked up in the opposite order of their creation, so the
+    /// next one is mostly in that entry or in the one before. Set to the position found.
     [[nodiscard]] std::optional<found> find(std::uint64_t number, std::uint64_t& near) const noexcept {
       std::uint64_t const written = written_.load(std::memory_order_acquire);
       std::uint64_t const oldest = written > size - 1 ? written - (size - 1) : 0;  // the writer may be overwriting the oldest entry
@@ -186,31 +216,54 @@ class libtorch_bridge {
     std::atomic<std::uint64_t> written_{0};
   };
 
-  /// The name of the scope of a node, and the scope that it adopts.
+  /// What a node is charged to: the name of its scope, and the scope that it adopts.
   struct charge {
-    profkit::site* role = nullptr;  ///< null: no scope
+    profkit::site* role;
     profkit::scope_token adopts;
+
+    bool operator==(charge const& other) const noexcept { return role == other.role && adopts.node() == other.adopts.node(); }
   };
 
-  /// A node that is running.
-  struct level {
+  /// A node of a graph.
+  struct graph_node {
+    torch::autograd::Node* node;
     charge charged;
-    std::optional<profkit::adopting_scope> scope;
+    bool has_parameters;  ///< leads to nodes that add to the gradients of parameters; they run directly after it
   };
 
-  /// LibTorch nests up to 60 backward passes on a thread, and functions of nodes call other functions.
-  using level_stack = std::array<level, 192>;
+  class enter_hook final : public torch::autograd::FunctionPreHook {
+   public:
+    explicit enter_hook(charge const& charged) : charged_{charged} {}
+    torch::autograd::variable_list operator()(torch::autograd::variable_list const& gradients) override {
+      if (is_active()) enter_node(charged_);
+      return gradients;
+    }
+
+   private:
+    charge charged_;
+  };
+
+  class leave_hook final : public torch::autograd::FunctionPostHook {
+   public:
+    torch::autograd::variable_list operator()(torch::autograd::variable_list const& outputs,
+                                              torch::autograd::variable_list const& /*inputs*/) override {
+      leave_node(state());
+      return outputs;
+    }
+  };
+
+  /// By level: LibTorch nests up to 60 backward passes on a thread.
+  using open_scopes = std::array<std::optional<profkit::adopting_scope>, 64>;
 
   /// The state of a thread. Zero-initialised, so that access needs no call.
   struct thread_state {
     std::uint64_t bridge;     ///< the bridge to which `next` belongs
     std::uint64_t next;       ///< the first node that has not been assigned to a scope
     node_scopes* made;        ///< never freed, because nodes outlive their thread
-    level_stack* levels;      ///< null: no node has run here yet, or the thread is ending
-    std::size_t depth;        ///< number of nested running nodes
+    open_scopes* scopes;      ///< null: no node has run here yet, or the thread is ending
+    std::size_t level;        ///< number of nested backward passes
     std::size_t calls;        ///< number of nested `backward_call` objects
-    std::uint64_t rest_call;  ///< the last call for which work between nodes was charged
-    std::uint64_t found_at;   ///< position in `node_scopes` of the last node that ran here
+    std::uint64_t last_call;  ///< the last call of which a node ran here
   };
 
   static thread_state& state() noexcept {
@@ -236,67 +289,120 @@ class libtorch_bridge {
       if (thread.made == nullptr) return;
       threads_[number].store(thread.made, std::memory_order_release);
     }
-    thread.made->add(thread.next, end, profkit::scope_token::current(), thread.depth + thread.calls > 0);
+    bool const is_backward = thread.calls > 0 || torch::autograd::get_current_node() != nullptr;
+    thread.made->add(thread.next, end, profkit::scope_token::current(), is_backward);
   }
 
-  static level_stack* levels_of(thread_state& thread) {
-    if (thread.levels != nullptr) return thread.levels;
-    struct owned_levels {
-      level_stack levels;
-      ~owned_levels() { state().levels = nullptr; }
+  static bool is_active() noexcept { return is_active_.load(std::memory_order_relaxed); }
+
+  /// Adds hooks to the nodes behind the roots.
+  /// @param is_alone no other thread is in a backward pass.
+  static void watch_nodes(at::TensorList roots, bool is_alone) {
+    static std::mutex mutex;
+    static std::vector<graph_node> nodes;  // kept, to save allocations
+    std::lock_guard const lock{mutex};
+    nodes.clear();
+    bool const is_ordered = visit_nodes(roots, nodes) && is_alone;
+    graph_node const* previous = nullptr;
+    for (graph_node const& each : nodes) {
+      remove_hooks(*each.node);
+      if (!is_ordered || previous == nullptr || previous->has_parameters || !(previous->charged == each.charged)) {
+        each.node->add_pre_hook(std::make_unique<enter_hook>(each.charged));
+      }
+      if (!is_ordered || each.has_parameters) each.node->add_post_hook(std::make_unique<leave_hook>());
+      previous = &each;
+    }
+  }
+
+  /// Lists the nodes behind the roots in the order in which the engine runs them: of the nodes that are ready, it takes the one with the
+  /// highest number. A node is ready when all nodes that lead to it have run. On one thread, these were created later.
+  /// @return whether that order is certain: one thread created all nodes, and they run on one device.
+  static bool visit_nodes(at::TensorList roots, std::vector<graph_node>& nodes) {
+    using torch::autograd::Node;
+    auto const key = [](Node* node) { return std::tuple{node->sequence_nr(), node}; };
+    auto const is_later = [&](Node* a, Node* b) { return key(a) < key(b); };
+    std::priority_queue<Node*, std::vector<Node*>, decltype(is_later)> found{is_later};
+    for (at::Tensor const& root : roots) {
+      if (root.defined() && root.grad_fn() != nullptr) found.push(root.grad_fn().get());
+    }
+    bool is_ordered = true;
+    std::uint64_t near = 0;
+    while (!found.empty()) {
+      Node* const node = found.top();
+      found.pop();
+      if (!nodes.empty() && nodes.back().node == node) continue;  // several nodes lead to it
+      bool has_parameters = false;
+      for (torch::autograd::Edge const& edge : node->next_edges()) {
+        if (!edge.is_valid()) continue;
+        bool const is_parameter = edge.function->sequence_nr() == std::numeric_limits<std::uint64_t>::max();
+        if (!is_parameter) found.push(edge.function.get());
+        has_parameters = has_parameters || is_parameter;
+      }
+      if (!nodes.empty()) {
+        Node& first = *nodes.front().node;
+        is_ordered = is_ordered && node->thread_id() == first.thread_id() && node->device() == first.device();
+      }
+      nodes.push_back({node, charge_of(*node, near), has_parameters});
+    }
+    return is_ordered;
+  }
+
+  /// Removes the hooks of an earlier call from a node that runs again.
+  static void remove_hooks(torch::autograd::Node& node) {
+    auto const remove = [](auto& hooks, auto const* kind) {
+      auto const is_ours = [&](auto const& hook) { return dynamic_cast<decltype(kind)>(hook.get()) != nullptr; };
+      if (!hooks.empty()) hooks.erase(std::remove_if(hooks.begin(), hooks.end(), is_ours), hooks.end());
+    };
+    remove(node.pre_hooks(), static_cast<enter_hook const*>(nullptr));
+    remove(node.post_hooks(), static_cast<leave_hook const*>(nullptr));
+  }
+
+  static open_scopes* scopes_of(thread_state& thread) {
+    if (thread.scopes != nullptr) return thread.scopes;
+    struct owned_scopes {
+      open_scopes scopes;
+      ~owned_scopes() { state().scopes = nullptr; }
     };
     static thread_local bool is_made = false;
-    static thread_local std::unique_ptr<owned_levels> owned;
+    static thread_local std::unique_ptr<owned_scopes> owned;
     if (is_made) return nullptr;  // the thread is ending
     is_made = true;
-    owned = std::make_unique<owned_levels>();
-    return thread.levels = &owned->levels;
+    owned = std::make_unique<owned_scopes>();
+    return thread.scopes = &owned->scopes;
   }
 
-  static std::unique_ptr<at::ObserverContext> begin_node(at::RecordFunction const& node) {
+  static void enter_node(charge const& charged) {
     thread_state& thread = state();
-    charge const own = charge_of(node);
-    std::size_t const depth = thread.depth;
-    level_stack* const levels = levels_of(thread);
-    if (levels != nullptr && depth < levels->size()) {
-      profkit::scope_token const under = around_nodes_.load(std::memory_order_relaxed);
-      if (depth == 0) charge_rest(thread, under);
-      level& in = (*levels)[depth];
-      in.charged = own;
-      // The node of a copy into a view runs the node of the previous writer inside it; both share one scope.
-      bool const is_part = depth > 0 && is_same((*levels)[depth - 1].charged, own);
-      if (own.role != nullptr && !is_part) in.scope.emplace(*own.role, own.adopts, under);
-    }
-    ++thread.depth;
-    return nullptr;
+    open_scopes* const scopes = scopes_of(thread);
+    if (scopes == nullptr || thread.level >= scopes->size()) return;
+    leave_node(thread);
+    profkit::scope_token const under = around_nodes_.load(std::memory_order_relaxed);
+    if (thread.level == 0) begin_call(thread, under);
+    (*scopes)[thread.level].emplace(*charged.role, charged.adopts, under);
   }
 
-  static bool is_same(charge const& a, charge const& b) noexcept { return a.role == b.role && a.adopts.node() == b.adopts.node(); }
-
-  static void end_node(at::RecordFunction const& /*node*/, at::ObserverContext* /*none*/) {
-    thread_state& thread = state();
-    if (thread.depth == 0) return;
-    if (thread.levels != nullptr && thread.depth <= thread.levels->size()) (*thread.levels)[thread.depth - 1].scope.reset();
-    --thread.depth;
+  static void leave_node(thread_state& thread) noexcept {
+    if (thread.scopes != nullptr && thread.level < thread.scopes->size()) (*thread.scopes)[thread.level].reset();
   }
 
-  /// Only threads without open scopes belong to autograd.
-  static void charge_rest(thread_state& thread, profkit::scope_token under) noexcept {
+  /// Called for each node; acts at the first one of a call on this thread. Only threads without open scopes belong to autograd.
+  static void begin_call(thread_state& thread, profkit::scope_token under) {
     std::uint64_t const call = calls_begun_.load(std::memory_order_relaxed);
-    if (!under || thread.rest_call == call || profkit::scope_token::current()) return;
+    if (!under || thread.last_call == call || profkit::scope_token::current()) return;
+    thread.last_call = call;
     profkit::set_default_scope(accumulation_role_, under);
-    thread.rest_call = call;
+    if (torch::autograd::get_current_graph_task_id() < 0) return;  // not called by the engine
+    // The last scope is still open if the call does not run all nodes.
+    torch::autograd::Engine::get_default_engine().queue_callback([] { leave_node(state()); });
   }
 
-  static charge charge_of(at::RecordFunction const& node) {
-    if (node.seqNr() < 0) return counted(accumulation_, accumulation_role_);
-    std::uint64_t const thread = node.forwardThreadId();
+  static charge charge_of(torch::autograd::Node const& node, std::uint64_t& near) {
+    std::uint64_t const thread = node.thread_id();
     node_scopes const* const made = thread < threads_.size() ? threads_[thread].load(std::memory_order_acquire) : nullptr;
-    auto const found = made != nullptr ? made->find(static_cast<std::uint64_t>(node.seqNr()), state().found_at) : std::nullopt;
-    if (found && found->is_higher_order) return counted(higher_order_, higher_order_role_, found->scope);
-    if (found) return counted(matched_, backward_role_, found->scope);
-    if (std::string_view{node.name()}.find("GraphRoot") != std::string_view::npos) return {};  // passes the initial gradients on
-    return counted(unknown_, unknown_role_);
+    auto const found = made != nullptr ? made->find(node.sequence_nr(), near) : std::nullopt;
+    if (!found) return counted(unknown_, unknown_role_);
+    if (found->is_higher_order) return counted(higher_order_, higher_order_role_, found->scope);
+    return counted(matched_, backward_role_, found->scope);
   }
 
   static charge counted(std::atomic<std::uint64_t>& count, profkit::site& role, profkit::scope_token token = {}) noexcept {
@@ -312,14 +418,13 @@ class libtorch_bridge {
   static inline std::array<std::atomic<node_scopes*>, 4096> threads_{};  ///< indexed by LibTorch's thread number
   static inline std::atomic<profkit::scope_token> around_nodes_{profkit::scope_token{}};
   static inline std::atomic<std::uint64_t> bridges_{0};      ///< total number constructed
+  static inline std::atomic<bool> is_active_{false};         ///< a bridge exists
   static inline std::atomic<std::uint64_t> calls_begun_{0};  ///< total number begun
   static inline std::atomic<std::uint64_t> matched_{0};
   static inline std::atomic<std::uint64_t> higher_order_{0};
-  static inline std::atomic<std::uint64_t> accumulation_{0};
   static inline std::atomic<std::uint64_t> unknown_{0};
 
   profkit::scope_listener listener_;
-  at::CallbackHandle nodes_;
 };
 
 }  // namespace profkit_torch

@@ -109,9 +109,8 @@ void print_skipped_steps(measurement const& run) {
 void print_nodes(measurement const& run) {
   if (!run.nodes) return;
   bridged_nodes const& nodes = *run.nodes;
-  fmt::print("backward: {} nodes ran, {} for a forward scope, {} to accumulate gradients, {} of unknown forward, {} of higher order\n",
-             nodes.matched + nodes.accumulation + nodes.unknown + nodes.higher_order, nodes.matched, nodes.accumulation, nodes.unknown,
-             nodes.higher_order);
+  fmt::print("backward: {} nodes, {} for a forward scope, {} of unknown forward, {} of higher order\n",
+             nodes.matched + nodes.unknown + nodes.higher_order, nodes.matched, nodes.unknown, nodes.higher_order);
 }
 
 struct run_table {

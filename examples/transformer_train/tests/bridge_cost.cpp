@@ -101,7 +101,7 @@ int run() {
     if (callback) at::removeCallback(*callback);
     if (bridge) {
       auto const ran = bridge->counts();
-      nodes = (ran.matched + ran.higher_order + ran.accumulation + ran.unknown) / (steps_of_a_block + 1);
+      nodes = (ran.matched + ran.higher_order + ran.unknown) / (steps_of_a_block + 1);
     }
     return time.count() / steps_of_a_block;
   };

@@ -83,8 +83,8 @@ class training::state {
 
   [[nodiscard]] std::optional<bridged_nodes> nodes() const {
     if (!bridge_) return std::nullopt;
-    auto const [matched, higher_order, accumulation, unknown] = bridge_->counts();
-    return bridged_nodes{matched, higher_order, accumulation, unknown};
+    auto const [matched, higher_order, unknown] = bridge_->counts();
+    return bridged_nodes{matched, higher_order, unknown};
   }
 
   void step(batch_feed* feed, phase_timer* phases) {

@@ -15,11 +15,10 @@
 
 namespace trainer {
 
-/// The number of autograd nodes of all steps, by the origin of their work: see libtorch_bridge.hpp.
+/// The number of autograd nodes of all steps, without those of parameters: see libtorch_bridge.hpp.
 struct bridged_nodes {
   std::uint64_t matched = 0;  ///< of a forward scope
   std::uint64_t higher_order = 0;
-  std::uint64_t accumulation = 0;
   std::uint64_t unknown = 0;
 };
 

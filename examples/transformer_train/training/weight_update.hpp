@@ -36,7 +36,7 @@ class weight_update {
   /// Computes the gradients of the loss, or of the scaled loss.
   void backward(at::Tensor const& loss) const {
     at::Tensor const root = scaler_ ? scaled(loss) : loss;
-    profkit_torch::libtorch_bridge::backward_call const call;
+    profkit_torch::libtorch_bridge::backward_call const call{root};
     root.backward();
   }
 
