@@ -90,11 +90,15 @@ coverage() {
   cat "$log"
 }
 
-need_packages g++=g++ cmake=cmake ninja=ninja-build python3=python3 objdump=binutils valgrind=valgrind clang++=clang pkg-config=pkg-config fakeroot=fakeroot dpkg-shlibdeps=dpkg-dev libfmt-dev libcli11-dev libprotozero-dev nlohmann-json3-dev
+need_packages python3=python3
+[[ " ${wanted[*]} " != *" release "* ]] || start_torch
+need_packages g++=g++ cmake=cmake ninja=ninja-build objdump=binutils valgrind=valgrind clang++=clang pkg-config=pkg-config fakeroot=fakeroot dpkg-shlibdeps=dpkg-dev libfmt-dev libcli11-dev libprotozero-dev nlohmann-json3-dev
 if [[ " ${wanted[*]} " == *" release "* ]]; then
   need_packages doxygen=doxygen clang-tidy=clang-tidy codespell=codespell libgloo-dev
   want_packages g++-11=g++-11 g++-12=g++-12 clang++-13=clang-13 clang++-14=clang-14 clang++-15=clang-15 clang++-16=clang-16 clang++-19=clang-19 clang++-22=clang-22
   want_packages chromium=chromium
+  want_packages mpirun=openmpi-bin
+  need_conan
 fi
 want_packages ld.lld=lld
 [[ " ${wanted[*]} " != *" asan-ubsan "* ]] || need_sanitizers
@@ -105,9 +109,7 @@ prefixes=$catch2
 if [[ " ${wanted[*]} " == *" release "* ]]; then
   need_torch
   need_perfetto
-  want_packages mpirun=openmpi-bin
   need_nvcc
-  need_conan
   prefixes="$catch2;$libtorch"
 fi
 have nsys || say "no nsys on PATH: its tests are skipped"

@@ -18,6 +18,13 @@ as_root() {
   fi
 }
 
+# Updates the lists of packages, once in a run.
+update_package_lists() {
+  [ -z "${has_new_package_lists:-}" ] || return 0
+  has_new_package_lists=yes
+  logged "updating the package lists" "$logs/apt-update.log" as_root apt-get -q -o DPkg::Lock::Timeout=300 update || true
+}
+
 # need_packages NAME...: installs a Debian package, or with "COMMAND=PACKAGE" the package if the command is missing.
 need_packages() {
   local each missing=()
@@ -29,7 +36,7 @@ need_packages() {
   done
   ((${#missing[@]} > 0)) || return 0
   have apt-get || die "not found: ${missing[*]}. These are names of Debian packages; install the equivalents of your system."
-  logged "updating the package lists" "$logs/apt-update.log" as_root apt-get -q -o DPkg::Lock::Timeout=300 update || true
+  update_package_lists
   must_log "installing ${missing[*]}" "$logs/apt-install.log" \
     as_root env DEBIAN_FRONTEND=noninteractive apt-get -q -y -o DPkg::Lock::Timeout=300 install --no-install-recommends "${missing[@]}"
 }
@@ -39,7 +46,7 @@ want_packages() {
   local each missing=() offered=()
   for each in "$@"; do have "${each%%=*}" || missing+=("$each"); done
   ((${#missing[@]} > 0)) && have apt-cache || return 0
-  logged "updating the package lists" "$logs/apt-update.log" as_root apt-get -q -o DPkg::Lock::Timeout=300 update || true
+  update_package_lists
   for each in "${missing[@]}"; do [ -z "$(apt-cache madison "${each#*=}")" ] || offered+=("$each"); done
   ((${#offered[@]} == 0)) || (need_packages "${offered[@]}") || say "not installed: ${offered[*]#*=}; their tests are skipped"
 }
@@ -143,20 +150,30 @@ make_venv() {
   "$base" -m venv "$venv" || die "cannot make a virtual environment in $venv"
 }
 
-# Sets python, from a virtual environment with torch, and libtorch, a folder for CMAKE_PREFIX_PATH. PROFKIT_VENV names an environment to use
-# instead of one in the cache.
-need_torch() {
+# Installs torch into a virtual environment, unless it is there. PROFKIT_VENV names an environment to use instead of one in the cache.
+install_torch() {
   venv=${PROFKIT_VENV:-$cache/venv}
   python=$venv/bin/python
-  if [ "$(version_in_venv torch)" != "$torch_version" ] || [ -z "$(version_in_venv numpy)" ]; then
-    [ -z "${PROFKIT_VENV:-}" ] || die "PROFKIT_VENV=$venv has no torch $torch_version with numpy"
-    local free_gib
-    free_gib=$(($(df -Pk "$cache" | awk 'NR == 2 { print $4 }') / 1048576))
-    ((free_gib >= 12)) || die "torch needs about 12 GiB of disk with its downloads, $cache has $free_gib GiB"
-    "$python" -m pip --version >/dev/null 2>&1 || make_venv
-    must_log "installing torch $torch_version into $venv, once (a download of about 3 GiB)" "$logs/torch.log" \
-      "$python" -m pip install --progress-bar off --disable-pip-version-check "torch==$torch_version" numpy
-  fi
+  [ "$(version_in_venv torch)" != "$torch_version" ] || [ -z "$(version_in_venv numpy)" ] || return 0
+  [ -z "${PROFKIT_VENV:-}" ] || die "PROFKIT_VENV=$venv has no torch $torch_version with numpy"
+  local free_gib
+  free_gib=$(($(df -Pk "$cache" | awk 'NR == 2 { print $4 }') / 1048576))
+  ((free_gib >= 12)) || die "torch needs about 12 GiB of disk with its downloads, $cache has $free_gib GiB"
+  "$python" -m pip --version >/dev/null 2>&1 || make_venv
+  must_log "installing torch $torch_version into $venv, once (a download of about 3 GiB)" "$logs/torch.log" \
+    "$python" -m pip install --progress-bar off --disable-pip-version-check "torch==$torch_version" numpy
+}
+
+# Begins to install torch while others are installed: it takes a minute of one processor. need_torch waits for it.
+start_torch() {
+  (install_torch) &
+  torch_installer=$!
+}
+
+# Sets python, from a virtual environment with torch, and libtorch, a folder for CMAKE_PREFIX_PATH.
+need_torch() {
+  [ -z "${torch_installer:-}" ] || wait "$torch_installer" || die "torch was not installed, see above"
+  install_torch
   libtorch=$("$python" -c 'import importlib.util, os; print(os.path.dirname(importlib.util.find_spec("torch").origin))')/share/cmake
   say "torch $torch_version in $venv"
 }
