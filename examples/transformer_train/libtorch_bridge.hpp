@@ -7,7 +7,6 @@
 #include <ATen/SequenceNumber.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/record_function.h>
-#include <torch/csrc/autograd/engine.h>
 #include <torch/csrc/autograd/function.h>
 #include <torch/csrc/autograd/function_hook.h>
 
@@ -25,6 +24,7 @@
 #include <queue>
 #include <stdexcept>
 #include <tuple>
+#include <unordered_set>
 #include <vector>
 
 namespace profkit_torch {
@@ -52,10 +52,11 @@ namespace profkit_torch {
 /// * `... (double backward or recomputed)`: the node was created during a backward pass: for a gradient of a gradient, or by a checkpoint
 ///   that repeats its forward pass.
 ///
-/// If the nodes of a graph were created by several threads or run on several devices, or if another thread is in a `backward_call`, their
-/// order is not known. Then each node has its own scope, and the work between two nodes is `gradient accumulation`.
+/// The order of nodes is not known if several threads created them, if they run on several devices, if gradients of some inputs only are
+/// computed, or if another thread is in a `backward_call`. Then each node has its own scope, and the work between two nodes is `gradient
+/// accumulation`.
 ///
-/// Apart from the first ones of a thread, no scope or node locks or allocates. Does not synchronise the device.
+/// `backward_call` locks and allocates. Apart from the first ones of a thread, no scope or node does. Does not synchronise the device.
 class libtorch_bridge {
  public:
   /// Counts over all threads.
@@ -72,23 +73,24 @@ class libtorch_bridge {
   /// Adds hooks to the nodes of the graph, so no other thread may run them at the same time.
   class backward_call {
    public:
-    /// @param roots the tensor or tensors whose gradients the call computes.
-    explicit backward_call(at::TensorList roots)
+    /// @param roots the tensor or tensors for which the backward pass is called.
+    /// @param inputs what is passed as `inputs` to `grad` or `backward`: the tensors whose gradients are computed, instead of all.
+    explicit backward_call(at::TensorList roots, at::TensorList inputs = {})
         : around_{profkit::scope_token::current()}, is_nested_{torch::autograd::get_current_node() != nullptr} {
       note_nodes();  // nodes of operations in the scope that is still open
       thread_state& thread = state();
-      ++thread.calls;
       if (is_nested_) {
+        if (is_active()) watch_nodes(roots, inputs.empty());
         ++thread.level;
-        if (is_active()) watch_nodes(roots, true);
-        return;
+      } else {
+        std::lock_guard const lock{calls_};
+        if (is_active()) watch_nodes(roots, inputs.empty() && first_call_ == nullptr);
+        next_ = first_call_;
+        first_call_ = this;
+        calls_begun_.fetch_add(1, std::memory_order_relaxed);
+        publish();
       }
-      std::lock_guard const lock{calls_};
-      if (is_active()) watch_nodes(roots, first_call_ == nullptr);
-      next_ = first_call_;
-      first_call_ = this;
-      calls_begun_.fetch_add(1, std::memory_order_relaxed);
-      publish();
+      ++thread.calls;
     }
 
     ~backward_call() {
@@ -263,7 +265,7 @@ class libtorch_bridge {
     open_scopes* scopes;      ///< null: no node has run here yet, or the thread is ending
     std::size_t level;        ///< number of nested backward passes
     std::size_t calls;        ///< number of nested `backward_call` objects
-    std::uint64_t last_call;  ///< the last call of which a node ran here
+    std::uint64_t rest_call;  ///< the last call for which work between nodes was charged
   };
 
   static thread_state& state() noexcept {
@@ -296,15 +298,15 @@ class libtorch_bridge {
   static bool is_active() noexcept { return is_active_.load(std::memory_order_relaxed); }
 
   /// Adds hooks to the nodes behind the roots.
-  /// @param is_alone no other thread is in a backward pass.
-  static void watch_nodes(at::TensorList roots, bool is_alone) {
+  /// @param is_whole all of them will run, and no other thread is in a backward pass.
+  static void watch_nodes(at::TensorList roots, bool is_whole) {
     static std::mutex mutex;
     static std::vector<graph_node> nodes;  // kept, to save allocations
     std::lock_guard const lock{mutex};
-    nodes.clear();
-    bool const is_ordered = visit_nodes(roots, nodes) && is_alone;
+    bool const is_ordered = visit_in_order(roots, nodes) && is_whole;
     graph_node const* previous = nullptr;
     for (graph_node const& each : nodes) {
+      count_of(each.charged).fetch_add(1, std::memory_order_relaxed);
       remove_hooks(*each.node);
       if (!is_ordered || previous == nullptr || previous->has_parameters || !(previous->charged == each.charged)) {
         each.node->add_pre_hook(std::make_unique<enter_hook>(each.charged));
@@ -316,35 +318,66 @@ class libtorch_bridge {
 
   /// Lists the nodes behind the roots in the order in which the engine runs them: of the nodes that are ready, it takes the one with the
   /// highest number. A node is ready when all nodes that lead to it have run. On one thread, these were created later.
-  /// @return whether that order is certain: one thread created all nodes, and they run on one device.
-  static bool visit_nodes(at::TensorList roots, std::vector<graph_node>& nodes) {
+  /// @return whether that order is certain: one thread created all nodes, and they run on one device. Otherwise the nodes are in any order.
+  static bool visit_in_order(at::TensorList roots, std::vector<graph_node>& nodes) {
     using torch::autograd::Node;
     auto const key = [](Node* node) { return std::tuple{node->sequence_nr(), node}; };
     auto const is_later = [&](Node* a, Node* b) { return key(a) < key(b); };
     std::priority_queue<Node*, std::vector<Node*>, decltype(is_later)> found{is_later};
-    for (at::Tensor const& root : roots) {
-      if (root.defined() && root.grad_fn() != nullptr) found.push(root.grad_fn().get());
-    }
-    bool is_ordered = true;
+    for (Node* const root : nodes_of(roots)) found.push(root);
+    nodes.clear();
     std::uint64_t near = 0;
     while (!found.empty()) {
       Node* const node = found.top();
       found.pop();
       if (!nodes.empty() && nodes.back().node == node) continue;  // several nodes lead to it
-      bool has_parameters = false;
-      for (torch::autograd::Edge const& edge : node->next_edges()) {
-        if (!edge.is_valid()) continue;
-        bool const is_parameter = edge.function->sequence_nr() == std::numeric_limits<std::uint64_t>::max();
-        if (!is_parameter) found.push(edge.function.get());
-        has_parameters = has_parameters || is_parameter;
+      if (!nodes.empty() && !belong_together(*node, *nodes.front().node)) {
+        visit_all(roots, nodes);
+        return false;
       }
-      if (!nodes.empty()) {
-        Node& first = *nodes.front().node;
-        is_ordered = is_ordered && node->thread_id() == first.thread_id() && node->device() == first.device();
-      }
-      nodes.push_back({node, charge_of(*node, near), has_parameters});
+      nodes.push_back({node, charge_of(*node, near), for_each_next(*node, [&](Node* next) { found.push(next); })});
     }
-    return is_ordered;
+    return true;
+  }
+
+  static void visit_all(at::TensorList roots, std::vector<graph_node>& nodes) {
+    std::vector<torch::autograd::Node*> found = nodes_of(roots);
+    std::unordered_set<torch::autograd::Node*> known;
+    nodes.clear();
+    std::uint64_t near = 0;
+    while (!found.empty()) {
+      torch::autograd::Node* const node = found.back();
+      found.pop_back();
+      if (!known.insert(node).second) continue;
+      nodes.push_back({node, charge_of(*node, near), for_each_next(*node, [&](torch::autograd::Node* next) { found.push_back(next); })});
+    }
+  }
+
+  static std::vector<torch::autograd::Node*> nodes_of(at::TensorList roots) {
+    std::vector<torch::autograd::Node*> result;
+    for (at::Tensor const& root : roots) {
+      if (root.defined() && root.grad_fn() != nullptr) result.push_back(root.grad_fn().get());
+    }
+    return result;
+  }
+
+  /// Whether one thread created both nodes, and they run on one device.
+  static bool belong_together(torch::autograd::Node& a, torch::autograd::Node& b) {
+    return a.thread_id() == b.thread_id() && a.device() == b.device();
+  }
+
+  /// Calls `work` for each node to which a node leads, except those of parameters.
+  /// @return whether it leads to nodes of parameters.
+  template <class Work>
+  static bool for_each_next(torch::autograd::Node& node, Work const& work) {
+    bool has_parameters = false;
+    for (torch::autograd::Edge const& edge : node.next_edges()) {
+      if (!edge.is_valid()) continue;
+      bool const is_parameter = edge.function->sequence_nr() == std::numeric_limits<std::uint64_t>::max();
+      if (!is_parameter) work(edge.function.get());
+      has_parameters = has_parameters || is_parameter;
+    }
+    return has_parameters;
   }
 
   /// Removes the hooks of an earlier call from a node that runs again.
@@ -377,7 +410,7 @@ class libtorch_bridge {
     if (scopes == nullptr || thread.level >= scopes->size()) return;
     leave_node(thread);
     profkit::scope_token const under = around_nodes_.load(std::memory_order_relaxed);
-    if (thread.level == 0) begin_call(thread, under);
+    if (thread.level == 0) charge_rest(thread, under);
     (*scopes)[thread.level].emplace(*charged.role, charged.adopts, under);
   }
 
@@ -385,29 +418,24 @@ class libtorch_bridge {
     if (thread.scopes != nullptr && thread.level < thread.scopes->size()) (*thread.scopes)[thread.level].reset();
   }
 
-  /// Called for each node; acts at the first one of a call on this thread. Only threads without open scopes belong to autograd.
-  static void begin_call(thread_state& thread, profkit::scope_token under) {
+  /// Only threads without open scopes belong to autograd.
+  static void charge_rest(thread_state& thread, profkit::scope_token under) noexcept {
     std::uint64_t const call = calls_begun_.load(std::memory_order_relaxed);
-    if (!under || thread.last_call == call || profkit::scope_token::current()) return;
-    thread.last_call = call;
+    if (!under || thread.rest_call == call || profkit::scope_token::current()) return;
     profkit::set_default_scope(accumulation_role_, under);
-    if (torch::autograd::get_current_graph_task_id() < 0) return;  // not called by the engine
-    // The last scope is still open if the call does not run all nodes.
-    torch::autograd::Engine::get_default_engine().queue_callback([] { leave_node(state()); });
+    thread.rest_call = call;
   }
 
   static charge charge_of(torch::autograd::Node const& node, std::uint64_t& near) {
     std::uint64_t const thread = node.thread_id();
     node_scopes const* const made = thread < threads_.size() ? threads_[thread].load(std::memory_order_acquire) : nullptr;
     auto const found = made != nullptr ? made->find(node.sequence_nr(), near) : std::nullopt;
-    if (!found) return counted(unknown_, unknown_role_);
-    if (found->is_higher_order) return counted(higher_order_, higher_order_role_, found->scope);
-    return counted(matched_, backward_role_, found->scope);
+    if (!found) return {&unknown_role_, {}};
+    return {found->is_higher_order ? &higher_order_role_ : &backward_role_, found->scope};
   }
 
-  static charge counted(std::atomic<std::uint64_t>& count, profkit::site& role, profkit::scope_token token = {}) noexcept {
-    count.fetch_add(1, std::memory_order_relaxed);
-    return {&role, token};
+  static std::atomic<std::uint64_t>& count_of(charge const& charged) noexcept {
+    return charged.role == &backward_role_ ? matched_ : charged.role == &unknown_role_ ? unknown_ : higher_order_;
   }
 
   static inline profkit::site backward_role_{"backward", __FILE__, __LINE__};

@@ -379,27 +379,33 @@ void check_backward_call() {
         "the work of autograd threads between nodes is not charged to the calling scope");
 }
 
-/// The order of nodes that several threads created is not known, so each has hooks.
+/// Threads number their nodes independently, so these numbers say nothing about the order of the nodes of several threads.
 void check_forward_on_two_threads() {
   model const trained;
   makers made;
   in_step([&] {
     libtorch_bridge const bridge;
-    at::Tensor parts[2];
-    for (std::int64_t i = 0; i < 2; ++i) {
-      std::thread{[&] {
-        PROF_SCOPE_INDEXED("thread", i);
-        parts[i] = trained.forward(made, 2);
-      }}.join();
-    }
-    at::Tensor const loss = [&] {
-      PROF_SCOPE("sum");
-      return made.note(parts[0] + parts[1]);
-    }();
+    at::Tensor body;
+    at::Tensor loss;
+    std::thread{[&] {
+      PROF_SCOPE("first thread");
+      body = trained.forward(made, 3);
+    }}.join();
+    std::thread{[&] {  // its numbers are lower
+      PROF_SCOPE("second thread");
+      at::Tensor parts[2];
+      for (std::int64_t i = 0; i < 2; ++i) {
+        PROF_SCOPE_INDEXED("head", i);
+        parts[i] = made.note(body.sin().exp());
+      }
+      loss = made.note(parts[0] + parts[1]);
+    }}
+        .join();
     witness const sees{made};
     backward(loss);
     check_nodes("step/backward", "forward on two threads");
     check_counts(bridge, {witness::graph_nodes() - model::parameters, 0, 0}, "forward on two threads");
+    check_equal(loss.grad_fn()->pre_hooks().size(), 1, "hooks of a node of two threads");
   });
 }
 
@@ -421,27 +427,46 @@ void check_retained_graph() {
   });
 }
 
-/// `grad` does not run all nodes, so the last scope is left by its end.
+/// With inputs, the engine skips nodes, also the first ones of a scope.
 void check_part_of_graph() {
   makers made;
   in_step([&] {
     libtorch_bridge const bridge;
+    at::Tensor const x = parameter({4});
     at::Tensor middle;
     at::Tensor loss;
     {
       PROF_SCOPE("forward");
-      middle = made.note(parameter({4}).sin().exp());
-      loss = made.note(middle.cos().sum());
+      at::Tensor other;
+      {
+        PROF_SCOPE("first");
+        middle = made.note(x.sin().exp());
+        other = made.note(parameter({4}).neg());
+      }
+      at::Tensor kept;
+      at::Tensor skipped;
+      {
+        PROF_SCOPE("second");
+        kept = made.note(middle.tanh());
+        skipped = made.note(other.cos());
+      }
+      loss = made.note((kept + skipped).sum());
     }
     {
       witness const sees{made};
       PROF_SCOPE("gradient");
-      libtorch_bridge::backward_call const call{loss};
-      torch::autograd::grad({loss}, {middle});
-      check_equal(witness::graph_nodes(), 2, "nodes before the middle");
+      libtorch_bridge::backward_call const call{loss, middle};
+      torch::autograd::grad({loss}, {middle}, {}, /*retain_graph=*/true);
+      check_equal(witness::graph_nodes(), 3, "nodes before the middle");
       check_nodes("step/gradient", "a part of a graph");
     }
     check_equal(here(), "step", "what is open after a part of a graph");
+    witness const sees{made};
+    PROF_SCOPE("gradient");
+    libtorch_bridge::backward_call const call{loss, x};
+    torch::autograd::grad({loss}, {x});
+    check_equal(witness::graph_nodes(), 5, "nodes before the input");
+    check_nodes("step/gradient", "another part of a graph");
   });
 }
 
@@ -459,7 +484,7 @@ void check_double_backward() {
     at::Tensor gradient;
     {
       PROF_SCOPE("first");
-      libtorch_bridge::backward_call const call{y};
+      libtorch_bridge::backward_call const call{y, x};
       gradient = torch::autograd::grad({y}, {x}, {}, /*retain_graph=*/true, /*create_graph=*/true).front();
     }
     std::uint64_t const first_order = bridge.counts().matched;
@@ -499,7 +524,7 @@ struct checkpoint : torch::autograd::Function<checkpoint> {
     at::Tensor const x = context->get_saved_variables().front().detach().requires_grad_();
     c10::AutoGradMode const enabled{true};
     at::Tensor const y = body(x);
-    libtorch_bridge::backward_call const call{y};
+    libtorch_bridge::backward_call const call{y, x};
     return torch::autograd::grad({y}, {x}, {gradients.front()});
   }
 };
