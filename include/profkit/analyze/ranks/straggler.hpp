@@ -230,7 +230,7 @@ class holding_ranks {
   /// They cost time if at least 2 % of the step remain without the time in which the waiting GPUs have other work, or if the candidate
   /// takes so much longer than the others in one scope. Otherwise its delay may be hidden. The second condition is needed because a
   /// collective that waits on a GPU takes processors from the work beside it. On two H100, a GPU that was 3 ms slower in each step of 101
-  /// ms made the computing of the other one 3 ms longer, and left it only 0.3 to 0.6 ms without work.
+  /// ms made the computing of the other one 3 ms longer, and left it only 0.6 ms without work.
   ///
   /// Random delays hit all ranks alike, and a busy host delays the same rank for some steps. So the mean distance to the others, without
   /// extremes, must be at least 2.5 half-widths of its 95 % interval, which accounts for autocorrelation.
