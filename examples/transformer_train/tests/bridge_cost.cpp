@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The cost of the bridge for a training step on a GPU (small, context 128, with recorded scopes) in one process. Also of the least that any
-// bridge needs: LibTorch calls back for each node, and the node is in a scope. Blocks of steps of each kind alternate, so that other load
-// on the machine affects all. Prints medians, and the medians of the ratios within a round.
+// The cost of the bridge for a training step on a GPU (small, context 128, with recorded scopes) in one process. For comparison, also the
+// cost of a LibTorch callback for each node, empty and with a scope. Blocks of steps of each kind alternate, so that other load on the
+// machine affects all. Prints medians, and the medians of the ratios within a round.
 
 #include <ATen/record_function.h>
 #include <fmt/format.h>
