@@ -18,8 +18,9 @@ profkit::site outer_site{"outer", __FILE__, __LINE__};
 profkit::site inner_site{"inner", __FILE__, __LINE__};
 profkit::site heap_site{"heap", __FILE__, __LINE__};
 
-std::uint64_t first_slot(profkit::site const& where, event_kind kind) {
-  return reinterpret_cast<std::uint64_t>(&where) | static_cast<std::uint64_t>(kind);
+template <class Object>
+std::uint64_t first_slot(Object const& what, event_kind kind) {
+  return reinterpret_cast<std::uint64_t>(&what) | static_cast<std::uint64_t>(kind);
 }
 
 /// The records of the events of one thread, with a clock of one tick per nanosecond.
@@ -35,11 +36,14 @@ class events {
   void jump_over() { take({leave_at_unknown_time}); }
   void allocate(std::uint64_t ticks) { take({first_slot(heap_site, event_kind::allocated), ticks, 4096, 1}); }
 
+  /// Adds the events of a log.
+  void take(std::vector<std::uint64_t> const& log) {
+    for (std::size_t at = 0; at < log.size();) at += records_.take(&log[at], reading_, line_);
+  }
+
   [[nodiscard]] profkit::profile const& made() const { return made_.so_far(); }
 
  private:
-  void take(std::vector<std::uint64_t> const& event) { records_.take(event.data(), reading_, line_); }
-
   profkit::profile_builder made_;
   profkit::detail::event_records records_{made_};
   profkit::detail::thread_reading reading_;
@@ -97,13 +101,10 @@ TEST_CASE("a collective that follows a kernel launch immediately has its correla
   static profkit::communicator const group{"data", 7, 1, 4, 0};
   static profkit::detail::reported_collective const what{&group, "AllReduce", "ncclFloat32", "RING", "LL128", false};
   static profkit::detail::reported_collective const captured{&group, "AllReduce", "", "", "", true};
-  auto const slot = [](auto const& object, event_kind kind) {
-    return reinterpret_cast<std::uint64_t>(&object) | static_cast<std::uint64_t>(kind);
-  };
-  std::uint64_t const collective = slot(what, event_kind::reported_collective);
-  std::vector<std::uint64_t> const log{slot(outer_site, event_kind::enter),
+  std::uint64_t const collective = first_slot(what, event_kind::reported_collective);
+  std::vector<std::uint64_t> const log{first_slot(outer_site, event_kind::enter),
                                        100,  //
-                                       slot(launch, event_kind::begin_call),
+                                       first_slot(launch, event_kind::begin_call),
                                        110,
                                        11,
                                        120 | leave_mark,  //
@@ -115,22 +116,22 @@ TEST_CASE("a collective that follows a kernel launch immediately has its correla
                                        131,
                                        1,
                                        8192,  // of the launch
-                                       slot(inner_site, event_kind::enter),
+                                       first_slot(inner_site, event_kind::enter),
                                        140,
                                        150 | leave_mark,  //
                                        collective,
                                        160,
                                        2,
                                        4096,  // no longer
-                                       slot(launch, event_kind::begin_call),
+                                       first_slot(launch, event_kind::begin_call),
                                        170,
                                        12,
                                        180 | leave_mark,  //
-                                       slot(captured, event_kind::reported_collective),
+                                       first_slot(captured, event_kind::reported_collective),
                                        190,
                                        0,
                                        4096,  // in a graph
-                                       slot(copy, event_kind::begin_call),
+                                       first_slot(copy, event_kind::begin_call),
                                        200,
                                        13,
                                        210 | leave_mark,  //
@@ -143,14 +144,9 @@ TEST_CASE("a collective that follows a kernel launch immediately has its correla
                                        240,
                                        4,
                                        4096};  // in no scope
-  profkit::profile_builder made;
-  profkit::detail::event_records records{made};
-  profkit::detail::thread_reading reading;
-  profkit::detail::clock_line line{{0, 0}};
-  line.advance({1'000'000, 1'000'000});
-  reading.thread = made.add(profkit::thread_record{1, "thread"});
-  for (std::size_t at = 0; at < log.size();) at += records.take(&log[at], reading, line);
-  profkit::profile const& profile = made.so_far();
+  events thread;
+  thread.take(log);
+  profkit::profile const& profile = thread.made();
   REQUIRE(profile.collectives.size() == 6);
   std::uint64_t const of_launch = profile.api_calls.at(0).correlation;
   std::vector<std::uint64_t> found;
@@ -178,10 +174,7 @@ TEST_CASE("collectives in a row have no launch if none precedes the first of the
   static profkit::site launch{"cuLaunchKernelEx", "", 0};
   static profkit::communicator const group{"data", 7, 1, 4, 0};
   static profkit::detail::reported_collective const what{&group, "AllReduce", "ncclFloat32", "RING", "LL128", false};
-  auto const slot = [](auto const& object, event_kind kind) {
-    return reinterpret_cast<std::uint64_t>(&object) | static_cast<std::uint64_t>(kind);
-  };
-  std::uint64_t const collective = slot(what, event_kind::reported_collective);
+  std::uint64_t const collective = first_slot(what, event_kind::reported_collective);
   std::vector<std::uint64_t> const log{collective,
                                        100,
                                        0,
@@ -190,11 +183,11 @@ TEST_CASE("collectives in a row have no launch if none precedes the first of the
                                        101,
                                        1,
                                        64,  //
-                                       slot(launch, event_kind::begin_call),
+                                       first_slot(launch, event_kind::begin_call),
                                        110,
                                        11,
                                        120 | leave_mark,  //
-                                       slot(outer_site, event_kind::enter),
+                                       first_slot(outer_site, event_kind::enter),
                                        130,  //
                                        collective,
                                        140,
@@ -205,15 +198,11 @@ TEST_CASE("collectives in a row have no launch if none precedes the first of the
                                        3,
                                        64,
                                        150 | leave_mark};
-  profkit::profile_builder made;
-  profkit::detail::event_records records{made};
-  profkit::detail::thread_reading reading;
-  profkit::detail::clock_line line{{0, 0}};
-  line.advance({1'000'000, 1'000'000});
-  reading.thread = made.add(profkit::thread_record{1, "thread"});
-  for (std::size_t at = 0; at < log.size();) at += records.take(&log[at], reading, line);
-  REQUIRE(made.so_far().collectives.size() == 4);
-  for (profkit::collective_record const& each : made.so_far().collectives) CHECK(each.correlation == 0);
+  events thread;
+  thread.take(log);
+  profkit::profile const& profile = thread.made();
+  REQUIRE(profile.collectives.size() == 4);
+  for (profkit::collective_record const& each : profile.collectives) CHECK(each.correlation == 0);
 }
 
 TEST_CASE("a log that continues in another chunk separates no collective from its launch", "[drain]") {
