@@ -23,7 +23,8 @@ struct last_call {
     return next == event && std::strncmp(where->name, launch, std::strlen(launch)) == 0 ? correlation : 0;
   }
 
-  /// To be called after a collective, and where the log continues in another chunk, because the writer may reuse positions in earlier chunks.
+  /// To be called after a collective, and where the log continues in another chunk, because the writer may reuse positions in earlier
+  /// chunks.
   void continue_at(std::uint64_t const* before, std::uint64_t const* after) noexcept { next = next == before ? after : nullptr; }
 };
 
