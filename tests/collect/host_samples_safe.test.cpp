@@ -486,6 +486,17 @@ TEST_CASE("children of a sampled program run, execute programs and end without i
   CHECK(program.made().sampling->threads_without == 0);
 }
 
+TEST_CASE("each thread is counted once, also if it takes the log of another thread while samples are read", "[host_samples]") {
+  bool const uses_perf_events = TIMERS_TOO ? GENERATE(true, false) : true;
+  INFO((uses_perf_events ? "perf_event_open" : "timers"));
+  sampled::program program{uses_perf_events, std::chrono::milliseconds{0}};
+  SKIP_IF_REFUSED(program);
+  constexpr std::uint64_t count = 2000;
+  for (std::uint64_t i = 0; i < count; ++i) std::thread{[] { PROF_SCOPE("very brief"); }}.join();
+  program.stop();
+  CHECK(program.made().sampling->threads + program.made().sampling->threads_without <= count);
+}
+
 TEST_CASE("hundreds of short-lived threads leave no file and no mapping behind", "[host_samples]") {
   WITH_EACH_SOURCE(program);
   auto const come_and_go = [] {

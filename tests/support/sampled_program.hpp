@@ -52,7 +52,9 @@ BUSY_FUNCTION(busy_fifth, 3202034522624059733U)
 /// Records and samples this program until `stop`.
 class program {
  public:
-  explicit program(bool uses_perf_events = true) : collector_{profkit::host_sample_options{1000.0, uses_perf_events}} {
+  /// @param pause time between two drains.
+  explicit program(bool uses_perf_events = true, std::chrono::milliseconds pause = std::chrono::milliseconds{20})
+      : collector_{profkit::host_sample_options{1000.0, uses_perf_events}} {
     collector_.use_clock(logs_.calendar());
     collector_.start(made_);
     logs_.use_samples(*collector_.samples());
@@ -60,11 +62,11 @@ class program {
     if (!collector_.status().works) reason_ = collector_.status().reason;
     if (how.find("because of") != std::string::npos) reason_ = how;
     __atomic_fetch_or(&profkit::detail::recorder.flags, profkit::detail::recording | clock_flag_, __ATOMIC_RELEASE);
-    thread_ = std::thread{[this] {
+    thread_ = std::thread{[this, pause] {
       while (!is_over_) {
         if (!is_paused_) drain(false);
         ++rounds_;
-        std::this_thread::sleep_for(std::chrono::milliseconds{20});
+        std::this_thread::sleep_for(pause);
       }
     }};
   }

@@ -107,8 +107,9 @@ class host_sampling final : public collector, private sample_source {
 
   /// @return whether the thread has to set its signal stack before it can be sampled.
   bool read(thread_log const& log) {
-    std::uint32_t const generation = __atomic_load_n(&log.generation, __ATOMIC_ACQUIRE);
+    // In this order: only this thread frees logs, so the generation is that of the owner if the log has one.
     std::uint32_t const state = __atomic_load_n(&log.state, __ATOMIC_ACQUIRE);
+    std::uint32_t const generation = __atomic_load_n(&log.generation, __ATOMIC_ACQUIRE);
     auto known = threads_.find(&log);
     if (known != threads_.end() && known->second->generation == generation) {
       sampled_thread& thread = *known->second;
@@ -120,7 +121,7 @@ class host_sampling final : public collector, private sample_source {
       return state == log_owned && thread.waits_for_stack;
     }
     if (known != threads_.end()) close(*known->second);  // the log belongs to another thread, which may have ended too
-    if (generation == 0 || state != log_owned) return false;
+    if (state != log_owned) return false;
     if (known == threads_.end()) known = threads_.emplace(&log, std::make_unique<sampled_thread>()).first;
     begin(*known->second, log, generation);
     return known->second->waits_for_stack;

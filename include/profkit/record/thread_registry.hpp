@@ -243,7 +243,7 @@ inline thread_log* reuse_log() noexcept {
     thread_log* const next = log->next;
     std::uint32_t expected = log_free;
     if (has_usual_bound(*log) &&
-        __atomic_compare_exchange_n(&log->state, &expected, log_owned, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
+        __atomic_compare_exchange_n(&log->state, &expected, log_taken, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
       __atomic_fetch_sub(&free_logs, 1, __ATOMIC_RELAXED);
       __atomic_store_n(&next_to_try, next, __ATOMIC_RELEASE);
       return log;
@@ -322,7 +322,7 @@ inline thread_log* attach_this_thread() noexcept {
   __atomic_signal_fence(__ATOMIC_SEQ_CST);
   errno_keeper const keeper;
   thread_log* log = reuse_log();
-  if (log == nullptr) log = make_log(log_owned);
+  if (log == nullptr) log = make_log(log_taken);
   if (log == nullptr) {
     lost_events::count(has_max_logs() ? recorder.lost.no_log : recorder.lost.no_memory);
   } else {
@@ -331,6 +331,7 @@ inline thread_log* attach_this_thread() noexcept {
     log->thread_name[0] = '\0';
     if (!__atomic_load_n(&can_read_names, __ATOMIC_RELAXED)) ::prctl(PR_GET_NAME, log->thread_name);
     __atomic_store_n(&log->generation, log->generation + 1, __ATOMIC_RELEASE);
+    __atomic_store_n(&log->state, std::uint32_t{log_owned}, __ATOMIC_RELEASE);
     ::pthread_setspecific(log_key(), log);
     prepare_this_thread();
   }
