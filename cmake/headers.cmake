@@ -16,6 +16,8 @@ set(PROFKIT_HEADERS
     profkit/analyze/analyze_options.hpp
     profkit/analyze/budget_summary.hpp
     profkit/analyze/check_summary.hpp
+    profkit/analyze/complete_summary.hpp
+    profkit/analyze/copied_record_fields.hpp
     profkit/analyze/duration_summary.hpp
     profkit/analyze/gpu/added_union.hpp
     profkit/analyze/gpu/api_call_kind.hpp
@@ -97,6 +99,7 @@ set(PROFKIT_HEADERS
     profkit/analyze/ranks/rank_timeline.hpp
     profkit/analyze/ranks/slow_host.hpp
     profkit/analyze/ranks/straggler.hpp
+    profkit/analyze/ranks/straggler_search.hpp
     profkit/analyze/ranks/timeline_fields.hpp
     profkit/analyze/ranks/timeline_part.hpp
     profkit/analyze/ranks/timeline_recorder.hpp
@@ -258,10 +261,13 @@ set(PROFKIT_HEADERS
     profkit/record/calendar_clock.hpp
     profkit/record/clock.hpp
     profkit/record/collective.hpp
+    profkit/record/errno_keeper.hpp
     profkit/record/function_name.hpp
     profkit/record/library_pin.hpp
     profkit/record/log_chunk.hpp
     profkit/record/log_event.hpp
+    profkit/record/log_memory.hpp
+    profkit/record/log_state.hpp
     profkit/record/make_step.hpp
     profkit/record/memory_events.hpp
     profkit/record/memory_poll.hpp
@@ -319,6 +325,7 @@ set(PROFKIT_HEADERS
     profkit/report/html_script.hpp
     profkit/report/html_step_marks.hpp
     profkit/report/html_steps.hpp
+    profkit/report/html_steps_histogram.hpp
     profkit/report/html_style.hpp
     profkit/report/html_table.hpp
     profkit/report/html_text.hpp
@@ -351,6 +358,7 @@ set(PROFKIT_HEADERS
     profkit/report/ranks_comparison.hpp
     profkit/report/ranks_details.hpp
     profkit/report/ranks_findings.hpp
+    profkit/report/ranks_map_section.hpp
     profkit/report/ranks_json.hpp
     profkit/report/ranks_screen.hpp
     profkit/report/ranks_sections.hpp
@@ -365,6 +373,7 @@ set(PROFKIT_HEADERS
     profkit/report/section_blocks.hpp
     profkit/report/sentence_numbers.hpp
     profkit/report/short_names.hpp
+    profkit/report/shown_ranks.hpp
     profkit/report/shown_text.hpp
     profkit/report/status_line.hpp
     profkit/report/step_details.hpp
@@ -424,6 +433,7 @@ set(PROFKIT_HEADERS
     profkit/session/session_journal.hpp
     profkit/session/session_outputs.hpp
     profkit/session/session_recording.hpp
+    profkit/session/session_start.hpp
     profkit/session/session_thread.hpp
     profkit/session/snapshot_rounds.hpp
     profkit/session/window_border.hpp
@@ -434,6 +444,7 @@ set(PROFKIT_PERFETTO_HEADERS
     profkit/perfetto.hpp
     profkit/report/pftrace.hpp
     profkit/report/pftrace_fields.hpp
+    profkit/report/pftrace_format.hpp
     profkit/report/pftrace_output.hpp
     profkit/report/pftrace_sequence.hpp)
 

@@ -6,6 +6,7 @@
 #include "analysis_work.hpp"
 #include "analyze_code.hpp"
 #include "analyze_options.hpp"
+#include "complete_summary.hpp"
 #include "gpu/attribution.hpp"
 #include "kinds/kind_table.hpp"
 #include "summary.hpp"
@@ -31,7 +32,7 @@ void analyze_code<Unused>::merge(analysis_parts& to, analysis_parts const& other
 template <class Unused>
 summary analyze_code<Unused>::finish(analysis_parts const& parts) {
   analysis_parts copy{parts};
-  return analysis_work<Unused>{copy}.complete([](kind_table&, bool) {});
+  return complete_summary(copy, [](kind_table&, bool) {});
 }
 
 }  // namespace profkit::detail

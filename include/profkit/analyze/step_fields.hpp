@@ -29,7 +29,7 @@ struct file_enum<warmup_finding> {
 constexpr auto describe(described_type<stop_record>) {
   using s = stop_record;
   return std::tuple{field{"wanted_percent", &s::wanted}, field{"reached_percent", &s::reached}, field{"by", &s::is_of_gpu},
-                    field{"most_steps", &s::max_steps}};
+                    field{"max_steps", &s::max_steps}};
 }
 
 constexpr auto describe(described_type<duration_summary>) {
@@ -65,7 +65,7 @@ constexpr auto describe(described_type<clock_summary>) {
                     field{"min_mhz", &s::min_mhz},
                     field{"mean_mhz", &s::mean_mhz},
                     field{"max_mhz", &s::max_mhz},
-                    field{"highest_mhz", &s::device_max_mhz},
+                    field{"device_max_mhz", &s::device_max_mhz},
                     field{"-reason_bits", &s::reasons},
                     field{"mean_watt", &s::mean_watt},
                     field{"max_watt", &s::max_watt},

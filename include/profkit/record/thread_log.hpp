@@ -6,21 +6,13 @@
 
 #include "log_chunk.hpp"
 #include "log_event.hpp"
+#include "log_state.hpp"
 #include "open_scope_word.hpp"
 #include "ticks.hpp"
 
 namespace profkit::detail {
 
 struct scope_node;
-
-/// `thread_log::state`
-enum log_state : std::uint32_t {
-  log_free = 0,     ///< the reader has read it to its end; any new thread may take it
-  log_owned = 1,    ///< a thread writes to it, and its `thread_system_id` and `generation` are those of this thread
-  log_left = 2,     ///< its thread has ended; the reader still has to read it
-  log_retired = 3,  ///< never used again
-  log_taken = 4,    ///< a thread is about to own it
-};
 
 /// The events of one thread, with one writer (the thread) and one reader (the draining session).
 ///

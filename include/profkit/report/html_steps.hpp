@@ -13,6 +13,7 @@
 #include "html_axis.hpp"
 #include "html_limits.hpp"
 #include "html_step_marks.hpp"
+#include "html_steps_histogram.hpp"
 #include "html_text.hpp"
 
 namespace profkit::detail {
@@ -34,7 +35,9 @@ class html_steps {
                         html_text(finding));
     page +=
         fmt::format("<svg class=\"main\" height=\"{}\">\n{}{}{}{}</svg>\n", height, warmup_shade(), strip(), panel(enlarged), step_axis());
-    if (!figure_.common_scale) page += fmt::format("<svg class=\"side\" height=\"{}\">\n{}</svg>\n", height, histogram(usual, enlarged));
+    if (!figure_.common_scale)
+      page += fmt::format("<svg class=\"side\" height=\"{}\">\n{}</svg>\n", height,
+                          steps_histogram(figure_, usual, enlarged, panel_top, panel_bottom));
     page += "</div>\n";
     page += "<p class=\"axis\">usual steps, enlarged: axis from " + enlarged.beginning() + " ms; <b>&#9650;</b> steps beyond it";
     if (figure_.mean > 0.0 && !enlarged.contains(figure_.mean)) {
@@ -274,34 +277,6 @@ class html_steps {
                           panel_bottom + 17.0, with_thousands(fmt::format("{:.0f}", tick)));
     }
     return page + fmt::format("<text class=\"tick\" x=\"-8\" y=\"{}\">step</text>\n", panel_bottom + 17.0);
-  }
-
-  [[nodiscard]] std::string histogram(std::vector<double> const& usual, html_axis const& axis) const {
-    std::string page = fmt::format("<text class=\"label\" y=\"36\">all steps, from zero</text><text class=\"soft\" y=\"52\">{}</text>\n",
-                                   html_text(figure_.quantity, max_shown_text));
-    auto const bins = static_cast<std::size_t>(std::clamp(2.0 * std::sqrt(static_cast<double>(usual.size())), 8.0, 20.0));
-    std::vector<std::size_t> counts(bins, 0);
-    for (double const each : usual) {
-      double const position = std::clamp(axis.share(each), 0.0, 1.0) * static_cast<double>(bins);
-      ++counts[std::min(static_cast<std::size_t>(position), bins - 1)];
-    }
-    auto const most = std::max_element(counts.begin(), counts.end());
-    double const bin_height = (panel_bottom - panel_top) / static_cast<double>(bins);
-    for (std::size_t i = 0; i < bins; ++i) {
-      if (counts[i] == 0) continue;
-      double const top = panel_bottom - static_cast<double>(i + 1) * bin_height;
-      page +=
-          fmt::format("<rect class=\"bin\" y=\"{}\" width=\"{}\" height=\"{}\"/>\n", html_number(top + 0.5, 1),
-                      html_percent(0.66 * static_cast<double>(counts[i]) / static_cast<double>(*most)), html_number(bin_height - 1.0, 1));
-      if (most - counts.begin() != static_cast<std::ptrdiff_t>(i)) continue;
-      page += fmt::format("<text class=\"soft\" x=\"66%\" dx=\"6\" y=\"{}\">{} step{}</text>\n",
-                          html_number(top + bin_height / 2.0 + 4.0, 1), *most, *most == 1 ? "" : "s");
-    }
-    if (figure_.mean > 0.0 && axis.contains(figure_.mean)) {
-      page += fmt::format("<line class=\"mean\" x2=\"66%\" y1=\"{0}\" y2=\"{0}\"/>\n", html_number(y(axis, figure_.mean), 1));
-    }
-    return page + fmt::format("<line class=\"rule\" y1=\"{}\" y2=\"{}\"/><text class=\"tick start\" y=\"{}\">number of steps</text>\n",
-                              panel_top, panel_bottom, panel_bottom + 17.0);
   }
 
   steps_figure const& figure_;

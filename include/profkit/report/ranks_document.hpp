@@ -17,6 +17,7 @@
 #include "ranks_comparison.hpp"
 #include "ranks_details.hpp"
 #include "ranks_findings.hpp"
+#include "ranks_map_section.hpp"
 #include "ranks_sections.hpp"
 #include "sentence_numbers.hpp"
 

@@ -204,7 +204,7 @@ class summary_json_writer {
     if (name == "steady_from") add("warmup_verdict", [&] { return warmup_words(*from); });
   }
   static void add_words(json_object& to, std::string const&, std::string_view name, clock_summary const* from) {
-    if (name != "highest_mhz") return;
+    if (name != "device_max_mhz") return;
     json_list reasons{to.depth() + 1};
     for (std::string const& reason : clock_reason_names(from->reasons)) reasons.add(json_value(reason));
     to.add("reasons", std::move(reasons).take());

@@ -9,6 +9,7 @@
 #include "session_ending.hpp"
 #include "session_factory.hpp"
 #include "session_impl.hpp"
+#include "session_start.hpp"
 
 namespace profkit::detail {
 

@@ -49,7 +49,7 @@ constexpr auto describe(described_type<job_collective_summary>) {
                     field{"exposed_ms_per_step", &s::exposed},
                     field{"bus_bytes_per_s", &s::bus_bandwidth},
                     field{"link_share", &s::link_share},
-                    field{"most_often_last", &s::last}};
+                    field{"usual_last_rank", &s::last}};
 }
 constexpr auto describe(described_type<straggler_summary>) {
   using s = straggler_summary;

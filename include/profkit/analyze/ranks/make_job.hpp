@@ -2,14 +2,13 @@
 #pragma once
 
 #include <algorithm>
-#include <cmath>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <set>
 #include <string>
-#include <tuple>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -26,7 +25,7 @@
 #include "matched_collectives.hpp"
 #include "rank_clocks.hpp"
 #include "slow_host.hpp"
-#include "straggler.hpp"
+#include "straggler_search.hpp"
 #include "typical_step.hpp"
 
 namespace profkit {
@@ -49,7 +48,7 @@ class job_maker {
     to.collectives = std::move(collectives_).rows(compared_.size(), ranks_, to.clocks);
     add_budget(to);
     add_frontier(to);
-    find_straggler(to);
+    straggler_search{ranks_, all_, compared_, last_of_}.fill(to);
     to.slow_host = find_slow_host(ranks_, compared_, to);
     to.differing_scopes = find_differing_scopes(ranks_, compared_, to.step);
     merge_functions(ranks_, to);
@@ -228,61 +227,6 @@ class job_maker {
     }
     for (std::size_t i = 0; i < stages.size(); ++i) to.frontier.push_back({stages[i], milliseconds{parts_of[i]}});
     if (!steps.empty()) to.frontier.push_back({"", milliseconds{parts_of.back()}});
-  }
-
-  void find_straggler(job_summary& to) const {
-    std::vector<std::vector<double>> held(ranks_.size());
-    for (std::size_t step = 0; step < to.held.steps.size(); ++step) {
-      if (compared_.count(to.held.steps[step]) == 0) {
-        if (step < to.warmup_steps) find_startup(to, step);
-        continue;
-      }
-      for (std::size_t rank = 0; rank < ranks_.size(); ++rank) held[rank].push_back(to.held.values[rank][step].value_or(0.0));
-    }
-    auto const excess_of = [&](std::vector<std::size_t> const& which) {
-      std::optional<straggler_summary> const excess = find_excess(which);
-      return excess ? excess->excess.count() : 0.0;
-    };
-    std::vector<std::size_t> const found = holding_ranks{held, to.ranks}.find(to.step.count(), to.clocks.bound.count(), excess_of);
-    if (found.empty()) return;
-    to.straggler = find_excess(found);
-    if (!to.straggler) to.straggler.emplace();
-    to.straggler->rank = found.front();
-    if (to.straggler->excess.count() <= 0.0) to.straggler->also.assign(found.begin() + 1, found.end());
-    to.straggler->is_whole_host = is_whole_host(ranks_, *to.straggler);
-  }
-
-  /// @param holding positions of the ranks for which the others wait.
-  [[nodiscard]] std::optional<straggler_summary> find_excess(std::vector<std::size_t> const& holding) const {
-    excess_finder finder{ranks_, holding};
-    std::set<matched_collective const*> late;
-    for (auto const& [rank, what] : last_of_) {
-      if (std::find(holding.begin(), holding.end(), rank) != holding.end()) late.insert(what);
-    }
-    for (matched_collective const& each : all_) {
-      bool const is_compared = each.is_complete && !each.is_contradictory && each.is_measured;
-      if (is_compared && compared_.count(collective_of(ranks_, each.on.front()).step) > 0) finder.add(each, late.count(&each) > 0);
-    }
-    return finder.find(compared_.size());
-  }
-
-  static std::optional<std::size_t> worst_of(job_map const& held, std::size_t step) {
-    std::optional<std::size_t> worst;
-    double most = 0.0;
-    for (std::size_t rank = 0; rank < held.values.size(); ++rank) {
-      double const value = held.values[rank][step].value_or(0.0);
-      if (value > most) worst = rank;
-      most = std::max(most, value);
-    }
-    return worst;
-  }
-
-  void find_startup(job_summary& to, std::size_t step) const {
-    auto const rank = worst_of(to.held, step);
-    if (!rank) return;
-    milliseconds const waiting{*to.held.values[*rank][step]};
-    if (waiting < to.step || (to.startup && waiting <= to.startup->waiting)) return;
-    to.startup = startup_wait_summary{*rank, to.held.steps[step], waiting};
   }
 
   std::vector<job_rank> const& ranks_;

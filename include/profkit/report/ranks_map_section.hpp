@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <numeric>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "../analyze/ranks/job_summary.hpp"
+#include "cells.hpp"
+#include "document.hpp"
+#include "sentence_numbers.hpp"
+#include "shown_ranks.hpp"
+
+namespace profkit::detail {
+
+/// The map of a value of each rank in each step: at most 24 ranks; beyond 50 steps, a column is the maximum of neighbouring steps.
+inline heat_figure heat_of(job_summary const& job, job_map const& from, std::string title, double high, colour meaning) {
+  heat_figure result;
+  result.title = std::move(title);
+  result.high = high;
+  result.meaning = meaning;
+  constexpr std::size_t max_columns = 50;
+  std::size_t const each = std::max<std::size_t>(1, (from.steps.size() + max_columns - 1) / max_columns);
+  for (std::size_t i = 0; i < from.steps.size(); i += each) {
+    result.columns.push_back(fmt::format("{}", from.steps[i]));
+    result.is_dashed.push_back(!from.is_measured[i]);
+  }
+  constexpr std::size_t max_all = 64;
+  std::vector<std::size_t> ranks = shown_ranks(job);
+  if (job.ranks.size() <= max_all) {
+    ranks.resize(job.ranks.size());
+    std::iota(ranks.begin(), ranks.end(), std::size_t{0});
+  }
+  for (std::size_t const rank : ranks) {
+    result.rows.push_back(name_words(job.ranks[rank].name));
+    std::vector<std::optional<double>> values(result.columns.size());
+    for (std::size_t i = 0; i < from.steps.size(); ++i) {
+      std::optional<double> const value = from.values[rank][i];
+      std::optional<double>& to = values[i / each];
+      if (value && (!to || *value > *to)) to = value;
+    }
+    result.values.push_back(std::move(values));
+  }
+  return result;
+}
+
+/// The numbers of a map with too many columns for numbers in its cells: a row for each column of the map. With many ranks, only the ranks
+/// that the table of ranks shows first.
+inline data_table heat_table(job_summary const& job, heat_figure const& map, char const* name) {
+  data_table table;
+  table.name = name;
+  table.columns = {{"from step", column_kind::text}};
+  std::vector<std::size_t> positions;
+  for (std::size_t const rank : shown_ranks(job)) {
+    std::string const words = name_words(job.ranks[rank].name);
+    auto const at = std::find(map.rows.begin(), map.rows.end(), words);
+    if (at == map.rows.end()) continue;
+    positions.push_back(static_cast<std::size_t>(at - map.rows.begin()));
+    table.columns.push_back({words, column_kind::milliseconds});
+  }
+  for (std::size_t i = 0; i < map.columns.size(); ++i) {
+    row next;
+    next.cells.push_back(text_cell(map.columns[i] + (map.is_dashed[i] ? ", warm-up" : "")));
+    for (std::size_t const position : positions) next.cells.push_back(number_cell(map.values[position][i], "not measured"));
+    table.rows.push_back(std::move(next));
+  }
+  table.shown_rows = 0;
+  table.folded_label = map.title + ", as a table";
+  table.use = block_use::pages;
+  return table;
+}
+
+inline section job_map_section(job_summary const& job) {
+  section result;
+  result.id = "steps";
+  result.title = "Rank \xc3\x97 step";
+  double most = 0.0;
+  std::size_t rank = 0;
+  std::size_t step = 0;
+  for (std::size_t i = 0; i < job.held.values.size(); ++i) {
+    for (std::size_t k = 0; k < job.held.steps.size(); ++k) {
+      double const value = job.held.values[i][k].value_or(0.0);
+      if (!job.held.is_measured[k] || value <= most) continue;
+      most = value;
+      rank = i;
+      step = k;
+    }
+  }
+  result.answer = most > 0.0 ? fmt::format("The longest wait in a measured step: {} for {} in step {}.", time_words(milliseconds{most}),
+                                           name_words(job.ranks[rank].name), job.held.steps[step])
+                             : std::string{"No rank made the others wait in a measured step."};
+  constexpr double full = 0.1;  // share of the step with the darkest colour
+  auto const add = [&](std::string const& finding, heat_figure map, char const* table_name) {
+    std::optional<data_table> numbers;
+    if (map.columns.size() > heat_figure::max_columns_with_numbers) numbers = heat_table(job, map, table_name);
+    result.blocks.emplace_back(figure{finding, std::move(map)});
+    if (numbers) result.blocks.emplace_back(std::move(*numbers));
+  };
+  add(result.answer, heat_of(job, job.held, "How long the rank made the others wait, ms", full * job.step.count(), colour::launch_bound),
+      "held_steps");
+  add("Host time of the steps", heat_of(job, job.host_steps, "Host time of the step, ms", job.step.count(), colour::busy), "host_steps");
+  result.how_to_read = fmt::format(
+      "Darkest from {} (10 % of the step) above and from {} (the step) below; empty under a tenth of that. Warm-up steps have a dashed "
+      "border.",
+      time_words(job.step * full), time_words(job.step));
+  return result;
+}
+
+}  // namespace profkit::detail
