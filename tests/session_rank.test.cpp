@@ -17,6 +17,8 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace {
 
@@ -75,7 +77,7 @@ TEST_CASE("the rank is read from the variables of each launcher", "[rank]") {
   CHECK(mpich->launcher == "MPICH");
   CHECK_FALSE(mpich->local_rank);
   auto const slurm =
-      rank_in({{"SLURM_PROCID", "1023"}, {"SLURM_NTASKS", "1024"}, {"SLURM_LOCALID", "7"}, {"SLURM_RESTART_COUNT", "1"}}).rank;
+      rank_in({{"SLURM_PROCID", "1023"}, {"SLURM_STEP_NUM_TASKS", "1024"}, {"SLURM_LOCALID", "7"}, {"SLURM_RESTART_COUNT", "1"}}).rank;
   REQUIRE(slurm);
   CHECK(slurm->launcher == "Slurm");
   CHECK(slurm->rank == 1023);
@@ -83,7 +85,7 @@ TEST_CASE("the rank is read from the variables of each launcher", "[rank]") {
 }
 
 TEST_CASE("a launcher inside a Slurm job takes precedence, and incomplete variables of a launcher are ignored", "[rank]") {
-  variables const job{{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "2"}};
+  variables const job{{"SLURM_PROCID", "0"}, {"SLURM_STEP_NUM_TASKS", "2"}};
   variables inside = job;
   inside.insert({{"RANK", "9"}, {"WORLD_SIZE", "16"}});
   CHECK(rank_in(inside).rank->rank == 9);
@@ -92,9 +94,78 @@ TEST_CASE("a launcher inside a Slurm job takes precedence, and incomplete variab
   CHECK(rank_in(half).rank->launcher == "Slurm");
 }
 
+TEST_CASE("a Slurm batch script and the shell of salloc are not ranks of the job", "[rank]") {
+  variables const batch{{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "8"}, {"SLURM_NPROCS", "8"}, {"SLURM_LOCALID", "0"}};
+  auto const plain = rank_in(batch);
+  CHECK_FALSE(plain.rank);
+  CHECK(plain.wrong.empty());
+  variables shell = batch;  // salloc starts it by srun --interactive --preserve-env, which keeps SLURM_NTASKS of the job
+  shell.insert({"SLURM_STEP_NUM_TASKS", "1"});
+  CHECK(rank_in(shell).rank->size == 1);
+  variables task = batch;
+  task["SLURM_PROCID"] = "1";
+  task["SLURM_STEP_NUM_TASKS"] = "2";  // srun -n 2 in the job of 8
+  CHECK(rank_in(task).rank->rank == 1);
+  CHECK(rank_in(task).rank->size == 2);
+}
+
+TEST_CASE("a launcher with one rank yields to a later one with several ranks", "[rank]") {
+  variables const image{{"RANK", "0"}, {"WORLD_SIZE", "1"}, {"LOCAL_RANK", "0"}};
+  CHECK(rank_in(image).rank->launcher == "torchrun");
+  variables mpirun = image;
+  mpirun.insert({{"OMPI_COMM_WORLD_RANK", "3"}, {"OMPI_COMM_WORLD_SIZE", "4"}, {"OMPI_COMM_WORLD_LOCAL_RANK", "1"}});
+  auto const found = rank_in(mpirun).rank;
+  REQUIRE(found);
+  CHECK(found->launcher == "Open MPI");
+  CHECK(found->rank == 3);
+  CHECK(found->size == 4);
+  CHECK(found->local_rank == 1);
+  mpirun.insert({{"SLURM_PROCID", "1"}, {"SLURM_STEP_NUM_TASKS", "8"}});  // srun starts the daemons of mpirun
+  CHECK(rank_in(mpirun).rank->launcher == "Open MPI");
+  mpirun["OMPI_COMM_WORLD_SIZE"] = "1";
+  mpirun["OMPI_COMM_WORLD_RANK"] = "0";
+  CHECK(rank_in(mpirun).rank->launcher == "Slurm");
+  mpirun["SLURM_STEP_NUM_TASKS"] = "x";
+  auto const first = rank_in(mpirun);
+  REQUIRE(first.rank);
+  CHECK(first.rank->launcher == "torchrun");
+  CHECK(first.wrong.empty());
+}
+
+TEST_CASE("empty variables of a launcher count as unset", "[rank]") {
+  variables const open_mpi{{"OMPI_COMM_WORLD_RANK", "1"}, {"OMPI_COMM_WORLD_SIZE", "2"}};
+  for (auto const& [rank, size] : std::vector<std::pair<std::string, std::string>>{{"", ""}, {"", "3"}, {"x", ""}}) {
+    variables set = open_mpi;
+    set.insert({{"RANK", rank}, {"WORLD_SIZE", size}});
+    auto const found = rank_in(set);
+    REQUIRE(found.rank);
+    CHECK(found.rank->launcher == "Open MPI");
+  }
+  auto const alone = rank_in({{"RANK", ""}, {"WORLD_SIZE", "3"}});
+  CHECK_FALSE(alone.rank);
+  CHECK(alone.wrong.empty());
+}
+
+TEST_CASE("a missing local rank is that of another launcher with the same rank and size", "[rank]") {
+  variables const pmi2{{"PMI_RANK", "5"}, {"PMI_SIZE", "8"}, {"SLURM_PROCID", "5"}, {"SLURM_STEP_NUM_TASKS", "8"}, {"SLURM_LOCALID", "1"}};
+  CHECK(rank_in(pmi2).rank->launcher == "MPICH");
+  CHECK(rank_in(pmi2).rank->local_rank == 1);
+  variables hydra = pmi2;
+  hydra.insert({"MPI_LOCALRANKID", "3"});
+  CHECK(rank_in(hydra).rank->local_rank == 3);
+  variables daemon = pmi2;  // the tasks of the step are the daemons of mpirun, one on each host
+  daemon["SLURM_STEP_NUM_TASKS"] = "2";
+  daemon["SLURM_PROCID"] = "1";
+  daemon["SLURM_LOCALID"] = "0";
+  CHECK_FALSE(rank_in(daemon).rank->local_rank);
+  variables script = pmi2;  // export RANK=$PMI_RANK WORLD_SIZE=$PMI_SIZE
+  script.insert({{"RANK", "5"}, {"WORLD_SIZE", "8"}});
+  CHECK(rank_in(script).rank->launcher == "torchrun");
+  CHECK(rank_in(script).rank->local_rank == 1);
+}
+
 TEST_CASE("variables without a valid rank are named, and the process is a separate run", "[rank]") {
-  for (auto const& [rank, size] :
-       variables{{"4", "5x"}, {"x", "8"}, {"-1", "8 "}, {"8", "8"}, {"", "3"}, {"0", "0"}, {"1", "4294967296"}}) {
+  for (auto const& [rank, size] : variables{{"4", "5x"}, {"x", "8"}, {"-1", "8 "}, {"8", "8"}, {"0", "0"}, {"1", "4294967296"}}) {
     auto const found = rank_in({{"RANK", rank}, {"WORLD_SIZE", size}});
     CHECK_FALSE(found.rank);
     CHECK(found.wrong == "RANK=" + rank + " and WORLD_SIZE=" + size);

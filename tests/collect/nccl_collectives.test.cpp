@@ -318,6 +318,14 @@ TEST_CASE("a plugin that the user has set stays, and the status says so", "[nccl
   before.empty() ? ::unsetenv("NCCL_PROFILER_PLUGIN") : ::setenv("NCCL_PROFILER_PLUGIN", before.c_str(), 1);
 }
 
+TEST_CASE("an empty NCCL_PROFILER_PLUGIN counts as unset, as for NCCL", "[nccl]") {
+  std::string const before = ::getenv("NCCL_PROFILER_PLUGIN") == nullptr ? "" : ::getenv("NCCL_PROFILER_PLUGIN");
+  ::setenv("NCCL_PROFILER_PLUGIN", "", 1);
+  CHECK(profkit::nccl_collectives{}.status().works);
+  CHECK(std::string_view{::getenv("NCCL_PROFILER_PLUGIN")} == "STATIC_PLUGIN");
+  before.empty() ? ::unsetenv("NCCL_PROFILER_PLUGIN") : ::setenv("NCCL_PROFILER_PLUGIN", before.c_str(), 1);
+}
+
 TEST_CASE("the sizes of NCCL's types are known", "[nccl]") {
   using profkit::detail::nccl_bytes_of;
   CHECK(nccl_bytes_of("ncclInt8") == 1);

@@ -96,6 +96,8 @@ def check_ranks(program):
         for variables, arguments, profkit, words in (
             (three | {"RANK": "3"}, [], "", ["RANK=3", "WORLD_SIZE=3"]),
             (three | {"RANK": "first"}, [], "", ["RANK=first", "WORLD_SIZE=3", "torchrun"]),
+            ({"OMPI_COMM_WORLD_RANK": "x", "OMPI_COMM_WORLD_SIZE": "3"}, [], "", ["OMPI_COMM_WORLD_RANK=x", "OMPI_COMM_WORLD_SIZE=3"]),
+            ({"SLURM_PROCID": "3", "SLURM_STEP_NUM_TASKS": "3"}, [], "", ["SLURM_PROCID=3", "SLURM_STEP_NUM_TASKS=3"]),
             (three, ["--graph"], "", ["rank 1", "--graph", "GPU"]),
             (three, [], "steps=auto", ["rank 1", "steps=auto", "--steps"]),
             (three, [], "steps=forever", ["rank 1", "steps=forever", "--steps"]),

@@ -20,8 +20,8 @@ namespace profkit {
 /// algorithm, protocol, the scope that issued them, and with `cupti_kernels` the launch of their kernel (`profile::collectives`).
 ///
 /// * Create it before the first communicator of NCCL, and while no other thread reads the environment: it sets `NCCL_PROFILER_PLUGIN`,
-/// which makes NCCL look for its profiler plugin in the executable. If the user has set this variable, it stays unchanged, and the status
-/// of the collector says so.
+/// which makes NCCL look for its profiler plugin in the executable. If the user has set this variable to a value, it stays unchanged, and
+/// the status of the collector says so. NCCL treats an empty value as unset, and so does this collector.
 /// * Needs NCCL 2.27 or later, in the process of the session. Building does not need NCCL, and programs are not linked with it.
 /// * Cost: below 1 us for each collective. It does not request device events from NCCL and does not synchronise the device.
 /// * Collectives in CUDA graphs are recorded once, when the graph is captured (`collective_record::is_captured`), because NCCL does not
@@ -30,12 +30,12 @@ namespace profkit {
 /// Source: events Coll, P2p, CollApi and P2pApi of NCCL's profiler interface, versions 4 to 6.
 class nccl_collectives final : public collector {
  public:
-  /// @brief Sets `NCCL_PROFILER_PLUGIN`, unless it is set. Not thread-safe: no other thread may use the environment at the same time.
+  /// @brief Sets `NCCL_PROFILER_PLUGIN`, unless it has a value. Not thread-safe: no other thread may use the environment at the same time.
   nccl_collectives() {
     char const* const plugin = ::secure_getenv("NCCL_PROFILER_PLUGIN");
-    if (plugin == nullptr) {
+    if (plugin == nullptr || *plugin == '\0') {
       // NOLINTNEXTLINE(concurrency-mt-unsafe): the program creates its collectors before threads that read the environment
-      ::setenv("NCCL_PROFILER_PLUGIN", static_plugin, 0);
+      ::setenv("NCCL_PROFILER_PLUGIN", static_plugin, plugin == nullptr ? 0 : 1);  // keeps a value that secure_getenv hides
     } else if (::strcasecmp(plugin, static_plugin) != 0) {
       other_plugin_ = plugin;
     }

@@ -15,7 +15,8 @@ namespace profkit::detail {
 
 /// The environment variables of a launcher. Sources: PyTorch "torchrun (Elastic Launch)", "Environment Variables"; Open MPI 5.0,
 /// "Environment variables set for user processes"; MPICH "Hydra Process Management Framework" and Intel MPI "Developer Reference"; Slurm
-/// `srun(1)`, "OUTPUT ENVIRONMENT VARIABLES".
+/// `srun(1)`, "OUTPUT ENVIRONMENT VARIABLES". Only srun sets `SLURM_STEP_NUM_TASKS`: a batch script also has `SLURM_PROCID=0`, and
+/// `SLURM_NTASKS` of the job.
 struct launcher_variables {
   char const* launcher;
   char const* rank;
@@ -28,8 +29,8 @@ struct launcher_variables {
 inline constexpr launcher_variables known_launchers[] = {
     {"torchrun", "RANK", "WORLD_SIZE", "LOCAL_RANK", "TORCHELASTIC_RESTART_COUNT"},
     {"Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK", ""},
-    {"MPICH", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", ""},  // also Intel MPI
-    {"Slurm", "SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID", "SLURM_RESTART_COUNT"},
+    {"MPICH", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", ""},  // also Intel MPI, and srun --mpi=pmi2, which sets no MPI_LOCALRANKID
+    {"Slurm", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", "SLURM_RESTART_COUNT"},
 };
 
 /// The result of reading the variables of the launchers.
@@ -47,27 +48,47 @@ struct found_rank {
   return result;
 }
 
+/// @param value_of returns the value of an environment variable, or null. Empty values count as unset.
+/// @return what the launcher set; n/a with an empty `wrong` if its rank or its size is unset.
+template <class ValueOf>
+[[nodiscard]] found_rank rank_of_launcher(launcher_variables const& names, ValueOf const& value_of) {
+  auto const is_set = [](char const* text) { return text != nullptr && *text != '\0'; };
+  char const* const rank_text = value_of(names.rank);
+  char const* const size_text = value_of(names.size);
+  if (!is_set(rank_text) || !is_set(size_text)) return {};
+  auto const rank = number_in(rank_text);
+  auto const size = number_in(size_text);
+  if (!rank || !size || *rank >= *size) {
+    return {std::nullopt, std::string{names.rank} + "=" + rank_text + " and " + names.size + "=" + size_text};
+  }
+  rank_record found;
+  found.rank = *rank;
+  found.size = *size;
+  found.local_rank = number_in(value_of(names.local_rank));
+  if (*names.restart != '\0') found.restart = number_in(value_of(names.restart)).value_or(0);
+  found.launcher = names.launcher;
+  return {found, {}};
+}
+
+/// @brief The rank that the first launcher with several ranks set; if there is none, the rank of the first launcher.
+///
+/// If that launcher set no local rank, the result has the local rank of a launcher that set the same rank and size.
 /// @param value_of returns the value of an environment variable, or null.
 template <class ValueOf>
 [[nodiscard]] found_rank find_rank(ValueOf const& value_of) {
+  found_rank result;
   for (launcher_variables const& names : known_launchers) {
-    char const* const rank_text = value_of(names.rank);
-    char const* const size_text = value_of(names.size);
-    if (rank_text == nullptr || size_text == nullptr) continue;
-    auto const rank = number_in(rank_text);
-    auto const size = number_in(size_text);
-    if (!rank || !size || *rank >= *size) {
-      return {std::nullopt, std::string{names.rank} + "=" + rank_text + " and " + names.size + "=" + size_text};
+    found_rank next = rank_of_launcher(names, value_of);
+    if (!result.rank) {
+      if (!next.wrong.empty()) return next;
+      result = next;
+    } else if (next.rank && result.rank->size == 1 && next.rank->size > 1) {
+      result = next;
+    } else if (next.rank && !result.rank->local_rank && next.rank->rank == result.rank->rank && next.rank->size == result.rank->size) {
+      result.rank->local_rank = next.rank->local_rank;
     }
-    rank_record found;
-    found.rank = *rank;
-    found.size = *size;
-    found.local_rank = number_in(value_of(names.local_rank));
-    if (*names.restart != '\0') found.restart = number_in(value_of(names.restart)).value_or(0);
-    found.launcher = names.launcher;
-    return {found, {}};
   }
-  return {};
+  return result;
 }
 
 [[nodiscard]] inline found_rank find_rank() {
