@@ -25,6 +25,7 @@
 #include <stdexcept>
 #include <tuple>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 namespace profkit_torch {
@@ -47,17 +48,35 @@ namespace profkit_torch {
 ///
 /// * `gradient accumulation`, on autograd threads: adding to the gradients of parameters, and the hooks of parameters. On the thread that
 ///   calls `backward`, where nodes on the CPU run, this work belongs to the scope that is open there.
-/// * `backward of unknown forward`: the node was created outside any scope, or before the bridge or the session. Or its thread has created
-///   nodes in 16,383 scopes since.
+/// * `backward of unknown forward`: the node was created outside any scope, before the bridge or the session, or too long ago (see the
+///   bounds below).
 /// * `... (double backward or recomputed)`: the node was created during a backward pass: for a gradient of a gradient, or by a checkpoint
 ///   that repeats its forward pass.
 ///
-/// The order of nodes is not known if several threads created them, if they run on several devices, if gradients of some inputs only are
-/// computed, or if another thread is in a `backward_call`. Then each node has its own scope, and the work between two nodes is `gradient
-/// accumulation`.
+/// The order of nodes is not known in these cases:
+///
+/// * Several threads created them, or they run on several devices.
+/// * Only the gradients of some inputs are computed.
+/// * Another thread was in a `backward_call` when this one began.
+/// * An operation uses a view after an in-place operation on its base. LibTorch then creates a new node for the view, after that of the
+///   operation, so a node leads to a later one.
+///
+/// Then each node has its own scope, and the work between two nodes is `gradient accumulation`.
+///
+/// Limits on the autograd thread of a GPU:
+///
+/// * If two threads are in a `backward_call`, some nodes of the call that began first are charged to no forward scope.
+/// * A backward pass without a `backward_call` that runs at the same time as one with a call is charged to the scopes of the latter.
+/// * The scope of a node that throws stays open until the thread reaches the next hook of the bridge. It contains the work until then.
+///
+/// Bounds: a thread that creates nodes takes 384 KiB, for its nodes in the last 16,383 scopes. A new thread reuses the memory of the thread
+/// that ended first, if more than 32 threads have ended. Nodes without an entry have an unknown forward.
 ///
 /// `backward_call` locks and allocates. Apart from the first ones of a thread, no scope or node does. Does not synchronise the device.
 class libtorch_bridge {
+  /// Whether a `backward_call` exists. Its hooks share it, because the nodes of a retained graph keep them after the call.
+  using call_state = std::shared_ptr<std::atomic<bool>>;
+
  public:
   /// Counts over all threads.
   struct node_counts {
@@ -70,7 +89,7 @@ class libtorch_bridge {
   /// nodes that run on other threads are inside the scope that is open here. If two exist on different threads at the same time, nodes are
   /// in neither scope, because their backward pass is unknown.
   ///
-  /// Adds hooks to the nodes of the graph, so no other thread may run them at the same time.
+  /// Adds hooks to the nodes of the graph, so no other thread may run them at the same time. The hooks have no effect after the call.
   class backward_call {
    public:
     /// @param roots the tensor or tensors for which the backward pass is called.
@@ -79,12 +98,13 @@ class libtorch_bridge {
         : around_{profkit::scope_token::current()}, is_nested_{torch::autograd::get_current_node() != nullptr} {
       note_nodes();  // nodes of operations in the scope that is still open
       thread_state& thread = state();
+      if (is_active()) is_open_ = std::make_shared<std::atomic<bool>>(true);
       if (is_nested_) {
-        if (is_active()) watch_nodes(roots, inputs.empty());
+        if (is_open_) watch_nodes(roots, inputs.empty(), is_open_);
         ++thread.level;
       } else {
         std::lock_guard const lock{calls_};
-        if (is_active()) watch_nodes(roots, inputs.empty() && first_call_ == nullptr);
+        if (is_open_) watch_nodes(roots, inputs.empty() && first_call_ == nullptr, is_open_);
         next_ = first_call_;
         first_call_ = this;
         calls_begun_.fetch_add(1, std::memory_order_relaxed);
@@ -97,6 +117,7 @@ class libtorch_bridge {
       note_nodes();
       thread_state& thread = state();
       leave_node(thread);
+      if (is_open_) is_open_->store(false, std::memory_order_relaxed);
       --thread.calls;
       if (is_nested_) {
         --thread.level;
@@ -122,7 +143,8 @@ class libtorch_bridge {
     static inline backward_call* first_call_ = nullptr;
 
     profkit::scope_token around_;
-    bool is_nested_;  ///< the backward pass starts inside a node
+    bool is_nested_;      ///< the backward pass starts inside a node
+    call_state is_open_;  ///< null: there was no bridge
     backward_call* next_ = nullptr;
   };
 
@@ -166,6 +188,9 @@ class libtorch_bridge {
       at.scope.store(scope, std::memory_order_relaxed);
       written_.store(position + 1, std::memory_order_release);
     }
+
+    /// For the next thread. No other thread may search at the same time.
+    void clear() noexcept { written_.store(0, std::memory_order_relaxed); }
 
     /// @param near position of the entry that was found last, or 0. Nodes are looked up in the opposite order of their creation, so the
     /// next one is mostly in that entry or in the one before. Set to the position found.
@@ -218,6 +243,20 @@ class libtorch_bridge {
     std::atomic<std::uint64_t> written_{0};
   };
 
+  /// The nodes that a thread created. Kept after its end, because nodes outlive their thread.
+  struct thread_nodes {
+    node_scopes scopes;
+    std::uint64_t thread = 0;      ///< LibTorch's number of the thread
+    std::uint64_t ended = 0;       ///< the number of threads that had ended when this one did; 0 if it runs
+    thread_nodes* next = nullptr;  ///< a list, newest first
+  };
+
+  /// Where a node was found, to find the next one faster.
+  struct found_place {
+    thread_nodes const* made = nullptr;
+    std::uint64_t position = 0;
+  };
+
   /// What a node is charged to: the name of its scope, and the scope that it adopts.
   struct charge {
     profkit::site* role;
@@ -233,11 +272,28 @@ class libtorch_bridge {
     bool has_parameters;  ///< leads to nodes that add to the gradients of parameters; they run directly after it
   };
 
-  class enter_hook final : public torch::autograd::FunctionPreHook {
+  /// What both kinds of hooks know. They have an effect until their call ends.
+  class hook_of_call {
    public:
-    explicit enter_hook(charge const& charged) : charged_{charged} {}
+    explicit hook_of_call(call_state call) : call_{std::move(call)} {}
+    [[nodiscard]] bool has_effect() const noexcept { return is_active() && call_->load(std::memory_order_relaxed); }
+
+   protected:
+    [[nodiscard]] call_state const& call() const noexcept { return call_; }
+
+   private:
+    call_state call_;
+  };
+
+  class enter_hook final : public torch::autograd::FunctionPreHook, public hook_of_call {
+   public:
+    enter_hook(charge const& charged, call_state const& call) : hook_of_call{call}, charged_{charged} {}
     torch::autograd::variable_list operator()(torch::autograd::variable_list const& gradients) override {
-      if (is_active()) enter_node(charged_);
+      if (has_effect()) {
+        enter_node(charged_, call());
+      } else {
+        leave_ended_call(state());
+      }
       return gradients;
     }
 
@@ -245,23 +301,30 @@ class libtorch_bridge {
     charge charged_;
   };
 
-  class leave_hook final : public torch::autograd::FunctionPostHook {
+  class leave_hook final : public torch::autograd::FunctionPostHook, public hook_of_call {
    public:
+    using hook_of_call::hook_of_call;
     torch::autograd::variable_list operator()(torch::autograd::variable_list const& outputs,
                                               torch::autograd::variable_list const& /*inputs*/) override {
-      leave_node(state());
+      if (has_effect()) leave_node(state());
       return outputs;
     }
   };
 
+  /// Opened by a hook.
+  struct open_scope {
+    std::optional<profkit::adopting_scope> scope;
+    call_state call;  ///< the call whose hook opened it last
+  };
+
   /// By level: LibTorch nests up to 60 backward passes on a thread.
-  using open_scopes = std::array<std::optional<profkit::adopting_scope>, 64>;
+  using open_scopes = std::array<open_scope, 64>;
 
   /// The state of a thread. Zero-initialised, so that access needs no call.
   struct thread_state {
     std::uint64_t bridge;     ///< the bridge to which `next` belongs
     std::uint64_t next;       ///< the first node that has not been assigned to a scope
-    node_scopes* made;        ///< never freed, because nodes outlive their thread
+    thread_nodes* made;       ///< null: the thread has created no nodes yet, or it is ending
     open_scopes* scopes;      ///< null: no node has run here yet, or the thread is ending
     std::size_t level;        ///< number of nested backward passes
     std::size_t calls;        ///< number of nested `backward_call` objects
@@ -284,72 +347,109 @@ class libtorch_bridge {
   }
 
   static void add_nodes(thread_state& thread, std::uint64_t end) noexcept {
-    if (thread.made == nullptr) {
-      std::uint64_t const number = at::RecordFunction::currentThreadId();
-      if (number >= threads_.size()) return;
-      thread.made = new (std::nothrow) node_scopes;
-      if (thread.made == nullptr) return;
-      threads_[number].store(thread.made, std::memory_order_release);
-    }
+    if (thread.made == nullptr) begin_thread(thread);
+    if (thread.made == nullptr) return;
     bool const is_backward = thread.calls > 0 || torch::autograd::get_current_node() != nullptr;
-    thread.made->add(thread.next, end, profkit::scope_token::current(), is_backward);
+    thread.made->scopes.add(thread.next, end, profkit::scope_token::current(), is_backward);
+  }
+
+  /// Gives this thread a `thread_nodes`, unless it is ending or there is no memory.
+  static void begin_thread(thread_state& thread) noexcept {
+    struct end_of_thread {
+      ~end_of_thread() {
+        std::lock_guard const lock{nodes_};
+        state().made->ended = ++ended_threads_;
+        state().made = nullptr;
+      }
+    };
+    static thread_local bool has_begun = false;
+    if (has_begun) return;
+    thread.made = nodes_for(at::RecordFunction::currentThreadId());
+    if (thread.made == nullptr) return;
+    has_begun = true;
+    static thread_local end_of_thread const at_end{};
+  }
+
+  /// Null: there is no memory.
+  static thread_nodes* nodes_for(std::uint64_t thread) noexcept {
+    std::lock_guard const lock{nodes_};
+    std::size_t ended = 0;
+    thread_nodes* result = nullptr;
+    for (thread_nodes* each = first_thread_; each != nullptr; each = each->next) {
+      if (each->ended == 0) continue;
+      ++ended;
+      if (result == nullptr || each->ended < result->ended) result = each;
+    }
+    if (ended <= kept_threads) {
+      result = new (std::nothrow) thread_nodes;
+      if (result == nullptr) return nullptr;
+      result->next = first_thread_;
+      first_thread_ = result;
+    }
+    result->scopes.clear();
+    result->thread = thread;
+    result->ended = 0;
+    return result;
   }
 
   static bool is_active() noexcept { return is_active_.load(std::memory_order_relaxed); }
 
-  /// Adds hooks to the nodes behind the roots.
+  /// Adds hooks to the nodes behind the tensors.
   /// @param is_whole all of them will run, and no other thread is in a backward pass.
-  static void watch_nodes(at::TensorList roots, bool is_whole) {
-    static std::mutex mutex;
+  static void watch_nodes(at::TensorList tensors, bool is_whole, call_state const& call) {
     static std::vector<graph_node> nodes;  // kept, to save allocations
-    std::lock_guard const lock{mutex};
+    std::vector<torch::autograd::Node*> const roots = nodes_of(tensors);
+    std::lock_guard const lock{nodes_};
     bool const is_ordered = visit_in_order(roots, nodes) && is_whole;
     graph_node const* previous = nullptr;
     for (graph_node const& each : nodes) {
       count_of(each.charged).fetch_add(1, std::memory_order_relaxed);
       remove_hooks(*each.node);
       if (!is_ordered || previous == nullptr || previous->has_parameters || !(previous->charged == each.charged)) {
-        each.node->add_pre_hook(std::make_unique<enter_hook>(each.charged));
+        each.node->add_pre_hook(std::make_unique<enter_hook>(each.charged, call));
       }
-      if (!is_ordered || each.has_parameters) each.node->add_post_hook(std::make_unique<leave_hook>());
+      if (!is_ordered || each.has_parameters) each.node->add_post_hook(std::make_unique<leave_hook>(call));
       previous = &each;
     }
   }
 
   /// Lists the nodes behind the roots in the order in which the engine runs them: of the nodes that are ready, it takes the one with the
-  /// highest number. A node is ready when all nodes that lead to it have run. On one thread, these were created later.
-  /// @return whether that order is certain: one thread created all nodes, and they run on one device. Otherwise the nodes are in any order.
-  static bool visit_in_order(at::TensorList roots, std::vector<graph_node>& nodes) {
+  /// highest number. A node is ready when all nodes that lead to it have run. If these have higher numbers, that is the order of numbers.
+  /// @return whether that order is certain: one thread created all nodes, they run on one device, and each leads only to nodes with lower
+  /// numbers. Otherwise the nodes are in any order.
+  static bool visit_in_order(std::vector<torch::autograd::Node*> const& roots, std::vector<graph_node>& nodes) {
     using torch::autograd::Node;
     auto const key = [](Node* node) { return std::tuple{node->sequence_nr(), node}; };
     auto const is_later = [&](Node* a, Node* b) { return key(a) < key(b); };
-    std::priority_queue<Node*, std::vector<Node*>, decltype(is_later)> found{is_later};
-    for (Node* const root : nodes_of(roots)) found.push(root);
+    std::priority_queue<Node*, std::vector<Node*>, decltype(is_later)> found{is_later, roots};
     nodes.clear();
-    std::uint64_t near = 0;
-    while (!found.empty()) {
+    found_place near;
+    bool is_ordered = true;
+    while (is_ordered && !found.empty()) {
       Node* const node = found.top();
       found.pop();
       if (!nodes.empty() && nodes.back().node == node) continue;  // several nodes lead to it
-      if (!nodes.empty() && !belong_together(*node, *nodes.front().node)) {
-        visit_all(roots, nodes);
-        return false;
-      }
-      nodes.push_back({node, charge_of(*node, near), for_each_next(*node, [&](Node* next) { found.push(next); })});
+      is_ordered = nodes.empty() || belong_together(*node, *nodes.front().node);
+      bool const has_parameters = for_each_next(*node, [&](Node* next) {
+        is_ordered = is_ordered && next->sequence_nr() < node->sequence_nr();
+        found.push(next);
+      });
+      nodes.push_back({node, charge_of(*node, near), has_parameters});
     }
-    return true;
+    if (!is_ordered) visit_all(roots, nodes);
+    return is_ordered;
   }
 
-  static void visit_all(at::TensorList roots, std::vector<graph_node>& nodes) {
-    std::vector<torch::autograd::Node*> found = nodes_of(roots);
+  static void visit_all(std::vector<torch::autograd::Node*> found, std::vector<graph_node>& nodes) {
     std::unordered_set<torch::autograd::Node*> known;
     nodes.clear();
-    std::uint64_t near = 0;
+    found_place near;
     while (!found.empty()) {
       torch::autograd::Node* const node = found.back();
       found.pop_back();
       if (!known.insert(node).second) continue;
-      nodes.push_back({node, charge_of(*node, near), for_each_next(*node, [&](torch::autograd::Node* next) { found.push_back(next); })});
+      bool const has_parameters = for_each_next(*node, [&](torch::autograd::Node* next) { found.push_back(next); });
+      nodes.push_back({node, charge_of(*node, near), has_parameters});
     }
   }
 
@@ -380,14 +480,17 @@ class libtorch_bridge {
     return has_parameters;
   }
 
-  /// Removes the hooks of an earlier call from a node that runs again.
+  /// Removes the hooks of calls that have ended from a node that runs again.
   static void remove_hooks(torch::autograd::Node& node) {
-    auto const remove = [](auto& hooks, auto const* kind) {
-      auto const is_ours = [&](auto const& hook) { return dynamic_cast<decltype(kind)>(hook.get()) != nullptr; };
-      if (!hooks.empty()) hooks.erase(std::remove_if(hooks.begin(), hooks.end(), is_ours), hooks.end());
+    auto const remove = [](auto& hooks) {
+      auto const has_ended = [](auto const& hook) {
+        auto const* const ours = dynamic_cast<hook_of_call const*>(hook.get());
+        return ours != nullptr && !ours->has_effect();
+      };
+      if (!hooks.empty()) hooks.erase(std::remove_if(hooks.begin(), hooks.end(), has_ended), hooks.end());
     };
-    remove(node.pre_hooks(), static_cast<enter_hook const*>(nullptr));
-    remove(node.post_hooks(), static_cast<leave_hook const*>(nullptr));
+    remove(node.pre_hooks());
+    remove(node.post_hooks());
   }
 
   static open_scopes* scopes_of(thread_state& thread) {
@@ -404,18 +507,27 @@ class libtorch_bridge {
     return thread.scopes = &owned->scopes;
   }
 
-  static void enter_node(charge const& charged) {
+  static void enter_node(charge const& charged, call_state const& call) {
     thread_state& thread = state();
     open_scopes* const scopes = scopes_of(thread);
     if (scopes == nullptr || thread.level >= scopes->size()) return;
     leave_node(thread);
     profkit::scope_token const under = around_nodes_.load(std::memory_order_relaxed);
     if (thread.level == 0) charge_rest(thread, under);
-    (*scopes)[thread.level].emplace(*charged.role, charged.adopts, under);
+    open_scope& opened = (*scopes)[thread.level];
+    opened.scope.emplace(*charged.role, charged.adopts, under);
+    if (opened.call != call) opened.call = call;
   }
 
   static void leave_node(thread_state& thread) noexcept {
-    if (thread.scopes != nullptr && thread.level < thread.scopes->size()) (*thread.scopes)[thread.level].reset();
+    if (thread.scopes != nullptr && thread.level < thread.scopes->size()) (*thread.scopes)[thread.level].scope.reset();
+  }
+
+  /// Ends the scope of a node that threw in an earlier call, whose destructor ran on another thread.
+  static void leave_ended_call(thread_state& thread) noexcept {
+    if (thread.scopes == nullptr || thread.level >= thread.scopes->size()) return;
+    open_scope const& left = (*thread.scopes)[thread.level];
+    if (left.scope && !left.call->load(std::memory_order_relaxed)) leave_node(thread);
   }
 
   /// Only threads without open scopes belong to autograd.
@@ -426,10 +538,13 @@ class libtorch_bridge {
     thread.rest_call = call;
   }
 
-  static charge charge_of(torch::autograd::Node const& node, std::uint64_t& near) {
+  static charge charge_of(torch::autograd::Node const& node, found_place& near) {
     std::uint64_t const thread = node.thread_id();
-    node_scopes const* const made = thread < threads_.size() ? threads_[thread].load(std::memory_order_acquire) : nullptr;
-    auto const found = made != nullptr ? made->find(node.sequence_nr(), near) : std::nullopt;
+    if (near.made == nullptr || near.made->thread != thread) {
+      near.made = first_thread_;
+      while (near.made != nullptr && near.made->thread != thread) near.made = near.made->next;
+    }
+    auto const found = near.made != nullptr ? near.made->scopes.find(node.sequence_nr(), near.position) : std::nullopt;
     if (!found) return {&unknown_role_, {}};
     return {found->is_higher_order ? &higher_order_role_ : &backward_role_, found->scope};
   }
@@ -443,7 +558,10 @@ class libtorch_bridge {
   static inline profkit::site accumulation_role_{"gradient accumulation", __FILE__, __LINE__};
   static inline profkit::site unknown_role_{"backward of unknown forward", __FILE__, __LINE__};
 
-  static inline std::array<std::atomic<node_scopes*>, 4096> threads_{};  ///< indexed by LibTorch's thread number
+  static constexpr std::size_t kept_threads = 32;  ///< the nodes of at least so many threads that ended last are kept
+  static inline std::mutex nodes_;                 ///< guards the nodes of graphs and the list of threads
+  static inline thread_nodes* first_thread_ = nullptr;
+  static inline std::uint64_t ended_threads_ = 0;
   static inline std::atomic<profkit::scope_token> around_nodes_{profkit::scope_token{}};
   static inline std::atomic<std::uint64_t> bridges_{0};      ///< total number constructed
   static inline std::atomic<bool> is_active_{false};         ///< a bridge exists

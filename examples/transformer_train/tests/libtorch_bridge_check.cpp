@@ -17,6 +17,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <future>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -332,13 +333,19 @@ void check_other_thread() {
   });
 }
 
+/// What the engine does before a node runs.
+torch::autograd::variable_list run_pre_hooks(Node& node) {
+  torch::autograd::variable_list gradients{at::randn({2})};
+  for (auto const& hook : node.pre_hooks()) gradients = (*hook)(gradients);
+  return gradients;
+}
+
 /// Like the engine's threads: a node runs on a thread without open scopes, while others wait.
 std::string scope_of_node_elsewhere(makers const& made, at::Tensor const& tensor) {
   witness const sees{made};
   std::thread{[&] {
     Node& node = *tensor.grad_fn();
-    torch::autograd::variable_list gradients{at::randn({2})};
-    for (auto const& hook : node.pre_hooks()) gradients = (*hook)(gradients);
+    torch::autograd::variable_list const gradients = run_pre_hooks(node);
     torch::autograd::variable_list outputs = node(torch::autograd::variable_list{gradients});
     for (auto const& hook : node.post_hooks()) outputs = (*hook)(outputs, gradients);
     check_equal(here(), "nothing", "what is open after a node");
@@ -351,22 +358,26 @@ void check_backward_call() {
   profkit::profile const recorded = in_step([&] {
     libtorch_bridge const bridge;
     at::Tensor y;
+    at::Tensor z;
     {
       PROF_SCOPE("forward");
       y = parameter({2}).sin();
+      z = parameter({2}).cos();
     }
     std::string const node = "step/forward (backward)";
     check_equal(scope_of_node_elsewhere(made, y), "nothing", "before a call");
     { libtorch_bridge::backward_call const earlier{y}; }
-    check_equal(scope_of_node_elsewhere(made, y), "nothing: " + node, "after a call");
+    check_equal(scope_of_node_elsewhere(made, y), "nothing", "after a call");
     PROF_SCOPE("first");
     libtorch_bridge::backward_call const first{y};
     check_equal(scope_of_node_elsewhere(made, y), "step/first: " + node, "in a call");
     {
       PROF_SCOPE("second");
-      libtorch_bridge::backward_call const second{y};
-      check_equal(scope_of_node_elsewhere(made, y), "nothing: " + node, "in one of two calls");
+      libtorch_bridge::backward_call const second{z};
+      check_equal(scope_of_node_elsewhere(made, y), "nothing: " + node, "in the first one of two calls");
+      check_equal(scope_of_node_elsewhere(made, z), "nothing: " + node, "in the second one of two calls");
     }
+    check_equal(scope_of_node_elsewhere(made, z), "nothing", "after the second call");
     check_equal(scope_of_node_elsewhere(made, y), "step/first: " + node, "in the call that is left");
   });
   std::set<std::string> rests;
@@ -424,6 +435,40 @@ void check_retained_graph() {
       check_nodes("step/backward", is_last ? "a graph that runs again" : "a retained graph");
       check_equal(loss.grad_fn()->pre_hooks().size(), 1, "hooks of a node");
     }
+  });
+}
+
+/// LibTorch creates the node of an operation before the new node of a view whose base has changed, so the first one leads to a later node.
+/// It has the lower number, so the engine runs it after the nodes that were created in between.
+void check_stale_view() {
+  makers made;
+  in_step([&] {
+    libtorch_bridge const bridge;
+    at::Tensor const x = parameter({4});
+    at::Tensor loss;
+    {
+      PROF_SCOPE("forward");
+      at::Tensor const base = made.note(x.neg());
+      at::Tensor const view = base.view({2, 2});
+      base.mul_(2.0);
+      made.note(base);
+      at::Tensor parts[2];
+      {
+        PROF_SCOPE("first");
+        parts[0] = made.note(view * 3.0);
+      }
+      {
+        PROF_SCOPE("second");
+        parts[1] = made.note(view.sin());
+      }
+      Node const& product = *parts[0].grad_fn();
+      check(product.next_edge(0).function->sequence_nr() > product.sequence_nr(), "no node leads to a later one");
+      loss = made.note((parts[0] + parts[1]).sum());
+    }
+    witness const sees{made};
+    backward(loss);
+    check_nodes("step/backward", "a view whose base has changed");
+    check_counts(bridge, {witness::graph_nodes() - 1, 0, 0}, "a view whose base has changed");
   });
 }
 
@@ -553,9 +598,12 @@ void check_checkpoint() {
 }
 
 struct failing : torch::autograd::Function<failing> {
+  static inline bool fails = true;
+
   static at::Tensor forward(torch::autograd::AutogradContext* /*context*/, at::Tensor const& x) { return x.clone(); }
-  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* /*context*/, torch::autograd::variable_list /*of*/) {
-    throw std::runtime_error{"no gradient"};
+  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* /*context*/, torch::autograd::variable_list gradients) {
+    if (fails) throw std::runtime_error{"no gradient"};
+    return gradients;
   }
 };
 
@@ -576,6 +624,198 @@ void check_failing_node() {
     witness const sees{made};
     backward(loss);
     check_nodes("step/backward", "after a node threw");
+  });
+}
+
+/// Runs a graph that has hooks of an earlier call.
+void run_without_call(at::Tensor const& loss, makers const& made, std::string const& what) {
+  for (bool const fails : {false, true}) {
+    witness const sees{made};
+    PROF_SCOPE("again");
+    failing::fails = fails;
+    bool has_thrown = false;
+    try {
+      loss.backward({}, /*retain_graph=*/true);
+    } catch (std::exception const&) {
+      has_thrown = true;
+    }
+    failing::fails = true;
+    check(has_thrown == fails, what + ": whether a node throws");
+    check(!witness::nodes.empty(), what + ": no node ran");
+    for (witness::event const& node : witness::nodes) check_equal(node.scope, "step/again", fmt::format("{}: {}", what, node.name));
+    check_equal(here(), "step/again", what + ": what is open after the backward pass");
+  }
+}
+
+/// Runs a graph in its backward pass, without a call.
+struct uncharged_pass : torch::autograd::Function<uncharged_pass> {
+  static inline at::Tensor output;
+  static inline std::string scope_after;
+
+  static at::Tensor forward(torch::autograd::AutogradContext* /*context*/, at::Tensor const& x) { return x.clone(); }
+  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* /*context*/, torch::autograd::variable_list gradients) {
+    output.backward({}, /*retain_graph=*/true);
+    scope_after = here();
+    return gradients;
+  }
+};
+
+/// Nodes with hooks of an earlier call do not end the scope of the node that runs them.
+void check_pass_without_call_in_a_node() {
+  in_step([&] {
+    libtorch_bridge const bridge;
+    at::Tensor loss;
+    {
+      PROF_SCOPE("forward");
+      uncharged_pass::output = parameter({4}).sin().sum();
+      loss = uncharged_pass::apply(parameter({4})).sum();
+    }
+    { libtorch_bridge::backward_call const earlier{uncharged_pass::output}; }
+    backward(loss);
+    check_equal(uncharged_pass::scope_after, "step/backward: step/forward (backward)", "what is open after a pass inside a node");
+    uncharged_pass::output.reset();
+  });
+}
+
+/// Hooks of a retained graph have no effect after their call.
+void check_pass_without_call() {
+  model const trained;
+  makers made;
+  in_step([&] {
+    at::Tensor loss;
+    {
+      libtorch_bridge const bridge;
+      loss = failing::apply(trained.forward(made, 2));
+      {
+        PROF_SCOPE("backward");
+        failing::fails = false;
+        libtorch_bridge::backward_call const call{loss};
+        loss.backward({}, /*retain_graph=*/true);
+      }
+      run_without_call(loss, made, "a retained graph without a call");
+    }
+    libtorch_bridge const later;
+    run_without_call(loss, made, "a retained graph with a later bridge");
+  });
+}
+
+/// A node that throws on a thread of the engine leaves its scope open there, because the call ends on another thread.
+void check_failing_node_elsewhere() {
+  in_step([&] {
+    libtorch_bridge const bridge;
+    at::Tensor first;
+    at::Tensor second;
+    {
+      PROF_SCOPE("forward");
+      first = parameter({2}).sin();
+      second = parameter({2}).cos();
+    }
+    std::promise<void> has_failed;
+    std::promise<void> has_begun;
+    std::promise<void> has_run;
+    std::promise<void> has_ended;
+    std::thread engine;
+    {
+      PROF_SCOPE("first");
+      libtorch_bridge::backward_call const call{first};
+      engine = std::thread{[&] {
+        run_pre_hooks(*first.grad_fn());
+        check_equal(here(), "step/first: step/forward (backward)", "what is open in a node that throws");
+        has_failed.set_value();
+        has_begun.get_future().wait();
+        run_pre_hooks(*second.grad_fn());
+        check_equal(here(), "step/second: step/forward (backward)", "what is open in the next call");
+        has_run.set_value();
+        has_ended.get_future().wait();
+        run_pre_hooks(*first.grad_fn());
+        check_equal(here(), "nothing", "what is open when a retained graph runs without a call");
+      }};
+      has_failed.get_future().wait();
+    }
+    {
+      PROF_SCOPE("second");
+      libtorch_bridge::backward_call const call{second};
+      has_begun.set_value();
+      has_run.get_future().wait();
+    }
+    has_ended.set_value();
+    engine.join();
+  });
+}
+
+/// Runs nodes in its backward pass that the pass around it runs later.
+struct early_pass : torch::autograd::Function<early_pass> {
+  static inline at::Tensor output;
+  static inline at::Tensor input;
+
+  static at::Tensor forward(torch::autograd::AutogradContext* /*context*/, at::Tensor const& x) { return x.clone(); }
+  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* /*context*/, torch::autograd::variable_list gradients) {
+    libtorch_bridge::backward_call const call{output, input};
+    torch::autograd::grad({output}, {input}, {}, /*retain_graph=*/true);
+    return gradients;
+  }
+};
+
+/// A call keeps the hooks of a call around it.
+void check_nodes_of_two_calls() {
+  makers const made;
+  in_step([&] {
+    libtorch_bridge const bridge;
+    early_pass::input = parameter({});
+    at::Tensor middle;
+    {
+      PROF_SCOPE("first");
+      middle = early_pass::input.sin();
+    }
+    {
+      PROF_SCOPE("second");
+      early_pass::output = middle.exp();
+    }
+    at::Tensor loss;
+    {
+      PROF_SCOPE("third");
+      loss = early_pass::apply(early_pass::output);
+    }
+    witness const sees{made};
+    backward(loss);
+    std::map<std::string, std::vector<std::string>> scopes;
+    for (witness::event const& node : witness::nodes) scopes[node.name].push_back(node.scope);
+    std::string const around = "step/backward: step/third (backward)";
+    using pair = std::vector<std::string>;
+    check(scopes["ExpBackward0"] == pair{around + ": step/second (backward)", "step/backward: step/second (backward)"},
+          fmt::format("a node of two calls is in {}", fmt::join(scopes["ExpBackward0"], ", ")));
+    check(scopes["SinBackward0"] == pair{around + ": step/first (backward)", "step/backward: step/first (backward)"},
+          fmt::format("a node of two calls is in {}", fmt::join(scopes["SinBackward0"], ", ")));
+    early_pass::output.reset();
+    early_pass::input.reset();
+  });
+}
+
+/// A new thread takes over the memory of a thread that ended, except that of the last 32 of these. The number of threads has no limit.
+void check_ended_threads() {
+  makers const made;
+  in_step([&] {
+    libtorch_bridge const bridge;
+    for (int i = 0; i < 4096; ++i) std::thread{[] { at::RecordFunction::currentThreadId(); }}.join();
+    std::vector<at::Tensor> results(64);
+    for (std::size_t i = 0; i < results.size(); ++i) {
+      std::thread{[&] {
+        PROF_SCOPE_INDEXED("thread", i);
+        results[i] = parameter({2}).sin().sum();
+      }}.join();
+    }
+    for (std::size_t i = 0; i < results.size(); ++i) {
+      bool const is_kept = i >= results.size() - 33;  // no thread began after the last one
+      witness const sees{made};
+      backward(results[i]);
+      for (witness::event const& node : witness::nodes) {
+        if (node.name == "torch::autograd::AccumulateGrad") continue;
+        std::string const expected =
+            is_kept ? fmt::format("step/backward: thread_{} (backward)", i) : std::string{"step/backward/backward of unknown forward"};
+        check_equal(node.scope, expected, fmt::format("{} of ended thread {}", node.name, i));
+      }
+      check_equal(witness::nodes.size(), 3, "nodes of an ended thread");
+    }
   });
 }
 
@@ -676,10 +916,16 @@ int run(int /*count*/, char** /*arguments*/) {
   check_backward_call();
   check_forward_on_two_threads();
   check_retained_graph();
+  check_stale_view();
   check_part_of_graph();
   check_double_backward();
   check_checkpoint();
   check_failing_node();
+  check_pass_without_call();
+  check_pass_without_call_in_a_node();
+  check_failing_node_elsewhere();
+  check_nodes_of_two_calls();
+  check_ended_threads();
   check_unknown();
   check_loop_of_the_documentation();
   check_one_at_a_time();
