@@ -163,7 +163,7 @@ void run(std::size_t largest, std::filesystem::path const& folder) {
       "analyze() {:.3f} s\n",
       1e9 * drained.seconds / drained.scopes, 1e9 * discarded.seconds / discarded.scopes, drained.dropped + discarded.dropped, drain_s,
       drain_s + last.analyze_s);
-  fmt::print(R"({{"kernels": {:.0f}, "analyze_s": {:.4f}, "attribute_s": {:.4f}, "drain_s": {:.4f}, "drain_unkept_s": {:.4f}, )"
+  fmt::print(R"({{"kernels": {:.0f}, "analyze_s": {:.4f}, "attribute_s": {:.4f}, "drain_s": {:.4f}, "drain_discarded_s": {:.4f}, )"
              R"("peak_bytes_per_kernel": {:.1f}, )"
              R"("saved_records_per_s": {:.0f}, "loaded_records_per_s": {:.0f}}})"
              "\n",

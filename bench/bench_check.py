@@ -12,8 +12,17 @@ SECTIONS = ("scopes", "instructions", "memory")
 DEFAULT_ALLOWANCES = {"four_new_sites": 5, "new_thread": 2000}
 
 
-# A ratio of these sections fails if it is larger by this limit with 95 % confidence. Other recorders change more between machines.
-MOST_SLOWER = {"scopes": "20%", "nsys": "20%", "compile": "15%", "peers": "50%"}
+# A ratio of these sections fails if it is larger by this limit with 95 % confidence. Other recorders change more between machines; the floor
+# is code of this repository.
+LIMITS = {"scopes": "20%", "nsys": "20%", "compile": "15%", "peers": "50%"}
+LIMITS_OF_ROWS = {"peers: profkit / floor": "15%"}
+
+# Why the recorded allowances are what they are:
+# * peak memory: 64 to 116 MB in 9 runs, depending on when the session's thread gets a processor. The value
+#   is that of docs/results/bench/host.json; value and allowance add up to the maximum of the 9 runs.
+# * off - empty loop: the sum is below half of the target of 1.0 ns.
+# * new thread, new site: about half of the value. scope.hpp: the value again, because it is an absolute time, and machines differ.
+# * object of one scope: up to the target of 4,096 bytes, because compilers differ.
 
 
 def failures_of(results, recorded):
@@ -32,20 +41,22 @@ def failures_of(results, recorded):
 
 
 def compare_ratios(program, results, recorded):
-    """@return lines to print, and whether a ratio is worse"""
-    lines, is_worse = [], False
-    for section, rounds in recorded["ratios"].items():
-        more, fails = bench_ratios.compare(program, rounds, bench_quantities.ratio_rounds(section, results), MOST_SLOWER[section])
+    """@return lines to print, and the outcome: see bench_ratios"""
+    lines, codes = [], []
+    for section, limit in LIMITS.items():
+        measured = bench_quantities.ratio_rounds(section, results)
+        limits = {name: LIMITS_OF_ROWS.get(name, limit) for name in measured}
+        more, code = bench_ratios.compare(program, recorded["ratios"].get(section, {}), measured, limits)
         lines += more
-        is_worse = is_worse or fails
-    return lines, is_worse
+        codes.append(code)
+    return lines, bench_ratios.worst(codes)
 
 
 def report(program, results, recorded):
-    """Prints the comparison.
+    """Prints the comparison. The last line is the outcome.
     @param program the program profkit
-    @return the exit code: 1 if a figure is worse, or if nothing was compared."""
-    lines, is_worse = compare_ratios(program, results, recorded)
+    @return the exit code: 1 if a figure is worse, or if nothing was compared; else 3 if a ratio is undecided."""
+    lines, code = compare_ratios(program, results, recorded)
     for name, (value, allowance) in recorded["quantities"].items():
         measured = bench_quantities.value_of(name, results)
         if measured is not None:
@@ -55,8 +66,9 @@ def report(program, results, recorded):
     failures = failures_of(results, recorded)
     if not lines:
         failures.append("nothing was measured")
-    print("\n".join([*lines, *(f"FAIL {failure}" for failure in failures)]))
-    return 1 if failures or is_worse else 0
+    code = bench_ratios.WORSE if failures else code
+    print("\n".join([*lines, *(f"FAIL {failure}" for failure in failures), bench_ratios.summary(code)]))
+    return code
 
 
 def renewed(results, recorded):
@@ -66,7 +78,7 @@ def renewed(results, recorded):
         measured = bench_quantities.value_of(name, results)
         quantities[name] = [value if measured is None else round(measured, 2), allowance]
     ratios = {}
-    for section in MOST_SLOWER:
+    for section in LIMITS:
         measured = {name: [round(each, 4) for each in bench_ratios.some(rounds)]
                     for name, rounds in bench_quantities.ratio_rounds(section, results).items()}
         ratios[section] = recorded["ratios"].get(section, {}) | measured

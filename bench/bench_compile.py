@@ -49,6 +49,37 @@ def measure(compiler, include, nvtx_include, rounds, say):
     return measure_files(files, ["-DFMT_HEADER_ONLY"], compiler, include, nvtx_include, rounds, say)
 
 
+PROJECT = """cmake_minimum_required(VERSION 3.25)
+project(programs CXX)
+add_subdirectory({root} profkit EXCLUDE_FROM_ALL)
+foreach(number RANGE 1 {programs})
+  add_executable(program_${{number}} main.cpp work.cpp)
+  target_link_libraries(program_${{number}} PRIVATE {library})
+endforeach()
+"""
+
+
+def measure_projects(compiler, root, rounds, say):
+    """Processor time of building CMake projects (Release) with some programs, each with a session and a report: with the code of sessions
+    compiled once, and in each program. {number of programs: {library: {"s": [...], "bytes": bytes of all programs}}}"""
+    found = {}
+    for programs in (1, 2, 4):
+        for library in ("profkit::profkit", "profkit::headers"):
+            each = found.setdefault(str(programs), {}).setdefault(library, {"s": []})
+            for turn in range(rounds):
+                say(f"projects: {programs} programs with {library}, round {turn + 1} of {rounds}")
+                with tempfile.TemporaryDirectory() as name:
+                    folder = pathlib.Path(name)
+                    (folder / "CMakeLists.txt").write_text(PROJECT.format(root=root, programs=programs, library=library))
+                    (folder / "main.cpp").write_text(MAIN.replace("#define PROFKIT_CODE_ELSEWHERE\n", ""))
+                    (folder / "work.cpp").write_text("void work() {}\n")
+                    subprocess.run(["cmake", "-S", name, "-B", f"{name}/build", "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release",
+                                    f"-DCMAKE_CXX_COMPILER={compiler}"], check=True, stdout=subprocess.DEVNULL)
+                    each["s"].append(round(processor_ms(["cmake", "--build", f"{name}/build", "--", "--quiet"]) / 1000, 2))
+                    each["bytes"] = sum(file.stat().st_size for file in folder.glob("build/program_*"))
+    return found
+
+
 def measure_files(files, options, compiler, include, nvtx_include, rounds, say):
     """The same for these files."""
     found = {name: {"ms": []} for name in files}

@@ -224,6 +224,6 @@ def measure(place, root, rounds, say, fetched=FETCHED):
         kept[name] = {figure: [round(value, 2) for value in figures[figure]] for figure in FIGURES}
         kept[name].update({figure: round(statistics.median(figures[figure]), 2) for figure in ("log_bytes", "disk") if figures.get(figure, [-1])[0] >= 0})
         if figures["lost"][0] >= 0:
-            kept[name]["lost"], kept[name]["of"] = sum(figures["lost"]), sum(figures["scopes"])
+            kept[name]["lost"], kept[name]["opened"] = sum(figures["lost"]), sum(figures["scopes"])
     return {"versions": versions(place, missing), "missing": missing, "rounds": kept,
             "include": include_cost(place, root, missing, min(rounds, 7), say)}

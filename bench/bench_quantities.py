@@ -3,13 +3,13 @@
 import statistics
 
 
-def ratios(found, name, of):
+def ratios(found, name, reference):
     """@return the ratio in each round."""
-    return [a / b for a, b in zip(found["ns"][name], found["ns"][of])]
+    return [a / b for a, b in zip(found["ns"][name], found["ns"][reference])]
 
 
-def differences(found, name, less):
-    return [a - b for a, b in zip(found["ns"][name], found["ns"][less])]
+def differences(found, name, base):
+    return [a - b for a, b in zip(found["ns"][name], found["ns"][base])]
 
 
 class Median:
@@ -23,25 +23,25 @@ class Median:
         return statistics.median(self.values(found))
 
 
-def median_ratio(name, of):
-    return Median(lambda found: ratios(found, name, of))
+def median_ratio(name, reference):
+    return Median(lambda found: ratios(found, name, reference))
 
 
-def peer_ratios(found, name, of, figure):
+def peer_ratios(found, name, reference, figure):
     """@return the ratio of two recorders in each round of bench_peers."""
-    return [a / b for a, b in zip(found["rounds"][name][figure], found["rounds"][of][figure])]
+    return [a / b for a, b in zip(found["rounds"][name][figure], found["rounds"][reference][figure])]
 
 
-def median_peer_ratio(name, of, figure):
-    return Median(lambda found: peer_ratios(found, name, of, figure))
+def median_peer_ratio(name, reference, figure):
+    return Median(lambda found: peer_ratios(found, name, reference, figure))
 
 
 def compile_differences(found, name):
     return [a - b for a, b in zip(found[name]["ms"], found["empty"]["ms"])]
 
 
-def compile_ratios(found, name, of):
-    return [a / b for a, b in zip(found[name]["ms"], found[of]["ms"])]
+def compile_ratios(found, name, reference):
+    return [a / b for a, b in zip(found[name]["ms"], found[reference]["ms"])]
 
 
 def less_clock(found, name):
@@ -95,8 +95,8 @@ def value_of(name, results):
 def ratio_rounds(section, results):
     """@return the measured ratios of a section by name: one for each round."""
     found = {}
-    for name, (of, read) in QUANTITIES.items():
-        if of == section and section in results and isinstance(read, Median) and read.is_ratio:
+    for name, (section_of_quantity, read) in QUANTITIES.items():
+        if section_of_quantity == section and section in results and isinstance(read, Median) and read.is_ratio:
             try:
                 found[name] = read.values(results[section]["found"])
             except KeyError:

@@ -146,6 +146,10 @@ def compile_time(place):
     return bench_compile.measure(place.compiler, ROOT / "include", place.nvtx, place.rounds(7, 2), say)
 
 
+def projects(place):
+    return bench_compile.measure_projects(place.compiler, ROOT, place.rounds(3, 1), say)
+
+
 def last_json_line(text):
     for line in reversed(text.splitlines()):
         if line.startswith("{"):
@@ -168,7 +172,7 @@ def peers(place):
 
 
 SECTIONS = {"scopes": scopes, "instructions": instructions, "nsys": nsys, "memory": memory, "first_use": first_use,
-            "compile": compile_time, "analysis": analysis, "trace": trace, "peers": peers}
+            "compile": compile_time, "projects": projects, "analysis": analysis, "trace": trace, "peers": peers}
 
 
 def main():

@@ -8,6 +8,7 @@ import re
 import statistics
 import textwrap
 
+import bench_statistics
 from bench_quantities import TARGETS, compile_differences, differences, peer_ratios, ratios, value_of
 
 SCOPES = [("empty", "empty loop"), ("off", "`PROF_SCOPE`, no session"), ("off_indexed", "`PROF_SCOPE_INDEXED`, no session"),
@@ -37,14 +38,14 @@ PEERS = [("floor", None, "floor"), ("profkit", "profkit, off", "**profkit**, `PR
 HEADER_OF = {"nsys": "nvtx"}
 
 # Quantity, its name in gpu_bench.py, and target.
-GPU = [("`PROF_GPU_SCOPE`: host time / two bare `cudaEventRecord`", "PROF_GPU_SCOPE, over two bare event records", 1.1),
+GPU = [("`PROF_GPU_SCOPE`: host time / two bare `cudaEventRecord`", "PROF_GPU_SCOPE / two event records", 1.1),
        ("a launch: added by kernel collection / added by CUPTI's kernel records",
-        "a launch: what profkit adds, over what CUPTI's bare kernel records add", 1.1),
+        "added per launch: profkit / CUPTI kernel records", 1.1),
        ("a step: added by kernel collection / added by Kineto (CUDA) to the same step",
-        "a step: what profkit's kernels add, over what Kineto (CUDA) adds", 0.5),
+        "added per step: profkit kernels / Kineto (CUDA)", 0.5),
        ("a node of a replayed graph: added by collection / added by CUPTI's records",
-        "a node of a graph: what profkit adds, over what CUPTI's bare records add", 1.1),
-       ("a step with `kernels=every:10` / scopes alone", "a typical step: with kernels=every:10, over scopes alone", 1.01)]
+        "added per graph node: profkit / CUPTI kernel records", 1.1),
+       ("a step with `kernels=every:10` / scopes alone", "typical step: kernels=every:10 / scopes only", 1.01)]
 
 # Rows of the table of GPU recorders: on launches, the same launches without it, and on steps.
 GPU_RECORDERS = [("nothing", "nothing", "nothing", "trainer, no profiler"),
@@ -66,9 +67,13 @@ def gpu_runs():
     return [json.loads(path.read_text(encoding="utf-8")) for path in GPU_RESULTS]
 
 
+def gpu_comparisons(runs, *names):
+    """@return the comparison of each run that has it."""
+    return [each for run in runs for part in run["parts"].values() for each in part["comparisons"] if each["name"] in names]
+
+
 def gpu_ratios(runs, *names):
-    """@return the ratio of each run that compared this."""
-    return [each["ratio"] for run in runs for part in run["parts"].values() for each in part["comparisons"] if each["name"] in names]
+    return [each["ratio"] for each in gpu_comparisons(runs, *names)]
 
 
 def table(head, rows):
@@ -105,7 +110,7 @@ def instructions(found):
 
 def nsys(found):
     return table([f"ns, {found['version'].replace('NVIDIA ', '')}", "median", "quartiles", "ratio to `NVTX3_FUNC_RANGE_IN`: median", "quartiles"],
-                 [[words, *spread(found["ns"][name], "{:.0f}"), *(spread(ratios(found, name, of)) if of else ["", ""])] for name, words, of in NSYS])
+                 [[words, *spread(found["ns"][name], "{:.0f}"), *(spread(ratios(found, name, base)) if base else ["", ""])] for name, words, base in NSYS])
 
 
 def memory(found):
@@ -141,6 +146,16 @@ def compile_time(found):
     return table(["ms of processor time, -O2 -c", "median", "quartiles", "above an empty file: median", "quartiles", "object, bytes"], rows)
 
 
+def projects(found):
+    rows = []
+    for programs, each in found.items():
+        once, all_of_them = each["profkit::profkit"], each["profkit::headers"]
+        rows.append([programs, *(f"{statistics.median(build['s']):.1f}" for build in (once, all_of_them)),
+                     *(f"{build['bytes'] / 1e6:.1f}" for build in (once, all_of_them))])
+    head = ["programs", "`profkit::profkit`, s", "`profkit::headers`, s", "`profkit::profkit`, MB", "`profkit::headers`, MB"]
+    return table(head, rows)
+
+
 def plain(found):
     """Table of the figures of a program that names them."""
     rows = [[name.replace("_", " "), f"{value:,.4g}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)]
@@ -154,29 +169,45 @@ def trace(found):
     return table(["format", "content", "million events/s", "bytes per scope", "bytes per event"], rows)
 
 
+MAX_OFF_INSTRUCTIONS = 5
+
+
 def targets(results):
     rows = []
-    for words, name, most, form in TARGETS:
+    for words, name, target, form in TARGETS:
         value = value_of(name, results)
-        verdict = "" if value is None else "met" if float(form.format(value)) <= most else "missed"
-        rows.append([words, f"at most {most:,}", "n/a" if value is None else form.format(value), verdict])
+        verdict = "" if value is None else "met" if float(form.format(value)) <= target else "missed"
+        rows.append([words, f"at most {target:,}", "n/a" if value is None else form.format(value), verdict])
     counts = results.get("instructions", {}).get("found", {}).get("counts")
     if counts:
-        rows.insert(3, ["off, instructions for begin and end", "at most 8", f"{counts['off']:.0f}",
-                        "met" if counts["off"] <= 8 else "missed"])
+        rows.insert(3, ["off, instructions for begin and end", f"at most {MAX_OFF_INSTRUCTIONS}", f"{counts['off']:.0f}",
+                        "met" if counts["off"] <= MAX_OFF_INSTRUCTIONS else "missed"])
     rows += gpu_targets(gpu_runs())
     rows.append(["device synchronisations added to a step", "0", "0, by a test", "met"])
     return table(["what", "target", "measured", ""], rows)
 
 
 def gpu_targets(runs):
+    """The verdict comes from the interval of each run. Runs whose rounds are not recorded have the verdict of the median, which says so."""
     rows = []
-    for words, name, most in GPU:
-        found = gpu_ratios(runs, name)
-        met = sum(ratio <= most for ratio in found)
-        verdict = "" if not found else "met" if met == len(found) else "missed" if met == 0 else f"met in {met} of {len(found)} runs"
-        rows.append([words, f"at most {most:g}", " and ".join(f"{ratio:.2f}" for ratio in found) or "n/a", verdict])
+    for words, name, target in GPU:
+        found = gpu_comparisons(runs, name)
+        verdicts = [gpu_verdict(each, target) for each in found]
+        verdict = " and ".join(verdicts if len(set(verdicts)) > 1 else verdicts[:1])
+        rows.append([words, f"at most {target:g}", " and ".join(gpu_ratio_cell(each) for each in found) or "n/a", verdict])
     return rows
+
+
+def gpu_verdict(comparison, target):
+    if comparison.get("low") is not None:
+        return bench_statistics.verdict(comparison["low"], comparison["high"], target)
+    return "met (median)" if comparison["ratio"] <= target else "missed (median)"
+
+
+def gpu_ratio_cell(comparison):
+    if comparison.get("low") is None:
+        return f"{comparison['ratio']:.2f}"
+    return f"{comparison['ratio']:.2f} ({bench_statistics.interval_text(comparison['low'], comparison['high'])})"
 
 
 def added(figures, name, base):
@@ -187,55 +218,67 @@ def added(figures, name, base):
 
 def added_cells(figures, name, base, cupti, form):
     """@param cupti what CUPTI's kernel records alone add in each round
-    @return the time, the addition, and the addition divided by CUPTI's; "n/a" for what was not measured."""
+    @return the time, the addition, its ratio to CUPTI's with interval, and the number of rounds; "n/a" for what was not measured, and for ratios
+    of too few rounds."""
     def cell(values):
         return form.format(statistics.median(values)) if values else "n/a"
-    now = [cell(figures.get(name, {}).get("values", []))]
+    values = figures.get(name, {}).get("values", [])
+    now = [cell(values)]
     if name == base:
-        return now + [""] * 3
-    parts = [one / bare for one, bare in zip(added(figures, name, base), cupti) if bare > 0]
-    return now + [cell(added(figures, name, base))] + (spread(parts) if parts else ["n/a"] * 2)
+        return now + [""] * 3 + [f"{len(values)}" if values else "n/a"]
+    ours = added(figures, name, base)
+    found = bench_statistics.with_interval(ours, cupti)
+    ratio = ["1.00", ""] if ours and ours == cupti else ["n/a", "n/a"] if found is None or found.low is None else [f"{found.ratio:.2f}", bench_statistics.interval_text(found.low, found.high)]
+    return now + [cell(ours), *ratio, f"{len(ours)}" if ours else "n/a"]
 
 
 def gpu_recorders(run):
     """What each recorder adds to a launch and to a step, in one run of gpu_bench.py."""
     launch, step = (run["parts"].get(part, {}).get("figures", {}) for part in ("launch", "step"))
-    of_launch = added(launch, "CUPTI kernel records", "nothing")
-    of_step = added(step, "trainer, CUPTI kernel records", "trainer, no profiler")
+    added_per_launch = added(launch, "CUPTI kernel records", "nothing")
+    added_per_step = added(step, "trainer, CUPTI kernel records", "trainer, no profiler")
     rows = []
     for words, on_launch, base, on_step in GPU_RECORDERS:
-        cells = added_cells(launch, on_launch, base, of_launch, "{:,.0f}") if on_launch else [""] * 4
-        rows.append([words, *cells, *added_cells(step, on_step, "trainer, no profiler", of_step, "{:.2f}")])
-    return table(["", "ns a launch", "added", "/ CUPTI's", "quartiles", "ms a step", "added", "/ CUPTI's", "quartiles"], rows)
+        cells = added_cells(launch, on_launch, base, added_per_launch, "{:,.0f}") if on_launch else [""] * 5
+        rows.append([words, *cells, *added_cells(step, on_step, "trainer, no profiler", added_per_step, "{:.2f}")])
+    head = ["added", "/ CUPTI's", "95 % interval", "rounds"]
+    return table(["", "ns a launch", *head, "ms a step", *head], rows)
 
 
-def over(found, name, figure, of):
+def ratio_cells(found, name, figure, reference):
     """@return median and quartiles of the ratio in each round; empty for the row itself and for rows that were not measured."""
     rounds = found["rounds"]
-    if name == of or name not in rounds or of not in rounds:
+    if name == reference or name not in rounds or reference not in rounds:
         return ["", ""]
-    return spread(peer_ratios(found, name, of, figure))
+    return spread(peer_ratios(found, name, reference, figure))
+
+
+def not_run(found, name):
+    reason = found.get("missing", {}).get(name)
+    return "not run" + (f": {reason.split(':')[0]}" if reason else "")
 
 
 def peers(found):
     """A recorder that did not run has a row with the reason."""
     rows = []
-    rounds, missing = found["rounds"], found.get("missing", {})
+    rounds = found["rounds"]
     for name, off, words in PEERS:
         if name in rounds:
             off_ns = spread(rounds[off]["one"])[0] if off in rounds else ""
-            rows.append([words, spread(rounds[name]["one"], "{:.1f}")[0], *over(found, name, "one", "floor"), over(found, name, "one", "profkit")[0],
-                         spread(rounds[name]["two"], "{:.1f}")[0], over(found, name, "two", "floor")[0], off_ns])
-        elif name in missing:
-            rows.append([words, f"not run: {missing[name].split(':')[0]}", *[""] * 6])
+            rows.append([words, spread(rounds[name]["one"], "{:.1f}")[0], *ratio_cells(found, name, "one", "floor"), ratio_cells(found, name, "one", "profkit")[0],
+                         spread(rounds[name]["two"], "{:.1f}")[0], ratio_cells(found, name, "two", "floor")[0], off_ns])
+        else:
+            rows.append([words, not_run(found, name), *[""] * 6])
     return table(["one scope, ns", "recording", "/ floor", "quartiles", "/ profkit", "2 threads, each", "/ floor", "off"], rows)
 
 
 def peers_more(found):
+    """A recorder that did not run has a row with the reason."""
     rows = []
     for name, _, words in PEERS:
         each = found["rounds"].get(name)
         if each is None:
+            rows.append([words, not_run(found, name), *[""] * 7])
             continue
         header = found["include"].get(HEADER_OF.get(name, name))
         cost = ["", "", ""]
@@ -243,7 +286,7 @@ def peers_more(found):
             ms = compile_differences(found["include"], HEADER_OF.get(name, name))
             cost = [*spread(ms, "{:.0f}"), f"{header['object_bytes'] - found['include']['empty']['object_bytes']:,}"]
         written = f"{each['log_bytes']:.1f}" if "log_bytes" in each else f"{each['disk']:.1f} on disk" if "disk" in each else ""
-        lost = f"{each['lost']:,} of {each['of'] / 1e6:.1f} million" if "lost" in each else ""
+        lost = f"{each['lost']:,} of {each['opened'] / 1e6:.1f} million" if "lost" in each else ""
         rows.append([words, written, spread(each["grown"], "{:.1f}")[0], lost, *spread([ns / 1000 for ns in each["first"]], "{:.1f}"), *cost])
     head = ["bytes of a scope", "growth of the process", "lost", "first scope of a thread, us", "quartiles", "include, ms", "quartiles", "object, bytes"]
     return table(["", *head], rows)
@@ -264,7 +307,7 @@ def machines(results):
 
 
 OF_SECTION = {"scopes": scopes, "instructions": instructions, "nsys": nsys, "memory": memory, "first_use": first_use,
-              "compile": compile_time, "analysis": plain, "trace": trace, "peers": peers}
+              "compile": compile_time, "projects": projects, "analysis": plain, "trace": trace, "peers": peers}
 
 
 def tables_of(results):

@@ -53,7 +53,7 @@ def host_rows(found):
 def launch_rows(runs, launches):
     """@param launches rows of launch_cost.md: tool -> [tool, ns, added ns, ratio to CUPTI's]"""
     records, with_api, with_all = [], [], []
-    ours = gpu_ratios(runs, "a launch: what profkit adds, over what CUPTI's bare kernel records add")
+    ours = gpu_ratios(runs, "added per launch: profkit / CUPTI kernel records")
     for run in runs:
         part = run["parts"]["launch"]
         ns = {name: each["median"] for name, each in part["figures"].items()}
@@ -81,11 +81,11 @@ def step_rows(runs, steps):
         return [100 * (ratio - 1) for ratio in gpu_ratios(runs, *names)]
 
     small, medium = "small/128/train/fp32", "medium/512/train/fp32"
-    ours = [of_page(small, "trainer, profkit scopes and kernels"), *of_runs("a step: with kernels, over no profiler")]
+    ours = [of_page(small, "trainer, profkit scopes and kernels"), *of_runs("step: kernels / no profiler")]
     kineto = [of_page(small, "PyTorch eager, torch.profiler CUDA"),
               # Older runs measured it on PyTorch's own step.
-              *of_runs("a step: torch.profiler CUDA, over no profiler", "a step: with Kineto (CUDA), over no profiler")]
-    nsys = [of_page(small, "trainer under nsys -t cuda,nvtx"), *of_runs("a step: with Nsight Systems (CUDA), over no profiler")]
+              *of_runs("step: torch.profiler CUDA / no profiler", "step: Kineto (CUDA) / no profiler")]
+    nsys = [of_page(small, "trainer under nsys -t cuda,nvtx"), *of_runs("step: Nsight Systems (CUDA) / no profiler")]
     with_cpu = of_page(small, "PyTorch eager, torch.profiler CPU + CUDA")
     large = [of_page(medium, name) for name in ("trainer, profkit scopes and kernels", "PyTorch eager, torch.profiler CUDA", "trainer under nsys -t cuda,nvtx")]
     return [f"| a launch-bound training step, kernels collected | {to_range(ours, '{:.0f}')} %; `torch.profiler` (CUDA only): "

@@ -2,7 +2,8 @@
 """Runs the benchmarks that need a GPU, in rounds, and writes the results after each round: gpu_bench.json and gpu_bench.md.
 
 The compared variants alternate, so that other load on the machine affects all of them. Figures are medians of the rounds, with minimum and
-maximum; a ratio is the median of the ratios within each round. The number of rounds depends on the time of a part."""
+maximum. A ratio of additions is that of the medians of the differences in each round; another ratio is the median of the ratios in each round.
+Both have a bootstrap interval from 5 rounds on. The number of rounds depends on the time of a part."""
 import argparse
 import collections
 import concurrent.futures
@@ -20,6 +21,7 @@ import tempfile
 import time
 
 import bench_ratios
+import bench_statistics
 from bench_tables import packed_json
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "tests/gpu"))
@@ -27,8 +29,8 @@ from checks.programs import environment, line_of_a_turn, program_in, text_of
 
 # A program that measures once per input line, and its arguments.
 Program = collections.namedtuple("Program", "name arguments is_under_nsys", defaults=[False])
-# A figure divided by a reference, in each round. With a base, each is the difference to its base. The ratio should be at most the bar.
-Comparison = collections.namedtuple("Comparison", "name of base reference reference_base bar")
+# A figure divided by a reference, in each round. With a base, each is the difference to its base. The ratio should be at most the target.
+Comparison = collections.namedtuple("Comparison", "name figure base reference reference_base target")
 
 LAUNCH = ("nothing", "CUPTI kernel records", "profkit kernels", "profkit kernels, in a step without them", "profkit scopes",
           "profkit scopes and kernels", "CUPTI records, switched off again", "CUPTI kernel and runtime records", "profkit scopes, kernels and all API calls")
@@ -45,6 +47,7 @@ TURNS = {
         "trainer, profkit scopes": Program("step_cost", ["kernels=off"]),
         "trainer, profkit kernels=every:10": Program("step_cost", ["kernels=every:10"]),
         "trainer, profkit kernels": Program("step_cost", [""]),
+        "trainer, profkit kernels without the bridge": Program("step_cost", ["", "no_bridge"]),
         "trainer, CUPTI kernel records": Program("step_cost", ["cupti"]),
         "trainer, CUPTI kernel records switched off again": Program("step_cost", ["cupti_off"]),
         "trainer, Kineto CUDA": Program("step_cost", ["kineto"]),
@@ -56,55 +59,65 @@ MAX_ROUNDS = {"trainer, Kineto CPU and CUDA": 3}  # because it takes seconds to 
 
 COMPARISONS = {
     "launch": [
-        Comparison("a launch: what profkit adds, over what CUPTI's bare kernel records add", "profkit kernels", "nothing",
+        Comparison("added per launch: profkit / CUPTI kernel records", "profkit kernels", "nothing",
                    "CUPTI kernel records", "nothing", 1.1),
-        Comparison("a launch: what profkit adds, over what Kineto (CUDA) adds", "profkit kernels", "nothing", "Kineto CUDA records",
+        Comparison("added per launch: profkit / Kineto (CUDA)", "profkit kernels", "nothing", "Kineto CUDA records",
                    "nothing, with LibTorch", None),
-        Comparison("a launch: what profkit adds, over what Nsight Systems (CUDA) adds", "profkit kernels", "nothing", "nsys, CUDA",
+        Comparison("added per launch: profkit / Nsight Systems (CUDA)", "profkit kernels", "nothing", "nsys, CUDA",
                    "nothing", None),
-        Comparison("a launch in a process with LibTorch, over one without", "nothing, with LibTorch", None, "nothing", None, None),
-        Comparison("a launch in a step without kernels, over one that nothing watches", "profkit kernels, in a step without them", None,
+        Comparison("launch: with LibTorch in the process / without", "nothing, with LibTorch", None, "nothing", None, None),
+        Comparison("launch: in a step without kernels / no profiler", "profkit kernels, in a step without them", None,
                    "nothing", None, None),
-        Comparison("a launch where CUPTI's bare records were switched off again, over one that nothing watches",
+        Comparison("launch: CUPTI records switched off again / no profiler",
                    "CUPTI records, switched off again", None, "nothing", None, None),
     ],
     "gpu_scope": [
-        Comparison("PROF_GPU_SCOPE, over two bare event records", "PROF_GPU_SCOPE", None, "two event records", None, 1.1),
-        Comparison("two event records of the driver, over two of the runtime", "two event records of the driver", None, "two event records",
+        Comparison("PROF_GPU_SCOPE / two event records", "PROF_GPU_SCOPE", None, "two event records", None, 1.1),
+        Comparison("two event records: driver / runtime", "two event records of the driver", None, "two event records",
                    None, None),
     ],
     "step": [
-        Comparison("a step: what profkit's kernels add, over what Kineto (CUDA) adds", "trainer, profkit kernels", "trainer, no profiler",
+        Comparison("added per step: profkit kernels / Kineto (CUDA)", "trainer, profkit kernels", "trainer, no profiler",
                    "trainer, Kineto CUDA", "trainer, no profiler", 0.5),
-        Comparison("a step: what profkit's kernels add, over what Nsight Systems (CUDA) adds", "trainer, profkit kernels",
+        Comparison("added per step: profkit kernels / Nsight Systems (CUDA)", "trainer, profkit kernels",
                    "trainer, no profiler", "trainer, nsys CUDA", "trainer, no profiler", None),
-        Comparison("a step: what profkit's kernels add, over what CUPTI's bare kernel records add", "trainer, profkit kernels",
+        Comparison("added per step: profkit kernels / CUPTI kernel records", "trainer, profkit kernels",
                    "trainer, no profiler", "trainer, CUPTI kernel records", "trainer, no profiler", None),
-        Comparison("a typical step: with kernels=every:10, over scopes alone", "trainer, profkit kernels=every:10, typical", None,
+        Comparison("added per step: profkit kernels without the bridge / Kineto (CUDA)", "trainer, profkit kernels without the bridge",
+                   "trainer, no profiler", "trainer, Kineto CUDA", "trainer, no profiler", 0.5),
+        Comparison("typical step: kernels=every:10 / scopes only", "trainer, profkit kernels=every:10, typical", None,
                    "trainer, profkit scopes, typical", None, 1.01),
-        Comparison("a typical step: where CUPTI's bare records were switched off again, over no profiler",
+        Comparison("typical step: CUPTI records switched off again / no profiler",
                    "trainer, CUPTI kernel records switched off again, typical", None, "trainer, no profiler, typical", None, None),
-        Comparison("a step: with kernels=every:10, over scopes alone", "trainer, profkit kernels=every:10", None, "trainer, profkit scopes",
+        Comparison("step: kernels=every:10 / scopes only", "trainer, profkit kernels=every:10", None, "trainer, profkit scopes",
                    None, None),
-        Comparison("a step: with kernels=every:10, over no profiler", "trainer, profkit kernels=every:10", None, "trainer, no profiler", None,
+        Comparison("step: kernels=every:10 / no profiler", "trainer, profkit kernels=every:10", None, "trainer, no profiler", None,
                    None),
-        Comparison("a step: with scopes, over no profiler", "trainer, profkit scopes", None, "trainer, no profiler", None, None),
-        Comparison("a step: with kernels, over no profiler", "trainer, profkit kernels", None, "trainer, no profiler", None, None),
-        Comparison("a step: with Kineto (CUDA), over no profiler", "trainer, Kineto CUDA", None, "trainer, no profiler", None, None),
-        Comparison("a step: with Kineto (CPU and CUDA), over no profiler", "trainer, Kineto CPU and CUDA", None, "trainer, no profiler",
+        Comparison("step: scopes / no profiler", "trainer, profkit scopes", None, "trainer, no profiler", None, None),
+        Comparison("step: kernels / no profiler", "trainer, profkit kernels", None, "trainer, no profiler", None, None),
+        Comparison("step: Kineto (CUDA) / no profiler", "trainer, Kineto CUDA", None, "trainer, no profiler", None, None),
+        Comparison("step: Kineto (CPU and CUDA) / no profiler", "trainer, Kineto CPU and CUDA", None, "trainer, no profiler",
                    None, None),
-        Comparison("a step: with Nsight Systems (CUDA), over no profiler", "trainer, nsys CUDA", None, "trainer, no profiler", None, None),
+        Comparison("step: Nsight Systems (CUDA) / no profiler", "trainer, nsys CUDA", None, "trainer, no profiler", None, None),
     ],
     "graph": [
-        Comparison("a node of a graph: what profkit adds, over what CUPTI's bare records add", "graph: profkit kernels", "graph: nothing",
+        Comparison("added per graph node: profkit / CUPTI kernel records", "graph: profkit kernels", "graph: nothing",
                    "graph: CUPTI kernel records", "graph: nothing", 1.1),
     ],
     "switch": [],
 }
-# What is compared with recorded rounds: ratios that are always positive.
-RATIOS = [("launch", "profkit scopes", "nothing"), ("launch", "profkit scopes and kernels", "CUPTI kernel records"),
-          ("step", "trainer, profkit scopes", "trainer, no profiler"), ("step", "trainer, profkit kernels", "trainer, CUPTI kernel records")]
-MOST_SLOWER = "20%"
+# What profkit adds, compared with recorded rounds: the figure minus its base, as a share of what the reference adds. Kineto is the reference
+# of a step with kernels, because it adds the most: the share varies less.
+GATES = {
+    "launch": [Comparison("launch with kernels", "profkit scopes and kernels", "nothing", "CUPTI kernel records", "nothing", None)],
+    "step": [Comparison("step with scopes", "trainer, profkit scopes", "trainer, no profiler", "trainer, CUPTI kernel records",
+                        "trainer, no profiler", None),
+             Comparison("step with kernels", "trainer, profkit kernels", "trainer, no profiler", "trainer, Kineto CUDA",
+                        "trainer, no profiler", None)],
+    "gpu_scope": [Comparison("PROF_GPU_SCOPE", "PROF_GPU_SCOPE", "two event records", "two event records", None, None)],
+    "graph": [Comparison("graph node", "graph: profkit kernels", "graph: nothing", "graph: CUPTI kernel records", "graph: nothing", None)],
+}
+GROWTH = 0.5  # the gate asks whether an addition grew by this share
 UNITS = {"launch": "ns a launch", "gpu_scope": "ns a scope", "step": "ms a step", "graph": "ns a node", "switch": "us each"}
 # Shares of the available time, and maximum numbers of rounds.
 SHARES = {"launch": (0.27, 15), "gpu_scope": (0.04, 60), "step": (0.51, 25), "graph": (0.11, 15), "switch": (0.07, 7)}
@@ -158,10 +171,10 @@ def rounds_of_processes(executable, names, scale):
     return rounds
 
 
-def rounds_of_gpu_scope(executable, most, facts):
+def rounds_of_gpu_scope(executable, max_rounds, facts):
     """Runs one process that prints its rounds."""
     def rounds(_deadline):
-        with subprocess.Popen([executable, str(most)], stdout=subprocess.PIPE, text=True) as process:
+        with subprocess.Popen([executable, str(max_rounds)], stdout=subprocess.PIPE, text=True) as process:
             try:
                 for line in process.stdout:
                     values = json.loads(line)
@@ -283,25 +296,31 @@ def rounds_of_turns(wanted, given, facts):
 
 
 def spread(values):
-    return {"median": statistics.median(values), "least": min(values), "most": max(values), "rounds": len(values), "values": values}
+    return {"median": statistics.median(values), "min": min(values), "max": max(values), "rounds": len(values), "values": values}
 
 
-def compare(comparison, rounds):
-    """@return the median of the ratios of single rounds, and the ratio of the medians. None if no round has a ratio."""
-    columns = [comparison.of, comparison.reference, *(name for name in (comparison.base, comparison.reference_base) if name)]
-    complete = [values for values in rounds if all(name in values for name in columns)]
+def above_and_below(comparison, values):
+    """@return the two sides of a ratio in one round."""
+    return (values[comparison.figure] - (values[comparison.base] if comparison.base else 0),
+            values[comparison.reference] - (values[comparison.reference_base] if comparison.reference_base else 0))
 
-    def above_and_below(values):
-        return (values[comparison.of] - (values[comparison.base] if comparison.base else 0),
-                values[comparison.reference] - (values[comparison.reference_base] if comparison.reference_base else 0))
-    ratios = [above / below for above, below in map(above_and_below, complete) if below > 0]
-    if not ratios:
+
+def columns_of(comparison):
+    return [comparison.figure, comparison.reference, *(name for name in (comparison.base, comparison.reference_base) if name)]
+
+
+def compare(comparison, rounds, resamples=bench_statistics.RESAMPLES):
+    """@return the ratio with its interval and verdict. None if no round has a ratio."""
+    sides = [above_and_below(comparison, values) for values in rounds if all(name in values for name in columns_of(comparison))]
+    if not sides:
         return None
-    above, below = above_and_below({name: statistics.median(values[name] for values in complete) for name in columns})
-    ratio = statistics.median(ratios)
-    return {"name": comparison.name, "ratio": ratio, "least": min(ratios), "most": max(ratios),
-            "ratio_of_medians": above / below if below > 0 else None, "bar": comparison.bar,
-            "met": None if comparison.bar is None else ratio <= comparison.bar, "rounds": len(ratios)}
+    ratio_of = bench_statistics.ratio_of_medians if comparison.reference_base else bench_statistics.median_of_ratios
+    found = bench_statistics.with_interval(*zip(*sides), ratio_of, resamples)
+    if found is None:
+        return None
+    verdict = None if comparison.target is None else bench_statistics.verdict(found.low, found.high, comparison.target)
+    return {"name": comparison.name, "ratio": found.ratio, "low": found.low, "high": found.high, "target": comparison.target,
+            "verdict": verdict, "rounds": found.rounds}
 
 
 class Results:
@@ -317,10 +336,11 @@ class Results:
             self.parts = {name: part for name, part in known["parts"].items() if part["finished"]}
             self.environment = known["environment"]
 
-    def put(self, name, rounds, facts, finished, failure=None):
+    def put(self, name, rounds, facts, finished, failure=None, resamples=bench_statistics.RESAMPLES):
+        """Stores all rounds. @param resamples 0: no intervals"""
         names = list(dict.fromkeys(each for values in rounds for each in values))
         figures = {each: spread([values[each] for values in rounds if each in values]) for each in names}
-        comparisons = [found for found in (compare(each, rounds) for each in COMPARISONS[name]) if found]
+        comparisons = [found for found in (compare(each, rounds, resamples) for each in COMPARISONS[name]) if found]
         self.parts[name] = {"unit": UNITS[name], "figures": figures, "comparisons": comparisons, "facts": facts, "finished": finished,
                             "failure": failure}
         self.write()
@@ -337,24 +357,26 @@ class Results:
 def markdown(content):
     lines = ["# What profkit costs on a GPU", "",
              "Command: `bench/gpu_bench.sh`. All variants of a table alternate in each round. Times are medians of the rounds, and",
-             "ratios are medians of the ratios within each round.", ""]
+             "ratios have a 95 % bootstrap interval from 5 rounds on. A ratio of additions is that of their medians; another ratio is the",
+             "median of the ratios within each round.", ""]
     lines += [f"* {name}: {value}" for name, value in content["environment"].items()]
     rows = [(part, each) for part, found in content["parts"].items() for each in found["comparisons"]]
     if rows:
-        lines += ["", "| what | ratio | least to most | bar | | rounds |", "|---|---:|---:|---:|---|---:|"]
+        lines += ["", "| what | ratio | 95 % interval | target | | rounds |", "|---|---:|---:|---:|---|---:|"]
     for _, each in rows:
-        state = {True: "met", False: "missed", None: ""}[each["met"]]
-        bar = "" if each["bar"] is None else f"{each['bar']:g}"
-        lines.append(f"| {each['name']} | {each['ratio']:.3f} | {each['least']:.3f} to {each['most']:.3f} | {bar} | {state} | {each['rounds']} |")
+        target = "" if each["target"] is None else f"{each['target']:g}"
+        ratio = "n/a" if each["low"] is None else f"{each['ratio']:.3f}"
+        lines.append(f"| {each['name']} | {ratio} | {bench_statistics.interval_text(each['low'], each['high'], '{:.3f}')} | {target} | "
+                     f"{each['verdict'] or ''} | {each['rounds']} |")
     for name, part in content["parts"].items():
         lines += ["", f"## {name}, {part['unit']}", ""]
         if part["failure"]:
             lines += [f"Ended early: {part['failure']}", ""]
         if part["figures"]:
-            lines += ["| what | median | least | most | rounds |", "|---|---:|---:|---:|---:|"]
-        for what, of in part["figures"].items():
+            lines += ["| what | median | min | max | rounds |", "|---|---:|---:|---:|---:|"]
+        for what, figure in part["figures"].items():
             digits = 3 if name == "step" else 1
-            lines.append(f"| {what} | {of['median']:.{digits}f} | {of['least']:.{digits}f} | {of['most']:.{digits}f} | {of['rounds']} |")
+            lines.append(f"| {what} | {figure['median']:.{digits}f} | {figure['min']:.{digits}f} | {figure['max']:.{digits}f} | {figure['rounds']} |")
         if part["facts"]:
             lines += [""] + [f"* {what}: {value}" for what, value in part["facts"].items()]
     return "\n".join(lines) + "\n"
@@ -362,52 +384,69 @@ def markdown(content):
 
 def measure(name, rounds_of, seconds, results, facts):
     """Measures at least one round, until the time is over."""
-    _, most = SHARES[name]
+    _, max_rounds = SHARES[name]
     deadline = Deadline(seconds)
     begin = time.monotonic()
     rounds = []
     failure = None
-    longest = 0.0
+    max_round = 0.0
     generator = rounds_of(deadline)
     try:
         at = time.monotonic()
         for values in generator:
             rounds.append(values)
             # The first process may load files that later ones find cached.
-            longest = time.monotonic() - at if len(rounds) < 3 else max(longest, time.monotonic() - at)
-            results.put(name, rounds, facts, False)
+            max_round = time.monotonic() - at if len(rounds) < 3 else max(max_round, time.monotonic() - at)
+            results.put(name, rounds, facts, False, resamples=0)  # intervals take a while
             at = time.monotonic()
-            if len(rounds) >= most or deadline.left() < longest:
+            if len(rounds) >= max_rounds or deadline.left() < max_round:
                 break
     except (RuntimeError, OSError, subprocess.SubprocessError, ValueError, KeyError) as problem:
         failure = f"{problem.__class__.__name__}: {problem}"
     finally:
         generator.close()
-    bars = {each.name for each in COMPARISONS[name] if each.bar is not None}
+    judged = {each.name for each in COMPARISONS[name] if each.target is not None}
     results.put(name, rounds, facts, False, failure)
-    missing = bars - {each["name"] for each in results.parts[name]["comparisons"]}
+    missing = judged - {each["name"] for each in results.parts[name]["comparisons"]}
     failure = failure or (f"no ratio of {'; '.join(sorted(missing))}" if missing else None)
     results.put(name, rounds, facts, failure is None and bool(rounds), failure)
     found = "; ".join(f"{each['name']}: {each['ratio']:.3f}" for each in results.parts[name]["comparisons"])
     print(f"[{time.monotonic() - begin:4.0f} s] {name}: {len(rounds)} rounds{', ' + failure if failure else ''}; {found}", flush=True)
 
 
-def ratio_rounds(parts):
-    """@return the ratios of each round by name, as far as they were measured."""
-    found = {}
-    for part, name, of in RATIOS:
-        figures = parts.get(part, {}).get("figures", {})
-        values = [figures.get(each, {}).get("values", []) for each in (name, of)]
-        if all(values):
-            found[f"{name} / {of}"] = [a / b for a, b in zip(*values)]
-    return found
+def gate_rounds(comparison, part):
+    """@return (base + addition) / base in each round. The base is the median of what the reference adds: it is positive, unlike that of some rounds.
+    Empty if the rounds are not stored."""
+    figures = part.get("figures", {})
+    columns = {name: figures.get(name, {}).get("values", []) for name in columns_of(comparison)}
+    sides = [above_and_below(comparison, dict(zip(columns, values))) for values in zip(*columns.values())]
+    base = statistics.median(below for _, below in sides) if sides else 0
+    return [(base + above) / base for above, _ in sides] if base > 0 else []
+
+
+def gate(program, comparison, recorded, measured):
+    """@param recorded, measured a part
+    @return a line to print, and the outcome: see bench_ratios"""
+    before, now = gate_rounds(comparison, recorded), gate_rounds(comparison, measured)
+    name = f"added: {comparison.name}"
+    addition = statistics.fmean(before) - 1 if before else 0
+    problem = ("no recorded rounds" if not before else "not measured" if not now else
+               f"{len(before)} recorded and {len(now)} measured rounds; at least {bench_statistics.MIN_ROUNDS} are needed"
+               if min(len(before), len(now)) < bench_statistics.MIN_ROUNDS else
+               "the recorded rounds do not show an addition" if addition <= 0 or min(before) <= 0 else
+               "a round is faster than without a recorder by more than the reference adds" if min(now) <= 0 else None)
+    if problem:
+        return f"UNDECIDED {name}: {problem}", bench_ratios.UNDECIDED
+    return bench_ratios.compare_one(program, name, before, now, f"{100 * GROWTH * addition / (1 + addition):.1f}%")
 
 
 def check(program, parts, recorded):
-    """Compares with recorded rounds by `profkit compare`. @return whether a ratio is worse, or none was compared"""
-    lines, is_worse = bench_ratios.compare(program, ratio_rounds(recorded["parts"]), ratio_rounds(parts), MOST_SLOWER)
-    print("\n".join(lines or ["FAIL no ratio was measured on both sides"]))
-    return is_worse or not lines
+    """Compares additions with recorded rounds by `profkit compare`, and prints the outcome.
+    @return the exit code: 1 if an addition grew, or none was measured; else 3 if one is undecided"""
+    found = [gate(program, each, recorded["parts"].get(part, {}), parts[part]) for part, gates in GATES.items() if part in parts for each in gates]
+    code = bench_ratios.worst([code for _, code in found]) if found else bench_ratios.WORSE
+    print("\n".join([*(line for line, _ in found), *([] if found else ["FAIL nothing was measured"]), bench_ratios.summary(code)]))
+    return code
 
 
 def main():
@@ -417,7 +456,8 @@ def main():
     parser.add_argument("--seconds", type=float, default=240.0, help="time for all parts together")
     parser.add_argument("--nsys", default=os.environ.get("NSYS") or "nsys", help="Nsight Systems; default: $NSYS, or nsys")
     parser.add_argument("--only", nargs="+", choices=COMPARISONS, default=list(COMPARISONS), metavar="PART", help=f"of {', '.join(COMPARISONS)}")
-    parser.add_argument("--check", type=pathlib.Path, metavar="FILE", help="compare with a gpu_bench.json; exit code 1 if something is worse")
+    parser.add_argument("--check", type=pathlib.Path, metavar="FILE",
+                        help="compare with a gpu_bench.json; exit code 1: an addition grew; 3: undecided")
     given = parser.parse_args()
     given.out.mkdir(parents=True, exist_ok=True)
     results = Results(given.out)
@@ -448,10 +488,10 @@ def main():
         measure(name, rounds, max(1.0, deadline.left() * share), results, facts)
     failed = [name for name in given.only if not results.parts.get(name, {}).get("finished")]
     print((given.out / "gpu_bench.md").read_text(encoding="utf-8") if results.file.exists() else "nothing was measured")
-    is_worse = False
+    code = 0
     if given.check:
-        is_worse = check(program_in(given.build, "profkit"), results.parts, json.loads(given.check.read_text(encoding="utf-8")))
-    return 1 if failed or is_worse else 0
+        code = check(program_in(given.build, "profkit"), results.parts, json.loads(given.check.read_text(encoding="utf-8")))
+    return 1 if failed else code
 
 
 if __name__ == "__main__":

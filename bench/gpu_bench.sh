@@ -2,7 +2,7 @@
 # Builds and runs the benchmarks that need a GPU. Writes OUT_DIR/gpu_bench.json and gpu_bench.md, again after each round.
 #   usage: bench/gpu_bench.sh OUT_DIR [SECONDS]      SECONDS: for all parts, without building (default 240)
 #   PARTS="NAME..."      only these: gpu_bench.py --help lists them
-#   CHECK=FILE           compare with this gpu_bench.json, such as that of docs/results/h200; exit code 1 if something is worse
+#   CHECK=FILE           compare with this gpu_bench.json, such as that of docs/results/h200; exit code 1: an addition grew; 3: undecided
 #   ALSO_BUILD="NAME..." more targets, such as profkit_gpu_tests
 #   PYTHON=python3       an interpreter with torch 2.11 and CUDA; without torch, steps and Kineto are left out
 #   NSYS=FILE            Nsight Systems; without it and without nsys on PATH, it is left out

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests gpu_bench.py with programs that print given figures: ratios, bars, omissions, and continuing an earlier run.
+"""Tests gpu_bench.py with programs that print given figures: ratios, targets, omissions, and continuing an earlier run.
 
 usage: gpu_bench_test.py [PROGRAM]      PROGRAM: profkit; without it, the comparison with recorded rounds is not tested"""
 import contextlib
+import copy
 import io
 import json
 import pathlib
@@ -10,8 +11,10 @@ import subprocess
 import sys
 import tempfile
 
+import bench_tables
 import gpu_bench
 
+ROUNDS = [1.0, 1.01, 0.99, 1.005, 0.995, 1.002, 0.998, 1.0]
 HERE = pathlib.Path(__file__).resolve().parent
 LAUNCH = """#!/bin/sh
 echo "$2" >>"$(dirname "$0")/calls"
@@ -68,7 +71,7 @@ wait
 """
 SCOPE = """#!/bin/sh
 echo '{"first_gpu_scope_ns": 100000}'
-for ns in 2000 2100 2300; do
+for ns in 2000 2100 2100 2100 2200 2300; do
   echo '{"two event records": 2000, "two event records of the driver": 1800, "PROF_GPU_SCOPE": '$ns', "PROF_SCOPE": 20}'
 done
 """
@@ -88,21 +91,73 @@ def commands_with(text):
     return [each for each in found if text in each]
 
 
+def with_additions(parts, by):
+    """@return the parts with what profkit adds times that in each round."""
+    parts = copy.deepcopy(parts)
+    for part, gates in gpu_bench.GATES.items():
+        for gate in gates:
+            figures = parts.get(part, {}).get("figures", {})
+            if "values" in figures.get(gate.figure, {}):
+                figures[gate.figure]["values"] = [base + by * (value - base) for value, base in
+                                                  zip(figures[gate.figure]["values"], figures[gate.base]["values"])]
+    return parts
+
+
 def check_recorded(profkit):
     """@param profkit the program"""
-    def parts(kernels):
-        nothing = [4000.0, 4100.0, 3900.0, 4050.0]
-        return {"launch": {"figures": {name: {"values": [by * each for each in nothing]} for name, by in
-                                       (("nothing", 1), ("profkit scopes", 1.01), ("CUPTI kernel records", 1.25),
-                                        ("profkit scopes and kernels", kernels))}}}
-    recorded = {"parts": parts(1.3)}
-    with contextlib.redirect_stdout(io.StringIO()):
-        expect(not gpu_bench.check(profkit, parts(1.31), recorded), "what is as recorded")
-        expect(gpu_bench.check(profkit, parts(2.0), recorded), "a launch with kernels takes longer")
-        expect(gpu_bench.check(profkit, {}, recorded), "nothing was measured")
+    def outcome(parts, recorded):
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            return gpu_bench.check(profkit, parts, {"parts": recorded}), printed.getvalue()
+
+    committed = bench_tables.gpu_runs()[-1]["parts"]
+    code, text = outcome(committed, committed)
+    expect(code == 3 and "FAIL" not in text, f"the committed rounds compared with themselves: {text}")
+    expect("UNDECIDED added: PROF_GPU_SCOPE: no recorded rounds" in text and "UNDECIDED added: graph node: no recorded rounds" in text, text)
+    expect("UNDECIDED added: launch with kernels" not in text and "UNDECIDED added: step with kernels" not in text, text)
+    for by in (2, 2.5, 3):
+        code, text = outcome(with_additions(committed, by), committed)
+        for gate in (each for gates in gpu_bench.GATES.values() for each in gates):
+            is_seen = f"UNDECIDED added: {gate.name}" in text or f"FAIL profkit compare: scope added: {gate.name} is slower" in text
+            expect(is_seen, f"an addition times {by} passes: {text}")
+        expect(code == (3 if by == 2 else 1), f"additions times {by}: {text}")
+
+    def parts(kernels, scope, node, rounds=8):
+        """@param kernels, scope, node additions of profkit"""
+        def values(value):
+            return {"values": [value * each for each in ROUNDS[:rounds]]}
+        launch = {"nothing": 4000, "CUPTI kernel records": 5000, "profkit scopes and kernels": 4000 + kernels}
+        graph = {"graph: nothing": 500, "graph: CUPTI kernel records": 900, "graph: profkit kernels": 500 + node}
+        figures = {"launch": launch, "gpu_scope": {"two event records": 2000, "PROF_GPU_SCOPE": 2000 + scope}, "graph": graph}
+        return {part: {"figures": {name: values(value) for name, value in each.items()}} for part, each in figures.items()}
+    recorded = parts(1100, 400, 420)
+    code, text = outcome(parts(1120, 405, 425), recorded)
+    expect(code == 0 and text.endswith("PASSED\n"), f"additions as recorded: {text}")
+    for slower, name in ((parts(2200, 400, 420), "launch with kernels"), (parts(1100, 1000, 420), "PROF_GPU_SCOPE"),
+                         (parts(1100, 400, 840), "graph node")):
+        code, text = outcome(slower, recorded)
+        expect(code == 1 and f"FAIL profkit compare: scope added: {name} is slower" in text and text.count("FAIL ") == 1, f"{name}: {text}")
+    code, text = outcome(parts(1100, 400, 420, rounds=4), recorded)
+    expect(code == 3 and text.count("8 recorded and 4 measured rounds; at least 5 are needed") == 3, f"few rounds: {text}")
+    code, text = outcome({"launch": {"figures": {}}}, recorded)
+    expect(code == 3 and "UNDECIDED added: launch with kernels: not measured" in text, f"a recorder that was left out: {text}")
+    expect(outcome({}, recorded)[0] == 1, "nothing was measured")
+
+
+def check_ratios():
+    rounds = [{"nothing": 20, "CUPTI": 20 + cupti, "profkit": 20 + ours} for cupti, ours in ((4, 4), (-1, 1), (5, 6), (4, 5), (6, 4), (4, 8), (4, 5))]
+    added = gpu_bench.compare(gpu_bench.Comparison("added", "profkit", "nothing", "CUPTI", "nothing", 1.1), rounds)
+    expect(added["ratio"] == 5 / 4 and added["rounds"] == 7, f"rounds with a negative denominator count: {added}")
+    expect(added["low"] < 1.1 < added["high"] and added["verdict"] == "undecided", f"an interval with the target inside: {added}")
+    few = gpu_bench.compare(gpu_bench.Comparison("added", "profkit", "nothing", "CUPTI", "nothing", 2), rounds[:4])
+    expect(few["low"] is None and few["verdict"] == "undecided", f"fewer than 5 rounds: {few}")
+    content = {"environment": {}, "parts": {"step": {"unit": "", "comparisons": [added, few], "figures": {}, "facts": {}, "failure": None}}}
+    text = gpu_bench.markdown(content)
+    expect("| added | n/a | n/a | 2 | undecided | 4 |" in text and "| 1.1 | undecided | 7 |" in text, text)
 
 
 def main():
+    check_ratios()
     if len(sys.argv) > 1:
         check_recorded(pathlib.Path(sys.argv[1]))
     with tempfile.TemporaryDirectory() as folder:
@@ -123,12 +178,12 @@ def main():
         code, parts, shown = run("launch", "gpu_scope")
         expect(code == 0, shown)
         launch = parts["launch"]["comparisons"][0]
-        expect(abs(launch["ratio"] - 1.2) < 1e-9 and launch["bar"] == 1.1 and launch["met"] is False, f"the ratio of a launch: {launch}")
+        expect(abs(launch["ratio"] - 1.2) < 1e-9 and launch["target"] == 1.1 and launch["rounds"] > 0, f"the ratio of a launch: {launch}")
         facts = parts["launch"]["facts"]
         expect("no Nsight Systems (no_nsys)" in facts["left out: nsys, CUDA"], f"nsys that is not there: {facts}")
         expect("step_cost was not built" in facts["left out: Kineto CUDA records"], f"Kineto without LibTorch: {facts}")
         scope = parts["gpu_scope"]["comparisons"][0]
-        expect(scope["ratio"] == 1.05 and scope["met"] and scope["most"] == 1.15 and scope["rounds"] == 3, f"the ratio of a GPU scope: {scope}")
+        expect(scope["ratio"] == 1.05 and scope["low"] >= 1 and scope["high"] <= 1.15 and scope["rounds"] == 6, f"the ratio of a GPU scope: {scope}")
         expect(parts["gpu_scope"]["figures"]["PROF_GPU_SCOPE"]["median"] == 2100, "the median of a GPU scope")
         expect(parts["gpu_scope"]["facts"] == {"first GPU scope of a process, us": 100.0}, "the first GPU scope")
 
@@ -140,7 +195,8 @@ def main():
         expect("was not built" in parts["step"]["failure"], "a program that is not there")
         expect(parts["gpu_scope"]["finished"] and parts["launch"]["finished"], "what an earlier run found is lost")
         text = (out / "gpu_bench.md").read_text(encoding="utf-8")
-        expect("| 1.200 | 1.200 to 1.200 | 1.1 | missed |" in text and "| 1.050 | 1.000 to 1.150 | 1.1 | met | 3 |" in text, text)
+        row = f"| 1.050 | {scope['low']:.3f} to {scope['high']:.3f} | 1.1 | {scope['verdict']} | 6 |"
+        expect("| n/a | n/a | 1.1 | undecided |" in text and row in text, text)
 
         put("step_cost", STEP)
         put("nsys", NSYS)
@@ -148,13 +204,13 @@ def main():
         code, parts, shown = run("launch", "step", nsys=build / "nsys")
         expect(code == 0, shown)
         ratios = {each["name"]: each for part in parts.values() for each in part["comparisons"]}
-        expect(ratios["a launch: what profkit adds, over what Kineto (CUDA) adds"]["ratio"] == 0.5, f"Kineto on launches: {ratios}")
-        expect(ratios["a launch: what profkit adds, over what Nsight Systems (CUDA) adds"]["ratio"] == 0.5, f"nsys on launches: {ratios}")
-        kineto = ratios["a step: what profkit's kernels add, over what Kineto (CUDA) adds"]
-        expect(kineto["ratio"] == 0.4 and kineto["bar"] == 0.5 and kineto["met"], f"Kineto on steps: {kineto}")
-        nsys = ratios["a step: what profkit's kernels add, over what Nsight Systems (CUDA) adds"]
+        expect(ratios["added per launch: profkit / Kineto (CUDA)"]["ratio"] == 0.5, f"Kineto on launches: {ratios}")
+        expect(ratios["added per launch: profkit / Nsight Systems (CUDA)"]["ratio"] == 0.5, f"nsys on launches: {ratios}")
+        kineto = ratios["added per step: profkit kernels / Kineto (CUDA)"]
+        expect(kineto["ratio"] == 0.4 and kineto["target"] == 0.5, f"Kineto on steps: {kineto}")
+        nsys = ratios["added per step: profkit kernels / Nsight Systems (CUDA)"]
         expect(nsys["ratio"] == 0.5, f"nsys on steps: {nsys}")
-        slow = ratios["a step: with Kineto (CPU and CUDA), over no profiler"]
+        slow = ratios["step: Kineto (CPU and CUDA) / no profiler"]
         expect(slow["ratio"] == 2 and slow["rounds"] == min(3, kineto["rounds"]), f"a program with fewer rounds: {slow}")
         facts = parts["step"]["facts"]
         expect(facts["trainer, Kineto CUDA: operations recorded in a turn"] == 1000, f"recorded operations: {facts}")

@@ -2,9 +2,9 @@
 # Measures the cost of profkit on this machine. Writes docs/results/bench/host.json and the tables of docs/overhead.md and
 # docs/results/bench/host.md. Installs missing packages. Takes 5 to 10 minutes on two idle cores.
 #   usage: scripts/bench.sh [--check] [--quick] [SECTION]...
-#   sections: scopes instructions nsys memory first_use compile analysis trace peers (default: all)
+#   sections: scopes instructions nsys memory first_use compile projects analysis trace peers (default: all)
 #   peers: the same loop with LTTng-UST, NVTX, and with Tracy, Perfetto, Caliper and spall if their sources can be fetched
-#   --check                compare with bench/recorded.json instead, and exit with 1 if a figure is worse
+#   --check                compare with bench/recorded.json instead; exit code 1: a figure is worse; 3: undecided. The last line says which
 #   --quick                fewer rounds
 #   CXX=g++                the compiler
 #   PEER_SOURCES=FOLDER    use sources of peers in FOLDER/tracy and so on instead of fetching them

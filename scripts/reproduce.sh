@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Produces the tables T1 to T13 of docs/reproduction.md, and that of the compiled forward pass, on the GPU of this machine. Continues an interrupted run.
+# Produces the tables T1 to T13 of docs/reproduction.md, and those of the compiled forward pass and of fused operations. Continues an interrupted run.
 #   usage: scripts/reproduce.sh OUT_DIR TEXT_FILE     TEXT_FILE: about 1 MB of English text, for the data loader
-#   ONLY="NAME..."       only these tables: t1 t2 t3 t5 t7 t8 t9 t10 t11 t12 t13 types sdpa compiled
+#   ONLY="NAME..."       only these tables: t1 t2 t3 t5 t7 t8 t9 t10 t11 t12 t13 types sdpa compiled fused
 #   PYTHON, NSYS, DEPENDENCIES: as for scripts/gpu_check.sh
-# About 20 minutes on an H200. Requirements: as for scripts/gpu_check.sh.
+# About 20 minutes on an H200, without fused. Requirements: as for scripts/gpu_check.sh.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 out=${1:?usage: scripts/reproduce.sh OUT_DIR TEXT_FILE}
@@ -63,9 +63,7 @@ if wanted t2; then # also T6
   run t2-medium-512-train-bf16 --size medium --ctx 512 --mode train --precision bf16 --questions "${steps[@]}"
   run t2-small-512-fwd-fp32 --size small --ctx 512 --mode fwd --precision fp32 --questions "${steps[@]}"
 fi
-if wanted t7; then
-  run t7-small-512-fwd-fp32 --size small --ctx 512 --mode fwd --precision fp32 --api-calls "${few[@]}"
-fi
+if wanted t7; then run t7-small-512-fwd-fp32 --size small --ctx 512 --mode fwd --precision fp32 --api-calls "${few[@]}"; fi
 if wanted t8; then
   for mode in fwd fwd_bwd train; do
     run "t8-2.7B-512-$mode-fp32" --size 2.7B --ctx 512 --mode "$mode" --precision fp32 "${few[@]}"
@@ -104,5 +102,6 @@ check() {
 if wanted t13; then check t13 capture; fi
 if wanted t9; then check t9 cost; fi
 if wanted compiled; then check compiled aoti; fi
+if wanted fused; then check fused fused; fi
 "$python" "$root/scripts/lib/reproduced_tables.py" "$out"
 say "all tables are in $1/tables"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs missing packages, builds everything and runs all tests. Takes half an hour on two cores. The first run also downloads about 3 GiB.
+# Installs missing packages, builds everything and runs all tests. Takes about 25 minutes on two cores. The first run also downloads about 3 GiB.
 #   usage: scripts/test.sh [STAGE]...      stages: release asan-ubsan tsan aarch64 (default: all)
 #   PROFKIT_VENV=DIR                       an existing virtual environment with torch
 set -euo pipefail
@@ -94,7 +94,7 @@ need_packages python3=python3
 [[ " ${wanted[*]} " != *" release "* ]] || start_torch
 need_packages g++=g++ cmake=cmake ninja=ninja-build objdump=binutils valgrind=valgrind clang++=clang pkg-config=pkg-config fakeroot=fakeroot dpkg-shlibdeps=dpkg-dev libfmt-dev libcli11-dev libprotozero-dev nlohmann-json3-dev
 if [[ " ${wanted[*]} " == *" release "* ]]; then
-  need_packages doxygen=doxygen clang-tidy=clang-tidy codespell=codespell libgloo-dev
+  need_packages doxygen=doxygen clang-tidy=clang-tidy clang-format=clang-format shellcheck=shellcheck codespell=codespell libgloo-dev
   want_packages g++-11=g++-11 g++-12=g++-12 clang++-13=clang-13 clang++-14=clang-14 clang++-15=clang-15 clang++-16=clang-16 clang++-19=clang-19 clang++-22=clang-22
   want_packages chromium=chromium
   want_packages mpirun=openmpi-bin

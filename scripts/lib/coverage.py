@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Prints the share of lines of include/profkit that the tests of a build folder ran, by folder, and the least covered headers.
 
-usage: coverage.py BUILD [--least PERCENT]
+usage: coverage.py BUILD [--min PERCENT]
 
 BUILD was compiled by clang++ with -fprofile-instr-generate -fcoverage-mapping, and its tests wrote their counts to BUILD/coverage. A
 line is covered if any program ran it. Exits with 1 if less than PERCENT of all lines are covered.
@@ -18,8 +18,8 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 HEADERS = ROOT / "include" / "profkit"
-ROOMS = ["record", "collect", "drain", "profile", "analyze", "report", "session", "top"]
-LEAST_COVERED = 10
+FOLDERS = ["record", "collect", "drain", "profile", "analyze", "report", "session", "top"]
+MAX_HEADERS = 10
 
 Lines = collections.namedtuple("Lines", "all covered")
 
@@ -67,38 +67,38 @@ def percent(lines):
     return 100.0 * lines.covered / lines.all if lines.all else 100.0
 
 
-def total(of):
-    of = list(of)
-    return Lines(sum(lines.all for lines in of), sum(lines.covered for lines in of))
+def total(values):
+    values = list(values)
+    return Lines(sum(lines.all for lines in values), sum(lines.covered for lines in values))
 
 
 def table(headers):
-    rooms = {room: [] for room in ROOMS}
+    folders = {folder: [] for folder in FOLDERS}
     for name, lines in headers.items():
-        rooms[name.split("/")[0] if "/" in name else "top"].append(lines)
-    rows = [(room, total(lines)) for room, lines in rooms.items()]
+        folders[name.split("/")[0] if "/" in name else "top"].append(lines)
+    rows = [(folder, total(lines)) for folder, lines in folders.items()]
     rows += [("all", total(headers.values()))]
-    rows += sorted(headers.items(), key=lambda row: percent(row[1]))[:LEAST_COVERED]
+    rows += sorted(headers.items(), key=lambda row: percent(row[1]))[:MAX_HEADERS]
     return ["                                      lines  covered  percent", *(f"{name:36} {lines.all:7} {lines.covered:8} {percent(lines):8.1f}" for name, lines in rows)]
 
 
-def verdict(headers, least):
+def verdict(headers, min_percent):
     """@return a line with the result, and the exit code."""
     lines = total(headers.values())
     if lines.all == 0:
         return "no line of include/profkit was counted", 1
     text = f"{percent(lines):.1f} % of the {lines.all} lines of include/profkit are covered"
-    return (text, 0) if percent(lines) >= least else (f"{text}; required: {least:g} %", 1)
+    return (text, 0) if percent(lines) >= min_percent else (f"{text}; required: {min_percent:g} %", 1)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("build", type=pathlib.Path)
-    parser.add_argument("--least", type=float, default=90.0)
+    parser.add_argument("--min", type=float, default=90.0)
     arguments = parser.parse_args()
     headers = counted_lines(arguments.build.resolve())
     print("\n".join(table(headers)))
-    text, code = verdict(headers, arguments.least)
+    text, code = verdict(headers, arguments.min)
     print(text)
     return code
 

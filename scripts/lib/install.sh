@@ -164,7 +164,7 @@ install_torch() {
     "$python" -m pip install --progress-bar off --disable-pip-version-check "torch==$torch_version" numpy
 }
 
-# Begins to install torch while others are installed: it takes a minute of one processor. need_torch waits for it.
+# Begins to install torch in the background: it takes a minute of one processor. need_torch waits for it.
 start_torch() {
   (install_torch) &
   torch_installer=$!

@@ -33,6 +33,7 @@ FILES = [
     ("t9/cost.md", "t09_cost.md"),
     ("t13/nsys.md", "t13_nsys.md"),
     ("compiled/aoti.md", "compiled_forward.md"),
+    ("fused/gpu_check.md", "fused.md"),
     ("t10-small-512-train-fp32/memory_timeline.svg", "t10_memory_train.svg"),
 ] + [(f"t7-small-512-fwd-fp32/{name}.csv", f"t07_{name}.csv") for name in
      ("nvtx_pushpop_sum", "cuda_api_sum", "cuda_gpu_kern_sum", "cuda_gpu_mem_time_sum", "cuda_gpu_mem_size_sum", "nvtx_gpu_proj_sum")]

@@ -5,7 +5,9 @@
 // step: of the measured loop, between CUDA events independent of profkit, and of each measured step on the host, from its beginning to the
 // next one.
 //
-// usage: step_cost PROFKIT        as in the environment variable, such as "kernels=every:10" or "off"
+// usage: step_cost PROFKIT [no_bridge]
+//                                 PROFKIT as in the environment variable, such as "kernels=every:10" or "off"; "no_bridge" turns off
+//                                 the bridge, which charges autograd's work to the scopes of the forward pass
 //        step_cost cupti          CUPTI's kernel records alone instead of profkit
 //        step_cost cupti_off      the same, switched off again before the measured steps
 //        step_cost kineto         LibTorch's Kineto, as torch.profiler uses it with ProfilerActivity.CUDA alone
@@ -119,13 +121,13 @@ turn measure_kineto(trainer::training& trained, trainer::compute_device const& d
   return result;
 }
 
-void measure_steps(std::string const& what, trainer::compute_device const& device) {
+void measure_steps(std::string const& what, bool has_bridge, trainer::compute_device const& device) {
   bool const is_cupti = what == "cupti" || what == "cupti_off";
   bool const is_kineto = what == "kineto" || what == "kineto_cpu";
   profkit::options const options = profkit::options::parse("warmup=5,steps=30," + (is_cupti || is_kineto ? "off" : what));
   trainer::run_config config;
   config.ctx = 128;
-  config.bridge = options.enabled;  // the bridge needs recorded scopes
+  config.bridge = options.enabled && has_bridge;  // the bridge needs recorded scopes
   trainer::training trained{config, device, std::nullopt, 0};
   bench::take_turns([&] {
     turn const now = is_cupti    ? measure_bare_cupti(trained, device, options, what == "cupti_off")
@@ -147,18 +149,20 @@ void measure_launches(bool has_kineto) {
   });
 }
 
-int run(std::string const& what, std::string const& recorder) {
+int run(std::string const& what, std::string const& second) {
   trainer::compute_device const device{trainer::device_kind::automatic};
   if (!device.is_cuda()) {
     fmt::print("skipped: there is no GPU\n");
     return 77;
   }
   if (what != "launch") {
-    measure_steps(what, device);
-  } else if (recorder == "none" || recorder == "kineto") {
-    measure_launches(recorder == "kineto");
+    if (!second.empty() && second != "no_bridge")
+      throw std::runtime_error{fmt::format("unknown option \"{}\" of steps. Valid: no_bridge", second)};
+    measure_steps(what, second.empty(), device);
+  } else if (second == "none" || second == "kineto") {
+    measure_launches(second == "kineto");
   } else {
-    throw std::runtime_error{fmt::format("unknown recorder \"{}\" of launches. Valid: none, kineto", recorder)};
+    throw std::runtime_error{fmt::format("unknown recorder \"{}\" of launches. Valid: none, kineto", second)};
   }
   return 0;
 }
