@@ -28,7 +28,7 @@ set(PROFKIT_HEADERS
     profkit/analyze/gpu/device_clocks.hpp
     profkit/analyze/gpu/device_utilization.hpp
     profkit/analyze/gpu/gpu_idle.hpp
-    profkit/analyze/gpu/gpu_step_windows.hpp
+    profkit/analyze/gpu/gpu_step_periods.hpp
     profkit/analyze/gpu/gpu_summary.hpp
     profkit/analyze/gpu/gpu_sums.hpp
     profkit/analyze/gpu/gpu_work.hpp

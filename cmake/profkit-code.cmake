@@ -27,8 +27,3 @@ else()
   message(STATUS "profkit: the language CXX is not enabled, so each file with a session compiles the code of sessions itself")
   target_link_libraries(profkit::profkit INTERFACE profkit::headers)
 endif()
-
-# The name in earlier versions, where profkit::profkit had only the headers.
-add_library(profkit::code INTERFACE IMPORTED GLOBAL)
-set_target_properties(profkit::code PROPERTIES IMPORTED_NO_SYSTEM ON)
-target_link_libraries(profkit::code INTERFACE profkit::profkit)

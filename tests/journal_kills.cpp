@@ -65,7 +65,7 @@ std::int64_t now_ns() {
 }
 
 /// The amount of work done over time. One thread writes it; the killing program reads it afterwards.
-class diary {
+class progress_log {
  public:
   void put(std::uint64_t done) {
     std::uint64_t const at = written_.load(std::memory_order_relaxed);
@@ -112,8 +112,8 @@ class diary {
 /// In memory shared by both programs.
 struct progress {
   std::atomic<bool> is_recording{false};
-  std::array<diary, threads> blocks;
-  diary wakes;  ///< wake-ups of a thread that sleeps as long as the journal thread
+  std::array<progress_log, threads> blocks;
+  progress_log wakes;  ///< wake-ups of a thread that sleeps as long as the journal thread
 };
 
 void record_block() {
@@ -125,7 +125,7 @@ void record_block() {
 
 /// Bursts at full speed, with pauses, because two threads record more than one thread can write.
 template <class Block>
-[[noreturn]] void record_for_ever(diary& into, Block&& block) {
+[[noreturn]] void record_for_ever(progress_log& into, Block&& block) {
   for (std::uint64_t done = 1;; ++done) {
     block();
     into.put(done);

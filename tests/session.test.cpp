@@ -28,10 +28,10 @@ using Catch::Matchers::MessageMatches;
 namespace {
 
 /// Records the calls that it gets.
-class diary final : public profkit::collector {
+class call_log final : public profkit::collector {
  public:
-  explicit diary(std::vector<std::string>& entries) : entries_{&entries} {}
-  [[nodiscard]] std::string_view name() const noexcept override { return "diary"; }
+  explicit call_log(std::vector<std::string>& entries) : entries_{&entries} {}
+  [[nodiscard]] std::string_view name() const noexcept override { return "call log"; }
   void start(profkit::profile_builder&) override { entries_->push_back("start"); }
   void before_step(profkit::step_record const& step) override { entries_->push_back("before " + std::to_string(step.index)); }
   void after_step(profkit::step_record const& step) override { entries_->push_back("after " + std::to_string(step.index)); }
@@ -119,7 +119,7 @@ TEST_CASE("a profile converts its times to the clock shared by all processes of 
 TEST_CASE("a collector is called around every step, drained once more at the end, and stopped", "[session]") {
   std::vector<std::string> entries;
   profkit::session session{plain_options(1, 1)};
-  session.collect(diary{entries});
+  session.collect(call_log{entries});
   for (profkit::step step : session) entries.push_back("in " + std::to_string(step.index()));
   profkit::report const report = session.report();
   CHECK(entries == std::vector<std::string>{"start", "before 0", "in 0", "after 0", "before 1", "in 1", "after 1", "last drain", "stop"});
@@ -197,7 +197,7 @@ TEST_CASE("switched off, steps run and nothing is recorded", "[session]") {
   profkit::options options = plain_options(1, 2);
   options.enabled = false;
   profkit::session session{options};
-  session.collect(diary{entries});
+  session.collect(call_log{entries});
   int steps = 0;
   for (profkit::step step : session) {
     CHECK(step.is_warmup() == (steps == 0));
@@ -229,7 +229,7 @@ TEST_CASE("steps=auto stops when the mean is known, and the report says so", "[s
     std::this_thread::sleep_for(std::chrono::milliseconds{2});
   }
   profkit::report const report = session.report();
-  CHECK(steps >= 62);  // 2 of warm-up and the 60 that are the least; more where the host is so busy that a step takes many times as long
+  CHECK(steps >= 62);  // 2 warm-up and at least 60 measured steps
   CHECK(report.summary().steps.host.count == steps - 2);
   REQUIRE(report.profile().stop);
   CHECK(*report.profile().stop->reached <= 0.9);

@@ -73,7 +73,7 @@ class arriving_profile {
   }
 
   /// Adds the records that have arrived since the last call.
-  profkit::detail::arrival go_on(profkit::timestamp to, profkit::profile& into) {
+  profkit::detail::arrival continue_to(profkit::timestamp to, profkit::profile& into) {
     auto const arrive = [&](auto const& from, auto& list, auto const& time_of) {
       for (std::size_t i = 0; i < from.size(); ++i) {
         profkit::timestamp const time = time_of(i);
@@ -171,9 +171,9 @@ std::uint64_t check_stream(profkit::profile const& profile, std::uint64_t seed) 
   profkit::detail::window_stream stream{{}, waits};
   stream.waiting() = from.head();
   profkit::profile whole = from.head();
-  auto const go_on = [&](profkit::timestamp to) {
+  auto const continue_to = [&](profkit::timestamp to) {
     profkit::profile arrived;
-    profkit::detail::arrival const result = from.go_on(to, arrived);
+    profkit::detail::arrival const result = from.continue_to(to, arrived);
     for (profkit::profile* const each : {&whole, &stream.waiting()}) append(arrived, *each);
     return result;
   };
@@ -182,13 +182,13 @@ std::uint64_t check_stream(profkit::profile const& profile, std::uint64_t seed) 
   for (int i = 0; i < 60; ++i) rounds.push_back(from.time().begin + std::chrono::nanoseconds{random() % length});
   std::sort(rounds.begin(), rounds.end());
   for (profkit::timestamp const each : rounds) {
-    stream.add_complete(go_on(each));
+    stream.add_complete(continue_to(each));
     if (random() % 4 != 0) continue;
     profkit::detail::journal_head head = stream.head();  // as if a journal continued in another file here
     stream = profkit::detail::window_stream{{}, waits};
     stream.resume(head.figures, std::move(head.waiting));
   }
-  profkit::detail::arrival const last = go_on(profkit::timestamp::max());
+  profkit::detail::arrival const last = continue_to(profkit::timestamp::max());
   stream.add_rest(last.has_steps);
   CHECK((bytes_of(stream.sums().finish()) == bytes_of(profkit::analyze(whole))));
   return stream.windows();

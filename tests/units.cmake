@@ -1,10 +1,12 @@
-# The unit tests of the library, one program per room, and separate test programs.
+# The unit tests of the library, one program per folder, and separate test programs.
 
 profkit_add_unit_tests(top SOURCES options.test.cpp session.test.cpp session_journal.test.cpp session_live_memory.test.cpp session_live_reports.test.cpp session_rank.test.cpp session_snapshot.test.cpp session_windows.test.cpp)
 profkit_add_unit_tests(record SOURCES record/calendar_clock.test.cpp record/clock.test.cpp record/collective.test.cpp record/exceptions.test.cpp record/fork.test.cpp record/memory_events.test.cpp record/scope.test.cpp record/scope_listener.test.cpp
                                       record/scope_token.test.cpp record/step.test.cpp record/thread_log.test.cpp record/work.test.cpp)
 profkit_add_unit_tests(drain SOURCES drain/drain_pace.test.cpp drain/event_records.test.cpp drain/log_drain.test.cpp drain/samples.test.cpp drain/scope_paths.test.cpp LIBRARIES ${CMAKE_DL_LIBS})
-profkit_add_unit_tests(collect SOURCES collect/run_ahead_limiter.test.cpp collect/function_names.test.cpp collect/host_probe.test.cpp collect/host_samples.test.cpp collect/host_samples_safe.test.cpp collect/signal_stack.test.cpp collect/memory_source.test.cpp collect/nccl_collectives.test.cpp LIBRARIES profkit::nccl ${CMAKE_DL_LIBS})
+profkit_add_unit_tests(collect SOURCES collect/run_ahead_limiter.test.cpp collect/function_names.test.cpp collect/host_probe.test.cpp collect/host_samples.test.cpp collect/host_samples_safe.test.cpp collect/signal_stack.test.cpp collect/memory_source.test.cpp collect/nccl_collectives.test.cpp docs/host_swap.test.cpp LIBRARIES profkit::nccl ${CMAKE_DL_LIBS})
+# The example of CONTRIBUTING.md includes headers as a file in include/profkit/collect does.
+target_include_directories(profkit_collect_tests PRIVATE docs "${PROJECT_SOURCE_DIR}/include/profkit/collect")
 # Two libraries that tests load and unload. Their functions have the same addresses and different names.
 foreach(library IN ITEMS profkit_sampled profkit_sampled_other)
   add_library(${library} MODULE collect/sampled_library.cpp)
@@ -35,8 +37,8 @@ profkit_add_unit_tests(analyze ONE_THREAD SOURCES analyze/adopted_scopes.test.cp
                                        analyze/samples.test.cpp analyze/scope_memory.test.cpp analyze/scope_work.test.cpp analyze/statistics.test.cpp analyze/steady_part.test.cpp analyze/step_verdict.test.cpp
                                        analyze/stop_rule.test.cpp analyze/trend.test.cpp analyze/trend_windows.test.cpp
                                        analyze/step_budget.test.cpp analyze/step_kinds.test.cpp analyze/step_scenarios.test.cpp analyze/step_series.test.cpp analyze/time_per_step.test.cpp)
-foreach(room IN ITEMS top analyze)
-  target_compile_definitions(profkit_${room}_tests PRIVATE TEST_DATA="${CMAKE_CURRENT_SOURCE_DIR}/data" TEST_RANKS="${profkit_recorded_ranks}")
+foreach(folder IN ITEMS top analyze)
+  target_compile_definitions(profkit_${folder}_tests PRIVATE TEST_DATA="${CMAKE_CURRENT_SOURCE_DIR}/data" TEST_RANKS="${profkit_recorded_ranks}")
 endforeach()
 if(nlohmann_json_FOUND)
   profkit_add_unit_tests(report ONE_THREAD SOURCES report/adopted_table.test.cpp report/budget_table.test.cpp report/column_numbers.test.cpp report/findings.test.cpp report/first_screen.test.cpp report/gpu_report.test.cpp report/html_page.test.cpp
@@ -270,7 +272,7 @@ profkit_add_example_test(cuda_streams gpu "\nscale +[a-z]")
 profkit_add_example_test(cuda_graph gpu "\nadd_one +[a-z]")
 add_test(NAME docs.snippets COMMAND "${Python3_EXECUTABLE}" "${CMAKE_CURRENT_SOURCE_DIR}/docs/check_snippets.py" "${PROJECT_SOURCE_DIR}")
 set_tests_properties(docs.snippets PROPERTIES LABELS docs)
-foreach(check IN ITEMS reference messages links line_length results_size)
+foreach(check IN ITEMS comments reference messages links line_length results_size)
   add_test(NAME docs.${check} COMMAND "${Python3_EXECUTABLE}" "${CMAKE_CURRENT_SOURCE_DIR}/docs/check_${check}.py" "${PROJECT_SOURCE_DIR}")
   set_tests_properties(docs.${check} PROPERTIES LABELS docs)
 endforeach()

@@ -3,7 +3,11 @@
 
 /// @file
 /// @brief The implementation of sessions and reports, for programs with many translation units. One unit includes this header; all others
-/// define `PROFKIT_CODE_ELSEWHERE` and compile several times as fast.
+/// define `PROFKIT_CODE_ELSEWHERE` and compile several times as fast. The CMake target `profkit::profkit` does this for you.
+///
+///     #include <profkit/code.hpp>   // in one file that does not define PROFKIT_CODE_ELSEWHERE
+///
+/// Without such a file, the linker reports undefined references to `profkit::detail::session_factory`.
 
 #include "analyze/analyze_code.hpp"
 #include "analyze/make_summary.hpp"
@@ -27,6 +31,7 @@
 #include "session/options_code.hpp"
 #include "session/session_factory.hpp"
 
+// The functions that the other units call. Those units declare them `extern template`.
 template struct profkit::detail::analyze_code<void>;
 template struct profkit::detail::collector_code<void>;
 template struct profkit::detail::nvtx_code<void>;

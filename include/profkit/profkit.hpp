@@ -4,6 +4,13 @@
 /// @file
 /// @brief All host features: scopes, NVTX, sessions and reports. Include it in one translation unit of a program, usually the one with
 /// `main`. That unit enables NVTX for the whole program. All other units need only `scope.hpp`, which compiles much faster.
+///
+///     profkit::session session;                        // options: the environment variable PROFKIT
+///     for (profkit::step step : session) {
+///       PROF_SCOPE("forward");
+///       forward();
+///     }
+///     session.report().write("out");
 
 #include "analyze/analyze.hpp"
 #include "collect/gpu_utilization.hpp"

@@ -61,8 +61,6 @@
 #define PROF_SCOPE_INDEXED(name, index) \
   ::profkit::scope PROFKIT_VARIABLE { PROFKIT_SITE("" name), static_cast<std::int64_t>(index) }
 
-/// @brief Opens a scope to the end of the block, named after the enclosing function: with its class or namespace, without parameters and
-/// template arguments.
 #ifdef __CUDACC__
 // In templates, nvcc treats a static variable that uses PROFKIT_FUNCTION_NAME as dynamically initialised, which it forbids in a statement
 // expression.
@@ -73,6 +71,8 @@
 #define PROFKIT_FUNCTION_SCOPE(number) PROFKIT_FUNCTION_SCOPE_2(number)
 #define PROF_FUNCTION() PROFKIT_FUNCTION_SCOPE(__COUNTER__)
 #else
+/// @brief Opens a scope to the end of the block, named after the enclosing function: with its class or namespace, without parameters and
+/// template arguments.
 #define PROF_FUNCTION()                                                           \
   ::profkit::scope PROFKIT_VARIABLE {                                             \
     *__extension__({                                                              \

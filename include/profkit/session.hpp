@@ -81,6 +81,7 @@ class session final : public step_loop {
   /// @brief The iterator of the range-for. Dereferencing it begins a step.
   class iterator {
    public:
+    /// @brief Creates the iterator; `begin` and `end` of the session call it. Begins no step.
     /// @param loop borrowed.
     /// @param left maximum number of steps.
     iterator(detail::session_core* loop, std::uint64_t left) noexcept : loop_{loop}, left_{left} {}

@@ -211,20 +211,20 @@ TEST_CASE("figures whose sum overflows nanoseconds are refused", "[analysis_stat
                        MessageMatches(ContainsSubstring("the file is damaged: its figures add up to more than 146 years")));
 }
 
-TEST_CASE("overlapping windows of steps on devices are refused", "[analysis_state]") {
-  std::vector<profkit::detail::gpu_step_window> windows = {{0, {at_ms(1), at_ms(2)}, std::nullopt}, {1, {at_ms(2), at_ms(4)}, 3}};
-  std::vector<profkit::detail::gpu_step_window> read;
-  read_state_of(state_of(windows), read);
-  profkit::detail::check_windows(read);
+TEST_CASE("overlapping GPU periods are refused", "[analysis_state]") {
+  std::vector<profkit::detail::gpu_step_period> periods = {{0, {at_ms(1), at_ms(2)}, std::nullopt}, {1, {at_ms(2), at_ms(4)}, 3}};
+  std::vector<profkit::detail::gpu_step_period> read;
+  read_state_of(state_of(periods), read);
+  profkit::detail::check_periods(read);
   REQUIRE(read.size() == 2);
   CHECK(read[1].step == 1);
   CHECK(read[1].time.end == at_ms(4));
   CHECK(read[1].steps_ahead == 3);
-  windows[1].time.begin = at_ms(1.5);
-  read_state_of(state_of(windows), read);
-  CHECK_THROWS_MATCHES(profkit::detail::check_windows(read), profkit::error,
+  periods[1].time.begin = at_ms(1.5);
+  read_state_of(state_of(periods), read);
+  CHECK_THROWS_MATCHES(profkit::detail::check_periods(read), profkit::error,
                        MessageMatches(ContainsSubstring("steps overlap on the devices")));
-  windows[1].time.end = at_ms(1.4);
-  CHECK_THROWS_MATCHES(read_state_of(state_of(windows), read), profkit::error,
+  periods[1].time.end = at_ms(1.4);
+  CHECK_THROWS_MATCHES(read_state_of(state_of(periods), read), profkit::error,
                        MessageMatches(ContainsSubstring("a step ends on the devices before it begins")));
 }

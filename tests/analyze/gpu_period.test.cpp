@@ -3,7 +3,7 @@
 // GPU periods of steps, and hosts that run ahead of their devices.
 #include <profkit/analyze/analyze.hpp>
 #include <profkit/analyze/gpu/attribution.hpp>
-#include <profkit/analyze/gpu/gpu_step_windows.hpp>
+#include <profkit/analyze/gpu/gpu_step_periods.hpp>
 #include <profkit/analyze/time/step_times.hpp>
 
 #include <algorithm>
@@ -75,10 +75,10 @@ void check_no_contradiction(profkit::profile const& profile) {
 }
 
 /// The periods do not overlap and contain the operations of measured steps, checked nanosecond by nanosecond.
-void check_windows(profkit::profile const& profile) {
+void check_periods(profkit::profile const& profile) {
   profkit::attribution const launched = profkit::attribute(profile);
-  profkit::detail::gpu_step_windows const windows = profkit::detail::gpu_step_window_finder{profile, launched}.find();
-  for (auto const* const group : {&windows.warmup, &windows.measured}) {
+  profkit::detail::gpu_step_periods const periods = profkit::detail::gpu_step_period_finder{profile, launched}.find();
+  for (auto const* const group : {&periods.warmup, &periods.measured}) {
     for (std::size_t i = 0; i < group->size(); ++i) {
       CHECK((*group)[i].time.begin <= (*group)[i].time.end);
       if (i > 0) CHECK((*group)[i - 1].time.end <= (*group)[i].time.begin);
@@ -92,8 +92,8 @@ void check_windows(profkit::profile const& profile) {
     if (!is_measured) continue;
     profkit::interval const& time = profile.gpu_operations[i].time;
     std::chrono::nanoseconds inside{};
-    for (auto const& window : windows.measured) {
-      inside += std::max(std::chrono::nanoseconds{}, std::min(time.end, window.time.end) - std::max(time.begin, window.time.begin));
+    for (auto const& period : periods.measured) {
+      inside += std::max(std::chrono::nanoseconds{}, std::min(time.end, period.time.end) - std::max(time.begin, period.time.begin));
     }
     CHECK(inside == time.duration());
   }
@@ -286,7 +286,7 @@ TEST_CASE("no report of a random profile contradicts itself", "[gpu_period]") {
     INFO("seed " << seed);
     profkit::profile const profile = make_random_loop_profile(seed);
     check_no_contradiction(profile);
-    check_windows(profile);
+    check_periods(profile);
     ++(runs_ahead(profkit::analyze(profile)) ? ahead : not_ahead);
   }
   CHECK(ahead > seeds / 8);
@@ -294,6 +294,6 @@ TEST_CASE("no report of a random profile contradicts itself", "[gpu_period]") {
   for (std::uint64_t seed = 1; seed <= repetitions(150); ++seed) {
     INFO("steps, seed " << seed);
     check_no_contradiction(make_random_step_profile(seed));
-    check_windows(make_random_step_profile(seed));
+    check_periods(make_random_step_profile(seed));
   }
 }

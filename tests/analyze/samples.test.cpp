@@ -33,13 +33,13 @@ TEST_CASE("the self time of a scope is divided among the functions of its sample
   CHECK(softmax.functions[0].file == "src/layer.cpp");
   CHECK(softmax.functions[0].line == 40);
   CHECK(softmax.functions[1].file.empty());
-  CHECK(softmax.functions[0].of.share == Approx(0.5));
+  CHECK(softmax.functions[0].share_of_scope.share == Approx(0.5));
   CHECK(softmax.functions[1].caller == "load");
-  CHECK(softmax.functions[1].of.share == Approx(0.2));
+  CHECK(softmax.functions[1].share_of_scope.share == Approx(0.2));
   CHECK(softmax.waiting->share == Approx(0.3));
   // Wilson's interval for 20 of 40.
-  CHECK(softmax.functions[0].of.ci95_low == Approx(0.3520).margin(1e-4));
-  CHECK(softmax.functions[0].of.ci95_high == Approx(0.6480).margin(1e-4));
+  CHECK(softmax.functions[0].share_of_scope.ci95_low == Approx(0.3520).margin(1e-4));
+  CHECK(softmax.functions[0].share_of_scope.ci95_high == Approx(0.6480).margin(1e-4));
 }
 
 TEST_CASE("scopes that only waited have a row, and code outside any scope has one", "[samples]") {
@@ -57,7 +57,7 @@ TEST_CASE("scopes that only waited have a row, and code outside any scope has on
   CHECK_FALSE(outside.self);
   CHECK_FALSE(outside.waiting);
   CHECK(outside.samples == 1);
-  CHECK(outside.functions.at(0).of.share == 1.0);
+  CHECK(outside.functions.at(0).share_of_scope.share == 1.0);
   REQUIRE(all.functions.size() == 2);
   CHECK(all.functions[0].samples == 40);
 }
@@ -119,8 +119,8 @@ TEST_CASE("waiting in calls that wait for a device has the names of the calls, a
 TEST_CASE("samples in a call that polls the device count as waiting in it", "[samples]") {
   profkit::sampled_scope_summary const softmax = row_of(*profkit::analyze(profile_with_waits()).host_samples, "step/softmax");
   CHECK(softmax.samples == 24);  // of 28 samples
-  CHECK(softmax.functions[0].of.share == Approx(0.4));
-  CHECK(softmax.functions[1].of.share == Approx(0.2));
+  CHECK(softmax.functions[0].share_of_scope.share == Approx(0.4));
+  CHECK(softmax.functions[1].share_of_scope.share == Approx(0.2));
   CHECK(softmax.waiting->share == Approx(0.4));
   REQUIRE(softmax.waits.size() == 1);
   CHECK(softmax.waits[0].time.count() == Approx(4.0));

@@ -3,7 +3,7 @@
 #include <profkit/analyze/gpu/attribution.hpp>
 #include <profkit/analyze/gpu/counted_operations.hpp>
 #include <profkit/analyze/gpu/gpu_idle.hpp>
-#include <profkit/analyze/gpu/gpu_step_windows.hpp>
+#include <profkit/analyze/gpu/gpu_step_periods.hpp>
 #include <profkit/analyze/gpu/thread_calls.hpp>
 #include <profkit/analyze/time/measured_time.hpp>
 
@@ -230,7 +230,7 @@ class plain_budget_model {
 std::vector<profkit::interval> wall_of(profkit::profile const& profile, profkit::attribution const& launched, bool is_of_gpu) {
   std::vector<profkit::interval> result;
   if (is_of_gpu) {
-    for (auto const& each : profkit::detail::gpu_step_window_finder{profile, launched}.find().measured) {
+    for (auto const& each : profkit::detail::gpu_step_period_finder{profile, launched}.find().measured) {
       if (each.time.begin < each.time.end) result.push_back(each.time);
     }
   } else {

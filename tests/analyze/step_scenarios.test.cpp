@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Like bench/step_scenarios.cpp with fewer series; the bounds lie some standard errors below the rates measured there.
-#include "../support/repetitions.hpp"
 #include "../support/step_scenarios.hpp"
+#include "../support/repetitions.hpp"
 
 #include <profkit/analyze/verdict/step_verdict.hpp>
 

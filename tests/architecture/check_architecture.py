@@ -14,9 +14,9 @@ import pathlib
 import re
 import sys
 
-# The rooms that each room may include. Headers at the top may include every room. Rooms do not include the top, except the version number
-# and, in session/, the options.
-ROOMS = {
+# The folders that each folder may include. Headers at the top may include every folder. Folders do not include the top, except the version
+# number and, in session/, the options.
+FOLDERS = {
     "profile": {"profile"},
     "record": {"profile", "record"},
     "collect": {"profile", "record", "collect"},
@@ -81,7 +81,7 @@ LIBRARY_NAME = r'"[^"/]+"'
 
 # Names that must not return, with their replacement. Member accesses and function calls do not count.
 FORBIDDEN_NAMES = {
-    r"(?<!sampled_share )\bof\b(?!\s*\()": "name the parameter after what it is: profile, summary, path, values",
+    r"\bof\b(?!\s*\()": "name the parameter after what it is: profile, summary, path, values",
     r"\b(most|least|longest|highest)_\w*": "limits are called max_... and min_...",
 }
 CODE_FOLDERS = ("include", "tools", "tests", "bench", "examples")
@@ -151,27 +151,27 @@ class Checker:
             yield Include(number, text, target, any(conditions))
 
     @staticmethod
-    def room_of(header):
+    def folder_of(header):
         return header.split("/")[0] if "/" in header else TOP
 
-    def check_rooms(self):
+    def check_folders(self):
         for header in self.headers:
-            room = self.room_of(header)
-            if room != TOP and room not in ROOMS:
-                self.complain(header, 1, f"{room}/ is not one of the rooms {', '.join(ROOMS)}")
+            folder = self.folder_of(header)
+            if folder != TOP and folder not in FOLDERS:
+                self.complain(header, 1, f"{folder}/ is not one of the folders {', '.join(FOLDERS)}")
                 continue
             for include in self.includes[header]:
                 if header == VERSION:
-                    self.complain(header, include.line, f"{VERSION} may include nothing: every room may include it")
-                if include.target in (None, VERSION) or room == TOP:
+                    self.complain(header, include.line, f"{VERSION} may include nothing: every folder may include it")
+                if include.target in (None, VERSION) or folder == TOP:
                     continue
-                other = self.room_of(include.target)
-                if include.target == OPTIONS and room == "session":
+                other = self.folder_of(include.target)
+                if include.target == OPTIONS and folder == "session":
                     continue
                 if other == TOP:
-                    self.complain(header, include.line, f"{room}/ may not include {include.target}: it is at the top")
-                elif other not in ROOMS[room]:
-                    self.complain(header, include.line, f"{room}/ may not include {other}/, only {', '.join(sorted(ROOMS[room]))}")
+                    self.complain(header, include.line, f"{folder}/ may not include {include.target}: it is at the top")
+                elif other not in FOLDERS[folder]:
+                    self.complain(header, include.line, f"{folder}/ may not include {other}/, only {', '.join(sorted(FOLDERS[folder]))}")
 
     def check_foreign(self):
         for header in self.headers:
@@ -187,7 +187,7 @@ class Checker:
                             self.complain(header, include.line, f"<{include.text}>: this header may not include {kind}")
                         break
                 else:
-                    self.complain(header, include.line, f"<{include.text}>: no room may include this; see FOREIGN in {__file__}")
+                    self.complain(header, include.line, f"<{include.text}>: no folder may include this; see FOREIGN in {__file__}")
 
     def check_light(self):
         found = set()
@@ -208,7 +208,7 @@ class Checker:
                         todo.append(include.target)
 
     def check_code(self):
-        """What other units only declare, one file instantiates."""
+        """One file instantiates the templates that other units declare."""
         files = [self.source / name for name in (CODE, CUPTI_CODE)]
         codes = {file.name: file.read_text(encoding="utf-8") if file.exists() else "" for file in files}
         for header in self.headers:
@@ -338,7 +338,7 @@ class Checker:
                 self.violations.append(f"tests/{name}:1: is built by no list of tests/")
 
     def check(self):
-        for check in (self.check_rooms, self.check_foreign, self.check_light, self.check_code, self.check_cycles, self.check_text, self.check_file_sets,
+        for check in (self.check_folders, self.check_foreign, self.check_light, self.check_code, self.check_cycles, self.check_text, self.check_file_sets,
                       self.check_calls, self.check_suppressions, self.check_names, self.check_tests_are_built):
             check()
         return self.violations

@@ -58,15 +58,15 @@ class CheckArchitecture(unittest.TestCase):
         self.expect("include/profkit/profile/bad.hpp:3", "profile/ may not include analyze/",
                     changes={"profile/bad.hpp": '#include "../analyze/analyze.hpp"\n'})
 
-    def test_a_room_includes_the_top(self):
+    def test_a_folder_includes_the_top(self):
         self.expect("include/profkit/record/bad.hpp:3", "it is at the top", changes={"record/bad.hpp": '#include "../scope.hpp"\n'})
 
-    def test_the_version_is_for_every_room(self):
+    def test_the_version_is_for_every_folder(self):
         self.assertEqual(self.violations(changes={"version.hpp": "", "report/json.hpp": '#include "../version.hpp"\n'}), [])
         self.expect("include/profkit/version.hpp:3", "may include nothing", changes={"version.hpp": "#include <string>\n"})
 
-    def test_unknown_room(self):
-        self.expect("include/profkit/util/bad.hpp:1", "not one of the rooms", changes={"util/bad.hpp": ""})
+    def test_unknown_folder(self):
+        self.expect("include/profkit/util/bad.hpp:1", "not one of the folders", changes={"util/bad.hpp": ""})
 
     def test_cycle(self):
         self.expect("include/profkit/analyze/a.hpp:3", "a cycle: analyze/a.hpp -> analyze/b.hpp -> analyze/a.hpp",
@@ -84,7 +84,7 @@ class CheckArchitecture(unittest.TestCase):
                 self.expect(f"include/profkit/{header}:3", "this header may not include", changes={header: f"#include <{include}>\n"})
 
     def test_unknown_third_party(self):
-        self.expect("include/profkit/report/bad.hpp:3", "no room may include this", changes={"report/bad.hpp": "#include <boost/any.hpp>\n"})
+        self.expect("include/profkit/report/bad.hpp:3", "no folder may include this", changes={"report/bad.hpp": "#include <boost/any.hpp>\n"})
 
     def test_cuda_runtime_h(self):
         self.expect("include/profkit/collect/cuda_bad.hpp:3", "cuda_runtime_api.h", changes={"collect/cuda_bad.hpp": "#include <cuda_runtime.h>\n"})

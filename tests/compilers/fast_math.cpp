@@ -3,6 +3,7 @@
 // NaN and infinities with -ffast-math, under which the compiler assumes that they do not exist. A unit of program.cpp.
 #include <profkit/profkit.hpp>
 
+#include <unistd.h>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
@@ -12,7 +13,6 @@
 #include <profkit/report/report_json.hpp>
 #include <profkit/report/trace_json.hpp>
 #include <string>
-#include <unistd.h>
 
 namespace {
 

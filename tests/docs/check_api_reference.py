@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Checks that doxygen reports nothing for the public headers: every class, function, macro, enumeration and data member is described.
-Descriptions name all parameters or none, and no unknown one.
+Descriptions name all parameters or none, and no unknown one. check_comments.py checks enumerators, destructors and the word `@brief`.
 
 usage: check_api_reference.py ROOT DOXYGEN      exit code 4: there is no doxygen
 """

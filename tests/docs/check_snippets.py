@@ -11,7 +11,7 @@ import sys
 
 PAGES = ["README.md", "CONTRIBUTING.md", "docs/*.md", "examples/*/README.md"]
 SOURCES = {
-    "cpp": ["examples/**/*.[ch]pp", "examples/**/*.cu", "tests/docs/*.cpp"],
+    "cpp": ["examples/**/*.[ch]pp", "examples/**/*.cu", "tests/docs/**/*.[ch]pp"],
     "cmake": ["tests/packaging/**/CMakeLists.txt", "examples/**/CMakeLists.txt"],
 }
 

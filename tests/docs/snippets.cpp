@@ -15,7 +15,6 @@
 #include <cstdint>
 #include <cstdlib>
 #include <deque>
-#include <fstream>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -145,21 +144,6 @@ class pool_memory : public profkit::memory_source {
   std::string_view name() const noexcept override { return "pool"; }
   std::vector<profkit::memory_reading> read() override { return {{"used", pool.used, pool.peak, "measured steps"}}; }
   void reset_peak() override { pool.peak = pool.used; }
-};
-
-/// Memory of this process that the system has swapped out. Source: `VmSwap` in `/proc/self/status`.
-class host_swap final : public profkit::memory_source {
- public:
-  [[nodiscard]] std::string_view name() const noexcept override { return "host swap"; }
-
-  /// @throws profkit::error if `/proc/self/status` has no `VmSwap`.
-  [[nodiscard]] std::vector<profkit::memory_reading> read() override {
-    std::ifstream status{"/proc/self/status"};
-    for (std::string line; std::getline(status, line);) {
-      if (line.rfind("VmSwap:", 0) == 0) return {{"swapped out", std::stoull(line.substr(7)) * 1024U, std::nullopt, {}}};
-    }
-    throw profkit::error{"cannot find VmSwap in /proc/self/status"};
-  }
 };
 
 void save_and_load(profkit::report const& report) {

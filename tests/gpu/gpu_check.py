@@ -83,7 +83,7 @@ def missing(check, build):
 
 
 class Results:
-    """@return the results of this run and of earlier ones in the same folder."""
+    """The results of this run and of earlier ones in the folder."""
 
     def __init__(self, out):
         self.out = out

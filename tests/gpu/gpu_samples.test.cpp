@@ -36,7 +36,7 @@ std::string told(profkit::host_samples_summary const& all) {
   for (profkit::sampled_scope_summary const& each : all.scopes) {
     result += each.path + ": " + std::to_string(each.samples) + " samples";
     for (auto const& wait : each.waits) result += ", " + std::to_string(wait.calls) + " x " + wait.name + " " + std::to_string(wait.share);
-    for (auto const& function : each.functions) result += ", " + function.name + " " + std::to_string(function.of.share);
+    for (auto const& function : each.functions) result += ", " + function.name + " " + std::to_string(function.share_of_scope.share);
     result += '\n';
   }
   return result;
@@ -100,15 +100,15 @@ TEST_CASE("waiting for a device has the name of its call, apart from computing",
   REQUIRE_FALSE(computes.functions.empty());
   CHECK(computes.functions[0].name.find("compute_for") != std::string::npos);
   CHECK(computes.functions[0].time > 0.9 * computes.sampled);
-  CHECK(computes.functions[0].of.share > 0.5);
+  CHECK(computes.functions[0].share_of_scope.share > 0.5);
 
   profkit::sampled_scope_summary const both = row_of(all, "step/computes, then waits");
   REQUIRE(both.waits.size() == 1);
   REQUIRE_FALSE(both.functions.empty());
   CHECK(both.functions[0].name.find("compute_for") != std::string::npos);
   CHECK(both.functions[0].time > 0.9 * both.sampled);
-  CHECK(both.functions[0].of.share > 0.25);
+  CHECK(both.functions[0].share_of_scope.share > 0.25);
   CHECK(both.waits[0].name == "cuStreamSynchronize");
   CHECK(both.waits[0].share > 0.35);
-  CHECK(both.functions[0].of.share + both.waits[0].share < 1.01);
+  CHECK(both.functions[0].share_of_scope.share + both.waits[0].share < 1.01);
 }

@@ -131,7 +131,7 @@ class queue {
   bool is_closed_ = false;
 };
 
-struct go_on_in {
+struct resume_on {
   queue& where;
   bool await_ready() const noexcept { return false; }
   void await_suspend(std::coroutine_handle<> waiting) const { where.push(waiting); }
@@ -140,7 +140,7 @@ struct go_on_in {
 
 task move(queue& to) {
   PROF_SCOPE("moved");
-  co_await go_on_in{to};
+  co_await resume_on{to};
   PROF_SCOPE("on the other thread");
 }
 

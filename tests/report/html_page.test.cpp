@@ -76,7 +76,7 @@ TEST_CASE("a page with thousands of rows, boxes, steps and points has at most 1 
   CHECK(html_fault(page) == "");
   CHECK_THAT(page, ContainsSubstring(" more rows are not on this page, to keep it small."));
   CHECK_THAT(page, ContainsSubstring(" more boxes are not drawn."));
-  CHECK_THAT(page, ContainsSubstring("each mark shows the least, the median and the most of several steps"));
+  CHECK_THAT(page, ContainsSubstring("each mark shows minimum, median and maximum of several steps"));
   CHECK(count_of(page, "<section ") == huge_document().sections.size());
 }
 

@@ -136,7 +136,7 @@ TEST_CASE("report.json has the memory of every scope, by allocator", "[memory]")
   CHECK(allocator.at("polled") == false);
   CHECK(allocator.at("first_bytes") == 14 * mib);
   CHECK(allocator.at("last_bytes") == 14 * mib);
-  CHECK(allocator.at("highest_bytes") == 17 * mib);
+  CHECK(allocator.at("max_bytes") == 17 * mib);
   CHECK(allocator.at("outside_change_bytes") == 0);
   CHECK(allocator.at("between_steps_change_bytes") == 0);
   CHECK(allocator.at("unknown_releases") == 0);

@@ -163,7 +163,6 @@ TEST_CASE("the layout of a summary is that of its members' names and types", "[s
   CHECK(work.text() == "{busy_ms:msexposed_ms:ms}");
   profkit::detail::layout_archive memory;
   memory(profkit::memory_summary{});
-  CHECK(
-      memory.text() ==
-      "{samples:u8first_bytes:u8last_bytes:u8highest_sample_bytes:u8peak_bytes:?(u8)peak_over?:scapacity_bytes:?(u8)-source:s-quantity:s}");
+  CHECK(memory.text() ==
+        "{samples:u8first_bytes:u8last_bytes:u8max_sample_bytes:u8peak_bytes:?(u8)peak_over?:scapacity_bytes:?(u8)-source:s-quantity:s}");
 }

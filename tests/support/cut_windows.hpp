@@ -5,7 +5,7 @@
 #include <profkit/analyze/gpu/attribution.hpp>
 #include <profkit/analyze/gpu/counted_operations.hpp>
 #include <profkit/analyze/gpu/gpu_idle.hpp>
-#include <profkit/analyze/gpu/gpu_step_windows.hpp>
+#include <profkit/analyze/gpu/gpu_step_periods.hpp>
 #include <profkit/analyze/gpu/innermost_scopes.hpp>
 #include <profkit/analyze/memory/memory_before.hpp>
 #include <profkit/analyze/memory/memory_changes.hpp>
@@ -34,11 +34,11 @@ void keep(std::vector<Record>& records, IsWanted const& is_wanted) {
 
 /// The records of the steps that begin in a stretch of time.
 /// @param position_of for each step, its index in the window.
-inline std::vector<profkit::detail::gpu_step_window> own_windows(profkit::profile const& whole,
-                                                                 std::vector<profkit::detail::gpu_step_window> const& windows,
+inline std::vector<profkit::detail::gpu_step_period> own_periods(profkit::profile const& whole,
+                                                                 std::vector<profkit::detail::gpu_step_period> const& periods,
                                                                  interval const& own, std::vector<std::size_t> const& position_of) {
-  std::vector<profkit::detail::gpu_step_window> result;
-  for (profkit::detail::gpu_step_window each : windows) {
+  std::vector<profkit::detail::gpu_step_period> result;
+  for (profkit::detail::gpu_step_period each : periods) {
     timestamp const begin = whole.steps[each.step].time.begin;
     if (begin < own.begin || own.end <= begin) continue;
     each.step = position_of[each.step];
@@ -143,7 +143,7 @@ class memory_at_borders {
   using profkit::interval;
   using profkit::timestamp;
   profkit::attribution const launched = profkit::attribute(whole);
-  profkit::detail::gpu_step_windows const gpu_steps = profkit::detail::gpu_step_window_finder{whole, launched}.find();
+  profkit::detail::gpu_step_periods const gpu_steps = profkit::detail::gpu_step_period_finder{whole, launched}.find();
   cut::neighbouring_calls const neighbours{whole, launched};
   cut::memory_at_borders const memory{whole};
   bool const has_steps = profkit::detail::measured_time::had_steps(whole);
@@ -208,8 +208,8 @@ class memory_at_borders {
       position_of.push_back(each.records.steps.size());
       if (is_begun_in || touches(profkit::detail::with_readings_at_end(step.time))) each.records.steps.push_back(step);
     }
-    each.frame.gpu_steps.warmup = cut::own_windows(whole, gpu_steps.warmup, own, position_of);
-    each.frame.gpu_steps.measured = cut::own_windows(whole, gpu_steps.measured, own, position_of);
+    each.frame.gpu_steps.warmup = cut::own_periods(whole, gpu_steps.warmup, own, position_of);
+    each.frame.gpu_steps.measured = cut::own_periods(whole, gpu_steps.measured, own, position_of);
     each.frame.gpu_wall = profkit::detail::parts_in(gpu_steps.measured, own);
     each.records.api_calls.clear();
     for (std::size_t call = 0; call < whole.api_calls.size(); ++call) {

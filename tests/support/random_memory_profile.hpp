@@ -118,6 +118,6 @@ class random_memory {
 /// Nested scopes on two threads, in steps and around them, with allocations; releases on either thread, during the allocating scope and
 /// long after it, of blocks never allocated and of addresses allocated twice; and readings of usage. No two events have the same time.
 /// @param seed equal seeds create equal profiles.
-inline profkit::profile make_random_memory_profile(std::uint64_t seed) { 
+inline profkit::profile make_random_memory_profile(std::uint64_t seed) {
   return with_random_samples(made::random_memory{seed}.made(), seed);
 }

@@ -254,7 +254,7 @@ class summary_figures {
     };
     lost(quality.dropped_events, "dropped_events");
     lost(quality.dropped_operations, "dropped_kernels");
-    lost(quality.discarded_records, "unkept_records");
+    lost(quality.discarded_records, "discarded_records");
     auto const doubt = [&](std::string const& name, profkit::verdict_summary const& verdict) {
       if (verdict.verdict == profkit::step_verdict::stable || verdict.verdict == profkit::step_verdict::noisy)
         return;  // covered by the ranges

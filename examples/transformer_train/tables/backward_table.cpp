@@ -169,8 +169,8 @@ struct name_row {
   std::uint64_t scopes = 0;
   milliseconds forward{};
   milliseconds backward{};
-  std::optional<double> least;  ///< backward : forward of one scope
-  std::optional<double> most;
+  std::optional<double> min;  ///< backward : forward of one scope
+  std::optional<double> max;
 };
 
 std::vector<name_row> rows_by_name(backward_work const& work) {
@@ -189,8 +189,8 @@ std::vector<name_row> rows_by_name(backward_work const& work) {
     at.backward += work.backward(each);
     if (work.forward(each).count() <= 0.0) continue;
     double const ratio = work.backward(each) / work.forward(each);
-    at.least = std::min(at.least.value_or(ratio), ratio);
-    at.most = std::max(at.most.value_or(ratio), ratio);
+    at.min = std::min(at.min.value_or(ratio), ratio);
+    at.max = std::max(at.max.value_or(ratio), ratio);
   }
   return rows;
 }
@@ -213,10 +213,10 @@ class backward_table_maker {
 
   [[nodiscard]] string_table by_name() const {
     auto const cell = [](std::optional<double> value) { return value ? fmt::format("{:.2f}", *value) : not_measured; };
-    string_table table{{"scope", "scopes", "forward_ms/step", "backward_ms/step", "backward:forward", "least", "most", "share"}};
+    string_table table{{"scope", "scopes", "forward_ms/step", "backward_ms/step", "backward:forward", "min", "max", "share"}};
     for (name_row const& row : rows_by_name(work_)) {
       table.add({std::string(2 * row.depth, ' ') + row.name, std::to_string(row.scopes), ms(row.forward), ms(row.backward),
-                 quotient(row.backward, row.forward), cell(row.least), cell(row.most), share(row.backward)});
+                 quotient(row.backward, row.forward), cell(row.min), cell(row.max), share(row.backward)});
     }
     for (auto const& [name, work] : rest()) {
       table.add({name, not_measured, not_measured, ms(work), not_measured, not_measured, not_measured, share(work)});
@@ -265,7 +265,7 @@ std::optional<backward_tables> backward_tables_of(profkit::profile const& profil
   backward_table_maker const maker{work, summary.steps.host.count};
   std::vector<std::string> by_name_notes = maker.notes(summary);
   by_name_notes.emplace_back(
-      "A row combines scopes that differ only in an index. least, most: the extremes of backward:forward among them. All scopes: t14.csv.");
+      "A row combines scopes that differ only in an index. min, max: the extremes of backward:forward among them. All scopes: t14.csv.");
   return backward_tables{{"T14. Backward by forward scope", maker.by_name(), std::move(by_name_notes)},
                          {"T14. Backward by forward scope, each", maker.by_scope(), maker.notes(summary)}};
 }

@@ -147,8 +147,8 @@ void check_division() {
   check_equal(names.at("layer_*", "forward_ms/step"), "0.200", "forward of both layers");
   check_equal(names.at("product", "backward_ms/step"), "0.510", "backward of both products");
   check_equal(names.at("product", "backward:forward"), "2.55", "both products");
-  check_equal(names.at("product", "least"), "2.05", "the product with the least backward");
-  check_equal(names.at("product", "most"), "3.05", "the product with the most backward");
+  check_equal(names.at("product", "min"), "2.05", "the product with the minimum of backward");
+  check_equal(names.at("product", "max"), "3.05", "the product with the maximum of backward");
   check_equal(names.at("forward", "share"), "79.53 %", "share of forward");
 }
 

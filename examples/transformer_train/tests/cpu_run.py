@@ -86,7 +86,7 @@ def check_backward_table(folder, output, scopes):
     assert abs(total - scopes["step/backward"]["host_total_ms"] / 2) < 0.02 * total, (total, scopes["step/backward"])
     with open(folder / "t14_by_name.csv") as file:
         (layers,) = [row for row in csv.DictReader(file) if row["scope"].strip() == "layer_*"]
-    assert layers["scopes"] == str(LAYERS) and float(layers["least"]) <= float(layers["backward:forward"]) <= float(layers["most"]), layers
+    assert layers["scopes"] == str(LAYERS) and float(layers["min"]) <= float(layers["backward:forward"]) <= float(layers["max"]), layers
     assert "T14." in output and "T14." in (folder / "tables.md").read_text()
 
 

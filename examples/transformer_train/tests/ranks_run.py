@@ -128,8 +128,8 @@ def check_same_losses(program, folder, device):
         kind, phase = delay.split(":")
         scope = scopes[f"step/{phase}"]
         # GPU clock rates vary slightly.
-        delayed, least = (scope["host_min_ms"], DELAY_MS) if kind == "host" else (scope["gpu_event_mean_ms"], 0.9 * DELAY_MS)
-        assert delayed >= least, f"rank {rank}: its {phase} takes {delayed} ms"
+        delayed, min_ms = (scope["host_min_ms"], DELAY_MS) if kind == "host" else (scope["gpu_event_mean_ms"], 0.9 * DELAY_MS)
+        assert delayed >= min_ms, f"rank {rank}: its {phase} takes {delayed} ms"
         assert phase == "data" or scopes["step/data"]["host_min_ms"] < DELAY_MS, (rank, scopes["step/data"])
 
 

@@ -15,7 +15,7 @@
 #include "gpu/counted_operations.hpp"
 #include "gpu/device_clocks.hpp"
 #include "gpu/device_utilization.hpp"
-#include "gpu/gpu_step_windows.hpp"
+#include "gpu/gpu_step_periods.hpp"
 #include "gpu/step_budget.hpp"
 #include "kinds/kind_recorder.hpp"
 #include "kinds/kind_table.hpp"
@@ -59,7 +59,7 @@ class analysis_work {
     frame.has_steps = measured_time::had_steps(records);
     std::optional<attribution> launched;
     if (needs_attribution(records)) launched = attribute(records);
-    if (has_kernels(records)) frame.gpu_steps = gpu_step_window_finder{records, *launched}.find();
+    if (has_kernels(records)) frame.gpu_steps = gpu_step_period_finder{records, *launched}.find();
     std::optional<added_window> const added = work.add_all_but_budget(records, frame, launched ? &*launched : nullptr);
     summary figures = complete_summary(result, [&](kind_table& kinds, bool is_of_gpu) {
       std::optional<std::uint32_t> const steps_thread = thread_of_steps(records, added->steps.time);

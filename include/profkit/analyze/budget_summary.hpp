@@ -21,7 +21,7 @@ enum class idle_cause : std::uint8_t {
 };
 inline constexpr std::size_t idle_causes = 5;  ///< number of values of `idle_cause`
 
-/// The name of the last row of a budget: GPU work that was launched outside any scope.
+/// @brief The name of the last row of a budget: GPU work that was launched outside any scope.
 inline constexpr char const* outside_any_scope = "outside any scope";
 
 /// @brief One row of the step budget: a scope directly inside the step, the step itself, or work outside any scope.

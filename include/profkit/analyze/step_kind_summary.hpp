@@ -59,8 +59,8 @@ struct step_kind_summary {
   std::vector<std::string> parts;  ///< in the order of their first appearance; empty for "other"
   std::uint64_t steps = 0;         ///< number of measured steps of the kind
   std::uint64_t gpu_steps = 0;     ///< number of these steps with kernels collected
-  /// Times, verdicts and items of these steps alone. `step_time` has the same basis as in `summary::steps` if that was measured for the
-  /// kind. Excludes warm-up, `clocks`, `stop` and the number of steps by which the host ran ahead: see `summary::steps`.
+  /// @brief Times, verdicts and items of these steps alone. `step_time` has the same basis as in `summary::steps` if that was measured for
+  /// the kind. Excludes warm-up, `clocks`, `stop` and the number of steps by which the host ran ahead: see `summary::steps`.
   step_summary times;
   std::optional<budget_summary> budget;      ///< its wall time has the basis of `summary::budget`; n/a if kernels were not collected
   std::vector<kind_scope_summary> scopes;    ///< rows with a scope or with GPU time in these steps, in the order of `summary::scopes`

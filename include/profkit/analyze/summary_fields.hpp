@@ -192,7 +192,7 @@ constexpr auto describe(described_type<sampled_share>) {
 constexpr auto describe(described_type<sampled_function_summary>) {
   using s = sampled_function_summary;
   return std::tuple{field{"name?", &s::name}, field{"module?", &s::module},  field{"caller?", &s::caller}, field{"file?", &s::file},
-                    field{"line", &s::line},  field{"samples", &s::samples}, field{"time_ms", &s::time},   field{"*", &s::of}};
+                    field{"line", &s::line},  field{"samples", &s::samples}, field{"time_ms", &s::time},   field{"*", &s::share_of_scope}};
 }
 constexpr auto describe(described_type<sampled_wait_summary>) {
   using s = sampled_wait_summary;

@@ -7,7 +7,7 @@
 
 #include "../profile/profile.hpp"
 #include "../profile/time.hpp"
-#include "gpu/gpu_step_windows.hpp"
+#include "gpu/gpu_step_periods.hpp"
 #include "memory/memory_before.hpp"
 
 namespace profkit {
@@ -53,12 +53,12 @@ struct window_frame {
 
   std::optional<std::uint32_t> steps_thread;  ///< position of the step thread in `profile::threads`; the same in all windows
 
-  /// The GPU periods of its own steps with kernels collected; positions refer to `records`. They depend on the completion of earlier work
-  /// and on later operations that begin before it. The caller that cuts the session knows both; a window need not contain them.
-  detail::gpu_step_windows gpu_steps;
+  /// @brief The GPU periods of its own steps with kernels collected; positions refer to `records`. They depend on the completion of earlier
+  /// work and on later operations that begin before it. The caller that cuts the session knows both; a window need not contain them.
+  detail::gpu_step_periods gpu_steps;
 
-  /// The parts of the GPU periods of all measured steps that lie in the stretch, also of steps of earlier stretches. Disjoint, in time
-  /// order.
+  /// @brief The parts of the GPU periods of all measured steps that lie in the stretch, also of steps of earlier stretches. Disjoint, in
+  /// time order.
   std::vector<detail::gpu_wall_part> gpu_wall;
 
   detail::memory_before memory;  ///< at the beginning of the stretch

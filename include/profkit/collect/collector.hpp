@@ -40,6 +40,7 @@ class collector {
   collector() = default;
   collector(collector&&) = default;             ///< only before a session takes it
   collector& operator=(collector&&) = default;  ///< only before a session takes it
+  /// @brief Destroys the collector. A session does this after its last call of the collector.
   virtual ~collector() = default;
 
   /// @brief The name in the report, such as "cuda memory".

@@ -24,7 +24,13 @@ namespace profkit {
 /// Reads between steps: after the first measured step, then at most every 50 ms and at most 1 % of the time. It also reads at the end of
 /// the session if that is within 50 ms of the last step. Does not synchronise the device.
 ///
-/// Add it after a `cuda_step_timer`; otherwise the event at the end of a step waits for the reading.
+/// Add it after a `cuda_step_timer`; otherwise the event at the end of a step waits for the reading:
+///
+///     session.collect(profkit::cuda_step_timer(stream));
+///     session.collect(profkit::gpu_clocks());
+///
+/// The session calls all functions on the step thread, except `drain`. No step time includes a reading. If a reading fails, the collector
+/// stops and the report states the reason. Units: `device_clock_record`; one device per collector.
 /// Source: NVML API Reference.
 class gpu_clocks final : public collector {
  public:
@@ -33,10 +39,10 @@ class gpu_clocks final : public collector {
   /// @brief `collector_kind::gpu_clocks`.
   [[nodiscard]] collector_kind kind() const noexcept override { return collector_kind::gpu_clocks; }
 
-  /// @brief Stores the clock of the session.
+  /// @brief Stores the clock of the session, which times the readings.
   void use_clock(detail::calendar_clock& clock) override { clock_ = &clock; }
 
-  /// @brief Opens NVML and reads once.
+  /// @brief Opens NVML, finds the current CUDA device by its PCI bus id and reads once, to report errors early.
   /// @throws profkit::error if there is no usable device, no NVML, or the device does not report its clocks.
   void start(profile_builder& into) override {
     device_ = detail::describe_cuda(into.environment());
@@ -48,7 +54,7 @@ class gpu_clocks final : public collector {
     static_cast<void>(read(0));
   }
 
-  /// @brief Reads the device if a reading is due.
+  /// @brief Reads the device if a reading is due. Ignores excluded steps.
   /// @throws profkit::error if the device stopped reporting its clocks.
   void after_step(step_record const& step) override {
     if (step.is_excluded) return;
@@ -63,7 +69,7 @@ class gpu_clocks final : public collector {
     next_reading_ = end + std::max<std::chrono::steady_clock::duration>(min_interval, 100 * (end - now));
   }
 
-  /// @brief Adds the readings to the profile.
+  /// @brief Adds the readings to the profile (`profile::device_clocks`). The last call may read once more.
   void drain(profile_builder& into, bool last) override {
     if (last && ended_recently() && !last_step_->warmup) keep(read(last_step_->index));
     detail::own_lock const lock{mutex_};
@@ -75,21 +81,25 @@ class gpu_clocks final : public collector {
   void stop() override { nvml_.reset(); }
 
  private:
+  /// A step that no reading followed.
   struct ended_step {
     std::uint64_t index = 0;
     std::chrono::steady_clock::time_point end;
     bool warmup = false;
   };
 
-  static constexpr std::chrono::milliseconds min_interval{50};
+  static constexpr std::chrono::milliseconds min_interval{50};  ///< between the end of a reading and the next one
 
   [[nodiscard]] bool ended_recently() const { return last_step_ && std::chrono::steady_clock::now() - last_step_->end < min_interval; }
 
+  /// Stores a reading for the next `drain`, which runs on another thread.
   void keep(device_clock_record const& reading) {
     detail::own_lock const lock{mutex_};
     records_.push_back(reading);
   }
 
+  /// Reads the device. Power and temperature are n/a if it does not report them.
+  /// @throws profkit::error if it does not report the clock or the reasons.
   [[nodiscard]] device_clock_record read(std::uint64_t step) const {
     unsigned sm_mhz = 0;
     unsigned long long reasons = 0;
@@ -107,7 +117,7 @@ class gpu_clocks final : public collector {
   detail::nvml_library::device handle_ = nullptr;
   std::int32_t device_ = 0;
   unsigned max_sm_mhz_ = 0;
-  bool has_measured_ = false;
+  bool has_measured_ = false;            ///< a reading followed a measured step
   std::optional<ended_step> last_step_;  ///< n/a if a reading followed the step
   std::chrono::steady_clock::time_point next_reading_{};
   detail::own_mutex mutex_;

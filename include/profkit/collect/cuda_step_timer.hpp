@@ -21,7 +21,13 @@ namespace profkit {
 /// @brief Times each step on a stream between two CUDA events. Source: `cudaEventElapsedTime`, resolution about 0.5 us.
 ///
 /// Does not synchronise the device: events are read when they are complete, and reused. At the end of the session it waits at most 5
-/// seconds for pending events. A step that begins or ends under stream capture has no GPU time.
+/// seconds for pending events. A step that begins or ends under stream capture has no GPU time. `quality_record::unread_gpu_times` counts
+/// steps without a GPU time.
+///
+///     session.collect(profkit::cuda_step_timer(stream));
+///
+/// The session calls all functions on the step thread, except `drain`. They run between steps, so host step times exclude them. Add the
+/// timer before collectors that take long in `after_step`, such as `gpu_clocks`; otherwise the second event is recorded late.
 class cuda_step_timer final : public collector {
  public:
   /// @brief Creates a timer; the session starts it.
@@ -33,14 +39,14 @@ class cuda_step_timer final : public collector {
   /// @brief True.
   [[nodiscard]] bool times_steps() const noexcept override { return true; }
 
-  /// @brief Describes the current device and creates events.
+  /// @brief Describes the current device in the environment of the profile and creates events.
   /// @throws profkit::error if there is no usable device.
   void start(profile_builder& into) override {
     device_ = detail::describe_cuda(into.environment());
     for (std::size_t i = 0; i < pairs_at_start; ++i) free_.emplace_back();
   }
 
-  /// @brief Records the first event.
+  /// @brief Records the first event, and reads the times of complete earlier steps. If the event cannot be recorded, the step has no time.
   void before_step(step_record const& step) override {
     ++untimed_;  // until its time is read
     if (detail::is_capturing(stream_)) return;
@@ -51,7 +57,7 @@ class cuda_step_timer final : public collector {
     free_.pop_back();
   }
 
-  /// @brief Records the second event.
+  /// @brief Records the second event. Does not wait for the stream.
   void after_step(step_record const&) override {
     if (!open_) return;
     if (!detail::is_capturing(stream_) && open_->events.end.record(stream_)) {
@@ -62,10 +68,11 @@ class cuda_step_timer final : public collector {
     open_.reset();
   }
 
-  /// @brief Reads complete events.
+  /// @brief Reads complete events, for `steps=auto`. Does not wait for others.
   void read_step_times() override { poll(); }
 
-  /// @brief Adds the GPU step times to the profile. The last call waits up to 5 seconds for pending events.
+  /// @brief Adds the GPU step times (`profile::gpu_steps`, in nanoseconds) to the profile. The last call waits up to 5 seconds for pending
+  /// events.
   void drain(profile_builder& into, bool last) override {
     if (last) {
       poll();
@@ -82,6 +89,7 @@ class cuda_step_timer final : public collector {
   }
 
  private:
+  /// A step and the events at its ends.
   struct timed_step {
     detail::cuda_event_pair events;
     std::uint64_t step = 0;
@@ -89,7 +97,7 @@ class cuda_step_timer final : public collector {
 
   /// Sufficient to create no events after the first step if the device is a few steps behind.
   static constexpr std::size_t pairs_at_start = 16;
-  static constexpr int max_reads = 16;
+  static constexpr int max_reads = 16;  ///< limits the time between two steps
 
   /// Reads up to `max_reads` complete events, because the next step waits for this function. To be called on the step thread or at the end
   /// of the session: on another thread, the runtime would create a context on that thread's device.
@@ -109,19 +117,20 @@ class cuda_step_timer final : public collector {
     }
   }
 
+  /// Stores a time for the next `drain`, which runs on another thread.
   void keep(gpu_step_record const& time) {
     detail::own_lock const lock{mutex_};
     records_.push_back(time);
   }
 
-  cudaStream_t stream_;
-  std::int32_t device_ = 0;
-  std::vector<detail::cuda_event_pair> free_;
-  std::deque<timed_step> pending_;
+  cudaStream_t stream_;                        ///< borrowed
+  std::int32_t device_ = 0;                    ///< current device at `start`
+  std::vector<detail::cuda_event_pair> free_;  ///< events that the next steps reuse
+  std::deque<timed_step> pending_;             ///< ended steps with unread events, in order
   detail::own_mutex mutex_;
   std::vector<gpu_step_record> records_;  ///< guarded by `mutex_`
-  std::optional<timed_step> open_;
-  std::uint64_t untimed_ = 0;  ///< steps without a time so far
+  std::optional<timed_step> open_;        ///< the running step, if its first event was recorded
+  std::uint64_t untimed_ = 0;             ///< steps without a time so far
 };
 
 }  // namespace profkit

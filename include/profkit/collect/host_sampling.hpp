@@ -116,7 +116,7 @@ class host_sampling final : public collector, private sample_source {
       if (thread.ring.is_open()) read(thread, thread.ring);
       if (thread.timer.is_open()) read(thread, thread.timer);
       if (state != log_owned && state != log_left) close(thread);
-      bool const is_again = thread.blocks_signals && round_ % rounds_of_a_look == 0;
+      bool const is_again = thread.blocks_signals && round_ % rounds_between_retries == 0;
       if (state == log_owned && (thread.waits_for_stack || is_again)) open_timer(thread, log);
       return state == log_owned && thread.waits_for_stack;
     }
@@ -172,7 +172,7 @@ class host_sampling final : public collector, private sample_source {
   bool is_round_to_ask(std::uint64_t waiting) {
     if (waiting > waited_before_) began_to_ask_ = round_;
     waited_before_ = waiting;
-    return waiting > 0 && (round_ - began_to_ask_ < rounds_of_a_look || round_ % rounds_of_a_look == 0);
+    return waiting > 0 && (round_ - began_to_ask_ < rounds_between_retries || round_ % rounds_between_retries == 0);
   }
 
   /// Closes all timers, because the program has taken the signal. The next round opens timers with another signal.
@@ -268,7 +268,7 @@ class host_sampling final : public collector, private sample_source {
   }
 
   static constexpr std::uint64_t samples_per_period = 16;
-  static constexpr std::uint64_t rounds_of_a_look = 16;  ///< number of rounds between attempts to sample threads that are not sampled yet
+  static constexpr std::uint64_t rounds_between_retries = 16;  ///< rounds between attempts to sample threads that are not sampled yet
   static constexpr char const* why_waiting =
       "a thread with scopes from before sampling is sampled from its next scope on, where it sets its signal stack";
 

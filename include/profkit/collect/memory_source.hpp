@@ -22,10 +22,20 @@ struct memory_reading {
   std::optional<std::uint64_t> capacity_bytes{};  ///< total capacity, such as the memory of the device; n/a if unknown
 };
 
-/// @brief A collector of memory figures, read after each step. Derive from it to report the statistics of an allocator.
+/// @brief A collector of memory figures, read after each step. Derive from it to report the statistics of an allocator:
+///
+///     class my_pool final : public profkit::memory_source {
+///      public:
+///       std::string_view name() const noexcept override { return "my pool"; }
+///       std::vector<profkit::memory_reading> read() override { return {{"allocated", pool.bytes(), pool.peak_bytes(), {}}}; }
+///     };
+///
+/// The report and the traces show the readings without further code. Unit: bytes. `read` and `reset_peak` need no lock of their own: they
+/// run on the step thread, and this class guards the readings.
 class memory_source : public collector {
  public:
-  /// @brief Reads the figures. Called on the step thread after each step, outside the time of the step. May throw.
+  /// @brief Reads the figures. Called on the step thread after each step, outside the time of the step. If it throws, the
+  /// source stops and the report states the reason.
   [[nodiscard]] virtual std::vector<memory_reading> read() = 0;
   /// @brief Called before the first measured step. Resets the peaks if the source can.
   virtual void reset_peak() {}

@@ -24,6 +24,7 @@
 #else
 #include <nvtx3/nvToolsExt.h>
 #endif
+/// @brief 1 if the NVTX headers were found, so that scopes are also NVTX ranges; otherwise 0.
 #define PROFKIT_HAS_NVTX 1
 #else
 #define PROFKIT_HAS_NVTX 0

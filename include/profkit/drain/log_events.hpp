@@ -51,7 +51,7 @@ template <class T>
 
 /// Follows a `continued`: returns the first event of the next chunk, and gives the finished chunk back to the writer.
 [[nodiscard]] inline std::uint64_t const* first_event_of_next_chunk(std::uint64_t what, thread_log& log) noexcept {
-  return go_on_in_chunk(log, *reinterpret_cast<log_chunk*>(what));
+  return continue_in_chunk(log, *reinterpret_cast<log_chunk*>(what));
 }
 
 /// The value of a `counter`.

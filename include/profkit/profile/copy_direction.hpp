@@ -8,19 +8,20 @@
 
 namespace profkit {
 
-/// @brief The direction of a copy. Values as in CUPTI's `CUpti_ActivityMemcpyKind`.
+/// @brief The direction of a copy. A CUDA array is device memory with a layout for textures. Values as in CUPTI's
+/// `CUpti_ActivityMemcpyKind`.
 enum class copy_direction : std::uint8_t {
-  unknown = 0,  ///< also for operations that are not copies
-  host_to_device = 1,
-  device_to_host = 2,
-  host_to_array = 3,
-  array_to_host = 4,
-  array_to_array = 5,
-  array_to_device = 6,
-  device_to_array = 7,
-  device_to_device = 8,
-  host_to_host = 9,
-  peer_to_peer = 10,
+  unknown = 0,           ///< also for operations that are not copies
+  host_to_device = 1,    ///< from host memory to device memory
+  device_to_host = 2,    ///< from device memory to host memory
+  host_to_array = 3,     ///< from host memory to a CUDA array
+  array_to_host = 4,     ///< from a CUDA array to host memory
+  array_to_array = 5,    ///< between CUDA arrays
+  array_to_device = 6,   ///< from a CUDA array to device memory
+  device_to_array = 7,   ///< from device memory to a CUDA array
+  device_to_device = 8,  ///< within the memory of one device
+  host_to_host = 9,      ///< within host memory
+  peer_to_peer = 10,     ///< between the memories of two devices
 };
 inline constexpr std::size_t copy_directions = 11;  ///< number of values of `copy_direction`
 

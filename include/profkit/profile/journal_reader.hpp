@@ -58,7 +58,7 @@ class journal_reader {
     std::uint64_t const size = detail::size_of(file);
     journal_progress result;
     if (file_.has_read() && !file_.is_same_file(file, size)) {
-      result.has_news = go_on_with(file, size, into);
+      result.has_news = continue_with(file, size, into);
       if (!result.has_news) {
         *this = journal_reader{path_};
         into = {};
@@ -110,7 +110,7 @@ class journal_reader {
 
   /// Reads the rest of the file that was renamed to FILE.1, and the head of the new file.
   /// @return false if the new file belongs to another session; `into` may have changed.
-  bool go_on_with(std::ifstream& next, std::uint64_t size, profile& into) {
+  bool continue_with(std::ifstream& next, std::uint64_t size, profile& into) {
     std::ifstream file{detail::earlier_journal(path_.string()), std::ios::binary};
     if (!file) return false;
     std::uint64_t const size_before = detail::size_of(file);

@@ -114,8 +114,12 @@ struct gpu_step_record {
   std::chrono::nanoseconds duration{};  ///< time between the two events
 };
 
-/// @brief Kinds of GPU operations; `set` is a memset.
-enum class gpu_operation_kind : std::uint8_t { kernel = 0, copy = 1, set = 2 };
+/// @brief Kinds of GPU operations.
+enum class gpu_operation_kind : std::uint8_t {
+  kernel = 0,  ///< a kernel
+  copy = 1,    ///< a copy, see `gpu_name_record::direction`
+  set = 2,     ///< a memset
+};
 
 /// @brief The name of a kind of GPU operation, such as one kernel.
 struct gpu_name_record {
@@ -181,9 +185,9 @@ struct allocator_record {
 
 /// @brief Kinds of `allocation_record`.
 enum class allocation_kind : std::uint8_t {
-  allocated = 0,
-  released = 1,
-  usage = 2,  ///< the bytes in use, read where a scope is about to begin or to end
+  allocated = 0,  ///< the allocator handed out a block
+  released = 1,   ///< the allocator took a block back
+  usage = 2,      ///< the bytes in use, read where a scope is about to begin or to end
 };
 
 /// @brief An allocation, a release or a reading of usage. Its time differs from the beginnings and ends of all scopes of its thread.
@@ -218,7 +222,7 @@ struct measured_roof_record {
 
 /// @brief Kinds of collectors that sessions and reports treat specially, independent of their names.
 enum class collector_kind : std::uint8_t {
-  other = 0,
+  other = 0,            ///< no special treatment, such as a collector of the program
   kernels = 1,          ///< GPU operations and their launches
   gpu_clocks = 2,       ///< `profile::device_clocks`
   journal = 3,          ///< the session's journal

@@ -5,9 +5,17 @@
 
 namespace profkit {
 
-/// @brief Types of arithmetic with different peak rates. Rates include tensor cores if the device has them for the type. `fp32` means
-/// without tensor cores; `tf32` means fp32 data on tensor cores.
-enum class precision : std::uint8_t { unknown = 0, fp64 = 1, fp32 = 2, tf32 = 3, fp16 = 4, bf16 = 5, fp8 = 6 };
+/// @brief Types of arithmetic with different peak rates. What counts is the arithmetic, not the type of the tensors. Peaks by device:
+/// docs/roofline.md.
+enum class precision : std::uint8_t {
+  unknown = 0,  ///< not declared; the work has no peak
+  fp64 = 1,     ///< 64 bits; the peak includes tensor cores
+  fp32 = 2,     ///< 32 bits, without tensor cores
+  tf32 = 3,     ///< fp32 data on tensor cores, which use 10 bits of the mantissa
+  fp16 = 4,     ///< IEEE half precision on tensor cores, with fp32 accumulation
+  bf16 = 5,     ///< bfloat16 on tensor cores, with fp32 accumulation
+  fp8 = 6,      ///< 8-bit floating point on tensor cores, with fp32 accumulation
+};
 
 /// @brief Names of the values of `precision`, in their order.
 inline constexpr char const* precision_names[] = {"unknown", "fp64", "fp32", "tf32", "fp16", "bf16", "fp8"};

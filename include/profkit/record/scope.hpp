@@ -69,6 +69,7 @@ class scope {
   /// @brief The constructor that `PROF_SCOPE` uses without declared work.
   [[nodiscard, gnu::always_inline]] scope(site& where, detail::no_work) noexcept : scope{where} {}
 
+  /// @brief Ends the scope. Must run on the thread that began it. Costs one branch if no session ran when the scope began.
   __attribute__((always_inline)) ~scope() {
     if (__builtin_expect(open_ != 0, 0)) end(open_);
   }

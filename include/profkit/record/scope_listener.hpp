@@ -26,6 +26,7 @@ class scope_listener {
     __atomic_fetch_or(&detail::recorder.flags, detail::has_listener, __ATOMIC_RELEASE);
   }
 
+  /// @brief Stops listening. Does not wait for a call that is running on another thread. Afterwards another listener can exist.
   ~scope_listener() {
     if (!is_attached_) return;
     __atomic_fetch_and(&detail::recorder.flags, ~detail::has_listener, __ATOMIC_RELEASE);

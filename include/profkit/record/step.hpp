@@ -25,6 +25,7 @@ class step_loop {
   step_loop& operator=(step_loop const&) = delete;
 
  protected:
+  /// @brief Protected: a step loop is not destroyed through this interface.
   virtual ~step_loop() = default;
 
  private:
@@ -50,6 +51,8 @@ class step : private scope {
     begun(detail::step_code<void>::begin(where(), raw_));
   }
 
+  /// @brief Ends the step, then runs the collectors (`collector::after_step`), outside the time of the step. During an exception, the step
+  /// counts as abandoned. Does not throw; a collector that throws stops, and the report states the reason.
   ~step() {
     raw_.is_abandoned = std::uncaught_exceptions() > exceptions_;
     detail::step_code<void>::end(release(), raw_);

@@ -79,7 +79,7 @@ inline void keep_spare_logs() noexcept {
 }
 
 /// Moves the reader to the next chunk and returns the finished one to the writer. @return the first event of the next chunk.
-inline std::uint64_t const* go_on_in_chunk(thread_log& log, log_chunk& next) noexcept {
+inline std::uint64_t const* continue_in_chunk(thread_log& log, log_chunk& next) noexcept {
   log_chunk& done = *log.read_chunk;
   log.read_chunk = &next;
   log.read = next.begin();
@@ -152,8 +152,8 @@ inline thread_log* reuse_log() noexcept {
   return nullptr;
 }
 
-/// The number of this thread in the system, without a system call, which takes some microseconds on some machines: the C library keeps it
-/// and tells it as part of a clock number. Source: Linux `include/linux/posix-timers_types.h`, `CPUCLOCK_PID`.
+/// The number of this thread in the system, without a system call, which takes some microseconds on some machines: the C library stores it
+/// in the number of the thread's CPU clock. Source: Linux `include/linux/posix-timers_types.h`, `CPUCLOCK_PID`.
 [[nodiscard]] inline std::uint64_t system_id_of_this_thread() noexcept {
   ::clockid_t clock{};
   if (::pthread_getcpuclockid(::pthread_self(), &clock) != 0) return static_cast<std::uint64_t>(::syscall(SYS_gettid));

@@ -50,7 +50,7 @@ inline std::string verdict_advice(verdict_summary const& verdict) {
   return {};
 }
 
-/// (a) Why the step times are not reliable.
+/// Why the step times are not reliable.
 inline std::optional<finding> reliability_finding(report_view const& view) {
   step_summary const& times = view.main().times;
   verdict_summary const& verdict = main_verdict(times);
@@ -65,7 +65,7 @@ inline std::optional<finding> reliability_finding(report_view const& view) {
 /// "5.48 ms (26 %)": a time and its share of the step.
 inline std::string at_most(double ms, double step) { return time_words(milliseconds{ms}) + " (" + share_words(ms / step) + ")"; }
 
-/// (b) The bound of the step: what a faster step depends on.
+/// The bound of the step: what a faster step depends on.
 inline std::optional<finding> bound_finding(report_view const& view) {
   if (!has_gpu_time(view.main())) return std::nullopt;
   budget_summary const& budget = *view.main().budget;
@@ -168,8 +168,8 @@ inline std::optional<std::string> class_words(std::vector<std::pair<std::string,
   return words;
 }
 
-/// (c) The kernels or the scope with the most time.
-inline std::optional<finding> lever_finding(report_view const& view) {
+/// The kernels or the scope with the most time.
+inline std::optional<finding> max_time_finding(report_view const& view) {
   if (view.step_ms() <= 0.0) return std::nullopt;
   folded_scope const* const begin = view.tree.innermost(0.25 * view.step_ms());
   step_kind_summary const& main = view.main();
@@ -204,7 +204,7 @@ inline std::vector<finding> findings(report_view const& view) {
   if (view.has_steps()) {
     add(reliability_finding(view));
     add(bound_finding(view));
-    add(lever_finding(view));
+    add(max_time_finding(view));
     add(other_kind_finding(view));
     add(outlier_finding(view));
     add(memory_finding(view.all));

@@ -46,7 +46,7 @@ class html_steps {
       page += "; band: 95&nbsp;% interval of the mean";
     }
     if (!figure_.levels.empty()) page += "; thick lines: mean of each level";
-    if (marks_.size() < figure_.steps.size()) page += "; each mark shows the least, the median and the most of several steps";
+    if (marks_.size() < figure_.steps.size()) page += "; each mark shows minimum, median and maximum of several steps";
     return page + "</p>\n";
   }
 

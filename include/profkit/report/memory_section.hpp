@@ -89,14 +89,14 @@ inline data_table scope_memory_rows(report_view const& view, std::size_t allocat
   table.caption = "Memory by scope, " + shown_source(view.all.allocators[allocator]);
   table.columns = {
       {"scope"},
-      {"peak", column_kind::bytes, column_use::always, "most that one scope held at once of what was allocated in it"},
+      {"peak", column_kind::bytes, column_use::always, "maximum memory that one scope held, of its own allocations"},
       {"retained of it", column_kind::bar},
       {"retained", column_kind::bytes, column_use::always, "still live at the end of the scope"},
       {"own peak", column_kind::bytes, column_use::wide},
       {"own retained", column_kind::bytes, column_use::wide},
       {"allocated", column_kind::bytes},
       {"allocations", column_kind::count},
-      {"all of it, peak", column_kind::bytes, column_use::wide, "most that the allocator had given to any thread during the scope"}};
+      {"all of it, peak", column_kind::bytes, column_use::wide, "maximum usage of the allocator during the scope, by any thread"}};
   double largest = 0.0;
   for (folded_scope const& each : view.tree.rows()) largest = std::max(largest, memory_of(view.all, each, allocator).peak);
   add_memory_rows(table, view, view.tree.roots(), allocator, largest);
@@ -117,7 +117,7 @@ inline data_table memory_sources_table(summary const& all) {
                    {"peak over", column_kind::text, column_use::wide}};
   bool const has_capacity =
       std::any_of(all.memory.begin(), all.memory.end(), [](auto const& each) { return each.capacity_bytes.has_value(); });
-  if (has_capacity) table.columns.push_back({"of", column_kind::bytes, column_use::always, "all that there is"});
+  if (has_capacity) table.columns.push_back({"capacity", column_kind::bytes});
   for (memory_summary const& each : all.memory) {
     row next;
     next.cells = {text_cell(each.source + " " + each.quantity),
@@ -125,10 +125,10 @@ inline data_table memory_sources_table(summary const& all) {
                   number_cell(static_cast<double>(each.first_bytes)),
                   number_cell(static_cast<double>(each.last_bytes)),
                   number_cell(static_cast<double>(each.max_sample_bytes)),
-                  each.peak_bytes ? count_cell(*each.peak_bytes) : missing_cell("the source keeps no peak"),
-                  text_cell(each.peak_bytes ? each.peak_note : "no peak kept")};
+                  each.peak_bytes ? count_cell(*each.peak_bytes) : missing_cell("the source reports no peak"),
+                  text_cell(each.peak_bytes ? each.peak_note : "no peak reported")};
     if (has_capacity)
-      next.cells.push_back(each.capacity_bytes ? count_cell(*each.capacity_bytes) : missing_cell("the source does not know"));
+      next.cells.push_back(each.capacity_bytes ? count_cell(*each.capacity_bytes) : missing_cell("the source reports no capacity"));
     table.rows.push_back(std::move(next));
   }
   for (allocator_summary const& each : all.allocators) {
@@ -138,9 +138,9 @@ inline data_table memory_sources_table(summary const& all) {
                   number_cell(static_cast<double>(each.first_bytes)),
                   number_cell(static_cast<double>(each.last_bytes)),
                   number_cell(static_cast<double>(each.max_bytes)),
-                  missing_cell("allocators keep no peak"),
-                  text_cell("no peak kept")};
-    if (has_capacity) next.cells.push_back(missing_cell("the allocator does not tell"));
+                  missing_cell("the allocator reports no peak"),
+                  text_cell("no peak reported")};
+    if (has_capacity) next.cells.push_back(missing_cell("the allocator reports no capacity"));
     table.rows.push_back(std::move(next));
   }
   return table;

@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -25,17 +24,8 @@ inline std::string format_ms(milliseconds value) { return fmt::format("{:.3f}", 
 
 inline std::string format_ms(std::optional<milliseconds> value) { return value ? format_ms(*value) : not_measured; }
 
-/// Formats a time of GPU operations in microseconds.
-inline std::string format_us(std::optional<milliseconds> value) {
-  return value ? fmt::format("{:.2f}", value->count() * 1000.0) : not_measured;
-}
-
 /// 0.25 -> "25.0 %"
 inline std::string format_share(std::optional<double> value) { return value ? fmt::format("{:.1f} %", 100.0 * *value) : not_measured; }
-
-inline std::string format_mib(std::optional<std::uint64_t> bytes) {
-  return bytes ? fmt::format("{:.1f}", static_cast<double>(*bytes) / (1024.0 * 1024.0)) : not_measured;
-}
 
 inline std::string format_count(std::optional<double> value) { return value ? fmt::format("{:.0f}", *value) : not_measured; }
 

@@ -67,7 +67,7 @@ inline std::string samples_answer(host_samples_summary const& samples) {
   sampled_scope_summary const& first = samples.scopes.front();
   std::vector<std::pair<double, std::string>> parts;  // share and words
   for (sampled_function_summary const& each : first.functions) {
-    parts.emplace_back(each.of.share, sampled_words(each.of) + ' ' + name_words(function_place_words(each)));
+    parts.emplace_back(each.share_of_scope.share, sampled_words(each.share_of_scope) + ' ' + name_words(function_place_words(each)));
   }
   for (sampled_wait_summary const& each : first.waits) {
     parts.emplace_back(each.share, share_words(each.share) + " waiting in " + name_words(each.name));
@@ -111,7 +111,7 @@ inline data_table samples_table(host_samples_summary const& samples) {
     for (std::size_t k = 0; k < scope.functions.size(); ++k) {
       sampled_function_summary const& function = scope.functions[k];
       if (k < shown) {
-        add(function_place_words(function), function.time.count(), function.of, function.samples, colour::host);
+        add(function_place_words(function), function.time.count(), function.share_of_scope, function.samples, colour::host);
       } else {
         rest += function.time;
       }

@@ -15,8 +15,12 @@ namespace profkit {
 
 /// @brief The steps whose records a session keeps, for traces and for `report::profile()`. The figures always cover all steps.
 struct kept_steps {
-  /// @brief Which steps: all (within the record budget), the last `count`, or the `count` slowest measured steps.
-  enum choice_of_steps : std::uint8_t { all = 0, last = 1, slowest = 2 };
+  /// @brief Ways to choose the kept steps.
+  enum choice_of_steps : std::uint8_t {
+    all = 0,      ///< `keep=all`: all steps within the record budget (`options::max_records`)
+    last = 1,     ///< `keep=last:N`: the last `count` steps
+    slowest = 2,  ///< `keep=slowest:K`: the `count` slowest measured steps
+  };
 
   choice_of_steps choice = all;  ///< which steps
   std::uint64_t count = 0;       ///< number of steps; unused with `all`
@@ -97,8 +101,8 @@ struct options {
   [[nodiscard]] bool collects_kernels_in(std::uint64_t step) const noexcept {
     if (kernels_every <= 1) return true;
     if (step < warmup_steps) return step + 1 == warmup_steps;
-    std::uint64_t const most = max_measured_steps();
-    std::uint64_t const every = most > 0 && most < kernels_every ? most : kernels_every;
+    std::uint64_t const limit = max_measured_steps();
+    std::uint64_t const every = limit > 0 && limit < kernels_every ? limit : kernels_every;
     return (step - warmup_steps + 1) % every == 0;
   }
 

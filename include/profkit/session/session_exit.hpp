@@ -114,8 +114,8 @@ class session_signals {
     ::sigaddset(&only, signal);
     ::pthread_sigmask(SIG_UNBLOCK, &only, nullptr);
     static_cast<void>(::raise(signal));
-    constexpr int as_shells_do = 128;
-    ::_exit(as_shells_do + signal);  // the default action does not end the first process of a container
+    constexpr int signal_exit_base = 128;
+    ::_exit(signal_exit_base + signal);  // the default action does not end the first process of a container
   }
 
  private:

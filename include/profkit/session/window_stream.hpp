@@ -16,7 +16,7 @@
 #include "../analyze/analysis_state.hpp"
 #include "../analyze/gpu/attribution.hpp"
 #include "../analyze/gpu/gpu_idle.hpp"
-#include "../analyze/gpu/gpu_step_windows.hpp"
+#include "../analyze/gpu/gpu_step_periods.hpp"
 #include "../analyze/time/measured_time.hpp"
 #include "../analyze/window.hpp"
 #include "../drain/arrival.hpp"
@@ -112,7 +112,7 @@ class window_stream {
     read_state(archive, *this);
     check_read(archive.at_end(), "figures continue after their end");
     memory_.check(waiting);
-    check_windows(open_gpu_windows_);
+    check_periods(open_gpu_periods_);
     check_read(from_ == timestamp::min() || from_ >= timestamp{} - std::chrono::hours{1}, "a window ends before 1970");
     check_read(!steps_thread_ || *steps_thread_ < waiting.threads.size(), "steps without thread");
     waiting_ = std::move(waiting);
@@ -211,19 +211,19 @@ class window_stream {
   }
 
   void find_gpu_steps(attribution const& launched, window_frame& frame) {
-    gpu_step_windows found = gpu_step_window_finder{waiting_, launched}.find(from_, ends_);
-    auto const is_later = [&](gpu_step_window const& each) { return waiting_.steps[each.step].time.begin >= frame.own.end; };
+    gpu_step_periods found = gpu_step_period_finder{waiting_, launched}.find(from_, ends_);
+    auto const is_later = [&](gpu_step_period const& each) { return waiting_.steps[each.step].time.begin >= frame.own.end; };
     for (auto* const list : {&found.warmup, &found.measured}) {
       list->erase(std::remove_if(list->begin(), list->end(), is_later), list->end());
     }
     if (!found.warmup.empty()) ends_.warmup = found.warmup.back().time.end;
     if (!found.measured.empty()) ends_.measured = found.measured.back().time.end;
-    std::vector<gpu_step_window> measured = open_gpu_windows_;
+    std::vector<gpu_step_period> measured = open_gpu_periods_;
     measured.insert(measured.end(), found.measured.begin(), found.measured.end());
     frame.gpu_wall = parts_in(measured, frame.own);
-    auto const is_over = [&](gpu_step_window const& each) { return each.time.end <= frame.own.end; };
+    auto const is_over = [&](gpu_step_period const& each) { return each.time.end <= frame.own.end; };
     measured.erase(std::remove_if(measured.begin(), measured.end(), is_over), measured.end());
-    open_gpu_windows_ = std::move(measured);
+    open_gpu_periods_ = std::move(measured);
     frame.gpu_steps = std::move(found);
   }
 
@@ -232,7 +232,7 @@ class window_stream {
     archive(value.known_scopes_), archive(value.known_calls_), archive(value.known_collectives_), archive(value.unfinished_),
         archive(value.sums_), archive(value.memory_);
     archive(value.has_steps_), archive(value.from_), archive(value.windows_), archive(value.steps_thread_), archive(value.ends_);
-    archive(value.open_gpu_windows_);
+    archive(value.open_gpu_periods_);
   }
 
   profile_follower follower_;
@@ -250,8 +250,8 @@ class window_stream {
   timestamp from_ = timestamp::min();  ///< end of the last window
   std::uint64_t windows_ = 0;
   std::optional<std::uint32_t> steps_thread_;
-  gpu_step_window_ends ends_;                      ///< ends of the latest GPU periods
-  std::vector<gpu_step_window> open_gpu_windows_;  ///< GPU periods of added steps that end after the last window
+  gpu_step_period_ends ends_;                      ///< ends of the latest GPU periods
+  std::vector<gpu_step_period> open_gpu_periods_;  ///< GPU periods of added steps that end after the last window
 };
 
 }  // namespace profkit::detail

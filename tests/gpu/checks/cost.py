@@ -50,8 +50,8 @@ def take_turns(run, rounds, warmup, steps, place, trainer=tuple(TRAINER), pytorc
             order = slice(None, None, 1 if number % 2 == 0 else -1)
             for name, profkit in trainer[order]:
                 turns[name].append(turn_of_trainer(*train(place, [*arguments, "--phase-times"], folder, "cost.log", profkit)))
-            for name, which, most in pytorch[order]:
-                if number < most:
+            for name, which, max_rounds in pytorch[order]:
+                if number < max_rounds:
                     turns[name].append(turn_of_pytorch(others[which].measure()))
     if under_nsys and has_nsys(place):
         report, printed, database = train_under_nsys(place, [*arguments, "--phase-times"], place.out / f"cost-{run.folder}-nsys", "cost.log", "kernels=off")
@@ -74,19 +74,19 @@ class Costs:
 
     def __init__(self, turns):
         self.turns = turns
-        self.loop = {name: statistics.median(turn.loop for turn in of) for name, of in turns.items()}
+        self.loop = {name: statistics.median(turn.loop for turn in each) for name, each in turns.items()}
 
     def added(self, name):
         base = PYTORCH[0][0] if name.startswith("PyTorch") else TRAINER[0][0]
         return self.loop[name] - self.loop[base], 100 * (self.loop[name] / self.loop[base] - 1)
 
     def rows(self):
-        for name, of in self.turns.items():
-            loops = [turn.loop for turn in of]
-            cells = [median_of([turn.phases[at] for turn in of]) for at in range(len(PHASES))] + [median_of([turn.step for turn in of])]
+        for name, turns in self.turns.items():
+            loops = [turn.loop for turn in turns]
+            cells = [median_of([turn.phases[at] for turn in turns]) for at in range(len(PHASES))] + [median_of([turn.step for turn in turns])]
             added, percent = self.added(name)
             spread = f"{min(loops):.3f} to {max(loops):.3f}"
-            yield [name, str(len(of)), *cells, f"{self.loop[name]:.3f}", spread, f"{added:+.3f}", f"{percent:+.2f} %"]
+            yield [name, str(len(turns)), *cells, f"{self.loop[name]:.3f}", spread, f"{added:+.3f}", f"{percent:+.2f} %"]
 
 
 def judge_kernels(costs):
@@ -122,7 +122,7 @@ def check_cost(checks, place):
     for run, rounds, warmup, steps, has_kernel_bar in RUNS:
         costs = Costs(take_turns(run, rounds, warmup, steps, place))
         lines += [f"## {run.name}, {warmup} warm-up steps, {steps} measured", "",
-                  "| what runs | rounds | forward | backward | optimizer | step | loop | loop, least to most | added ms | added |",
+                  "| what runs | rounds | forward | backward | optimizer | step | loop | loop, min to max | added ms | added |",
                   "|---|" + "---:|" * 9]
         lines += ["| " + " | ".join(row) + " |" for row in costs.rows()]
         lines += ["", "| target | | found |", "|---|---|---|"]

@@ -28,7 +28,7 @@ def check_memory_by_scope(checks, place):
         ours, theirs = allocator_in(report, "libtorch"), report["memory"]["libtorch"]["requested"]
         step = memory_of(scope_in(report, "step"), "libtorch")
         checks.add(f"the peak of the steps is LibTorch's own to the byte: {name}",
-                   step["wide_peak_bytes"] == theirs["peak_bytes"] == ours["highest_bytes"] and theirs["peak_bytes"] > 0,
+                   step["wide_peak_bytes"] == theirs["peak_bytes"] == ours["max_bytes"] and theirs["peak_bytes"] > 0,
                    f"{step['wide_peak_bytes']} bytes, LibTorch {theirs['peak_bytes']}; after the last step {ours['last_bytes']}, LibTorch "
                    f"{theirs['last_bytes']}; LibTorch's blocks {report['memory']['libtorch']['allocated']['peak_bytes']}")
         checks.add(f"what the allocator has after the steps is what LibTorch says: {name}", ours["last_bytes"] == theirs["last_bytes"],

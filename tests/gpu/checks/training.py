@@ -94,8 +94,8 @@ def check_fused(checks, place):
                 for kind, options in kinds.items():
                     _, printed = train(place, [*run.options(WARMUP, steps), *FUSED, *options], folders[kind], "fused.log", "off")
                     times[kind].append(loop_ms(printed))
-        middle = {kind: statistics.median(of) for kind, of in times.items()}
-        figures = "; ".join(f"{kind} {middle[kind]:.2f} ms a step ({min(of):.2f} to {max(of):.2f})" for kind, of in times.items())
+        middle = {kind: statistics.median(values) for kind, values in times.items()}
+        figures = "; ".join(f"{kind} {middle[kind]:.2f} ms a step ({min(values):.2f} to {max(values):.2f})" for kind, values in times.items())
         checks.add(f"--graph --fused is level with {COMPILED}: {run.name}", middle["--graph --fused"] <= middle[COMPILED],
                    f"{figures}; medians of {FUSED_ROUNDS} rounds, {steps} steps each")
         plain_losses, fused_losses = (first_losses(folder) for folder in folders.values())
@@ -145,8 +145,8 @@ def check_aoti(checks, place):
                 for kind, more in options.items():
                     _, printed = train(place, [*run.options(WARMUP, steps), *more], folders[kind], "aoti.log", "off")
                     times[kind].append(loop_ms(printed))
-            middle = {kind: statistics.median(of) for kind, of in times.items()}
-            figures = "; ".join(f"{kind} {middle[kind]:.2f} ms a step ({min(of):.2f} to {max(of):.2f})" for kind, of in times.items())
+            middle = {kind: statistics.median(values) for kind, values in times.items()}
+            figures = "; ".join(f"{kind} {middle[kind]:.2f} ms a step ({min(values):.2f} to {max(values):.2f})" for kind, values in times.items())
             checks.add(f"--package takes at most {COMPILED_BAR} times as long as torch.compile: {run.name}",
                        middle[PACKAGE] <= COMPILED_BAR * middle[TORCH_COMPILE], f"{figures}; medians of {COMPILED_ROUNDS} rounds, {steps} steps each")
             plain_losses, losses = (first_losses(folder) for folder in folders.values())
@@ -163,9 +163,9 @@ def check_aoti(checks, place):
             calls, waits = waiting_calls(folders[PACKAGE])
             checks.add(f"no CUDA call of --package waits for the device inside a step: {run.name}", bool(calls) and not waits,
                        f"{sum(calls.values())} calls of {len(calls)} functions in 10 steps; that wait: {waits or 'none'}")
-            lines += [f"## {run.name}", "", "| what runs | ms per step | least to most | kernels per step | GPU work, ms per step |", "|---|" + "---:|" * 4]
-            for kind, of in times.items():
-                row = [kind, f"{middle[kind]:.2f}", f"{min(of):.2f} to {max(of):.2f}", *(row_of_kernels(reports[kind], 10) if kind in reports else ["n/a"] * 2)]
+            lines += [f"## {run.name}", "", "| what runs | ms per step | min to max | kernels per step | GPU work, ms per step |", "|---|" + "---:|" * 4]
+            for kind, values in times.items():
+                row = [kind, f"{middle[kind]:.2f}", f"{min(values):.2f} to {max(values):.2f}", *(row_of_kernels(reports[kind], 10) if kind in reports else ["n/a"] * 2)]
                 lines.append("| " + " | ".join(row) + " |")
             lines.append("")
     (place.out / "aoti.md").write_text("\n".join(lines), encoding="utf-8")

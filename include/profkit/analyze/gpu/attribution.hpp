@@ -16,6 +16,14 @@
 namespace profkit {
 
 /// @brief The launching call, the scope and the path of each GPU operation. Positions refer to the lists of the profile.
+///
+///     profkit::attribution const launched = profkit::attribute(profile);
+///     for (std::size_t i = 0; i < profile.gpu_operations.size(); ++i) {
+///       if (launched.path_of[i] == profkit::attribution::none) continue;   // outside any scope
+///       fmt::print("{}\n", profile.paths[launched.path_of[i]].name);
+///     }
+///
+/// A plain value: valid as long as the lists of the profile do not change. It keeps no reference to the profile.
 struct attribution {
   static constexpr std::uint32_t none = detail::no_scope;  ///< position that stands for no call, scope or path
 
@@ -51,6 +59,7 @@ class correlation_index {
     }
   }
 
+  /// @return the position of the call; `attribution::none` if there is none.
   [[nodiscard]] std::uint32_t find(std::uint64_t correlation) const {
     std::uint32_t call = first_[bucket_of(correlation)];
     while (call != attribution::none && calls_[call].correlation != correlation) call = next_[call];
@@ -65,7 +74,7 @@ class correlation_index {
   }
 
   std::vector<api_call_record> const& calls_;
-  unsigned bits_ = 1;
+  unsigned bits_ = 1;                 ///< logarithm of the number of buckets
   std::vector<std::uint32_t> first_;  ///< by bucket: the first call in it
   std::vector<std::uint32_t> next_;   ///< by call: the next call in its bucket
 };
@@ -73,6 +82,7 @@ class correlation_index {
 /// Finds the path of the scope in which a node of a graph was captured.
 class graph_node_index {
  public:
+  /// Later records of a node replace earlier ones.
   explicit graph_node_index(profile const& profile) {
     path_of_.reserve(profile.graph_nodes.size());
     for (graph_node_record const& each : profile.graph_nodes) path_of_[each.node] = each.path;
@@ -87,7 +97,7 @@ class graph_node_index {
  private:
   static_assert(path_record::no_parent == attribution::none);
 
-  std::unordered_map<std::uint64_t, std::uint32_t> path_of_;
+  std::unordered_map<std::uint64_t, std::uint32_t> path_of_;  ///< by `graph_node_record::node`
 };
 
 /// By thread of the profile: the path of its default scope. CUPTI's API records identify a thread only by its system number.
@@ -98,6 +108,7 @@ inline std::vector<std::uint32_t> default_paths(profile const& profile) {
     result.push_back(each.default_path);
     if (each.default_path != path_record::no_parent) by_system_id[each.system_id] = each.default_path;
   }
+  // With all API calls, a call may refer to an entry of its system thread that has no default scope.
   for (std::size_t i = 0; profile.has_all_api_calls && i < result.size(); ++i) {
     auto const known = by_system_id.find(profile.threads[i].system_id);
     if (known != by_system_id.end()) result[i] = known->second;
@@ -105,7 +116,7 @@ inline std::vector<std::uint32_t> default_paths(profile const& profile) {
   return result;
 }
 
-/// Fills `path_of`.
+/// Fills `path_of`: first the captured scope of a graph node, then the scope of the launch, then the default scope of its thread.
 inline void find_paths(attribution& result, profile const& profile) {
   graph_node_index const captured{profile};
   std::vector<std::uint32_t> const rest = default_paths(profile);
@@ -124,8 +135,8 @@ inline void find_paths(attribution& result, profile const& profile) {
 
 /// @brief Charges each GPU operation to the innermost scope that was open on the launching thread during the launching call; for an
 /// operation of a CUDA graph, during the capture of its node. Takes time proportional to the records (n log n if they are out of order).
-/// Thread-safe.
-/// @param profile the profile.
+/// Thread-safe. Uses only host data, so it neither needs nor synchronises a device. Rules and examples: docs/kernels.md.
+/// @param profile a complete profile, such as `report::profile()` or one from `profkit::load`.
 /// @return the attribution; positions refer to the lists of the profile.
 [[nodiscard]] inline attribution attribute(profile const& profile) {
   attribution result;
@@ -140,6 +151,7 @@ inline void find_paths(attribution& result, profile const& profile) {
     if (launch != attribution::none) result.has_operation[launch] = true;
   }
 
+  // Only calls with a known operation need a scope. The middle of a call identifies it: see `middle_of`.
   result.lanes = detail::thread_lanes{profile};
   std::vector<std::uint32_t> const scope_of_call = detail::innermost_scopes(
       profile, result.lanes, profile.api_calls, [&](std::uint32_t call) { return result.has_operation[call]; },
@@ -151,7 +163,8 @@ inline void find_paths(attribution& result, profile const& profile) {
   return result;
 }
 
-/// @brief Whether a kernel collector was active, so that a profile without GPU operations means no GPU work.
+/// @brief Whether a kernel collector was active, so that a profile without GPU operations means no GPU work. False also if the collector
+/// failed; `collector_record::reason` states why.
 [[nodiscard]] inline bool has_kernels(profile const& profile) {
   return std::any_of(profile.collectors.begin(), profile.collectors.end(),
                      [](collector_record const& each) { return each.kind == collector_kind::kernels && each.status == "collected"; });

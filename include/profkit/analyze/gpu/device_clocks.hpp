@@ -22,18 +22,18 @@ namespace detail {
 
 /// Source: nvml.h, `nvmlClocksEventReason*`.
 namespace clock_reason {
-inline constexpr std::uint64_t power_cap = 0x4;
-inline constexpr std::uint64_t hardware_slowdown = 0x8;
-inline constexpr std::uint64_t thermal_slowdown = 0x20;
-inline constexpr std::uint64_t hardware_thermal_slowdown = 0x40;
-inline constexpr std::uint64_t power_brake = 0x80;
+inline constexpr std::uint64_t power_cap = 0x4;                   ///< the software power limit
+inline constexpr std::uint64_t hardware_slowdown = 0x8;           ///< hardware halves the clock or more, for heat or power
+inline constexpr std::uint64_t thermal_slowdown = 0x20;           ///< the driver reduces the clock for heat
+inline constexpr std::uint64_t hardware_thermal_slowdown = 0x40;  ///< hardware reduces the clock for heat
+inline constexpr std::uint64_t power_brake = 0x80;                ///< an external power brake, such as that of the power supply
 }  // namespace clock_reason
 
 }  // namespace detail
 
-/// @brief The names of NVML's throttle reasons.
+/// @brief The names of NVML's throttle reasons. Thread-safe; calls no driver.
 /// @param reasons bit mask `device_clock_record::reasons` (nvml.h, `nvmlClocksEventReason*`).
-/// @return one name per set bit.
+/// @return one name per known bit that is set, such as "power cap", in the order of the bits; "another reason" for all unknown bits.
 [[nodiscard]] inline std::vector<std::string> clock_reason_names(std::uint64_t reasons) {
   static constexpr std::pair<std::uint64_t, char const*> names[] = {
       {0x1, "idle"},
@@ -56,8 +56,8 @@ inline constexpr std::uint64_t power_brake = 0x80;
 
 /// @brief Whether a reading shows throttling: a slowdown for heat or power by hardware or driver, or a power cap that held the SM clock
 /// below three quarters of its maximum. A power cap alone is normal for large devices under load. Source of the three quarters: NVBench's
-/// throttle threshold (relative to the default SM clock there).
-/// @param reading clocks and reasons of one device.
+/// throttle threshold (relative to the default SM clock there). Thread-safe.
+/// @param reading clocks and reasons of one device, such as those of `profile::device_clocks`.
 [[nodiscard]] inline bool is_throttled(device_clock_record const& reading) noexcept {
   constexpr double min_share = 0.75;
   constexpr std::uint64_t slowdowns = detail::clock_reason::hardware_slowdown | detail::clock_reason::thermal_slowdown |

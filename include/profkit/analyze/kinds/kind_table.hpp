@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "../../profile/time.hpp"
-#include "../gpu/gpu_step_windows.hpp"
+#include "../gpu/gpu_step_periods.hpp"
 #include "../gpu/step_budget.hpp"
 #include "../merge/add_rows.hpp"
 #include "../merge/moved.hpp"
@@ -43,7 +43,7 @@ struct kind_figures {
   template <class Archive>
   friend void fields(Archive& archive, kind_figures& value) {
     archive(value.parts), archive(value.first), archive.amount(value.gpu_steps), archive(value.scopes), archive(value.kernels);
-    archive(value.budget_in_steps), archive(value.budget_in_gpu_windows);
+    archive(value.budget_in_steps), archive(value.budget_in_gpu_periods);
   }
 
   /// @param path_of maps paths of `other` to paths of this object.
@@ -53,16 +53,16 @@ struct kind_figures {
     add_rows(scopes, other.scopes, path_of);
     kernels.add(other.kernels, path_of, name_of);
     budget_in_steps.add(other.budget_in_steps, path_of);
-    budget_in_gpu_windows.add(other.budget_in_gpu_windows, path_of);
+    budget_in_gpu_periods.add(other.budget_in_gpu_periods, path_of);
   }
 
   /// @return the number of paths with figures.
   [[nodiscard]] std::size_t paths() const noexcept {
-    return std::max({scopes.size(), kernels.paths(), budget_in_steps.paths(), budget_in_gpu_windows.paths()});
+    return std::max({scopes.size(), kernels.paths(), budget_in_steps.paths(), budget_in_gpu_periods.paths()});
   }
 
-  [[nodiscard]] step_budget& budget(bool is_of_gpu) noexcept { return is_of_gpu ? budget_in_gpu_windows : budget_in_steps; }
-  [[nodiscard]] step_budget const& budget(bool is_of_gpu) const noexcept { return is_of_gpu ? budget_in_gpu_windows : budget_in_steps; }
+  [[nodiscard]] step_budget& budget(bool is_of_gpu) noexcept { return is_of_gpu ? budget_in_gpu_periods : budget_in_steps; }
+  [[nodiscard]] step_budget const& budget(bool is_of_gpu) const noexcept { return is_of_gpu ? budget_in_gpu_periods : budget_in_steps; }
 
   std::set<std::string> parts{};       ///< empty until a window with such a step is added
   timestamp first = timestamp::max();  ///< beginning of the first known step
@@ -70,7 +70,7 @@ struct kind_figures {
   std::vector<scopes_of_path> scopes;  ///< by path
   launched_kernels kernels;
   step_budget budget_in_steps;        ///< for host step times; `analysis::finish` chooses one of the two
-  step_budget budget_in_gpu_windows;  ///< for GPU periods
+  step_budget budget_in_gpu_periods;  ///< for GPU periods
 };
 
 /// The kinds of the measured steps, in bounded memory.

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "../../profile/time.hpp"
-#include "../gpu/gpu_step_windows.hpp"
+#include "../gpu/gpu_step_periods.hpp"
 #include "../time/measured_time.hpp"
 #include "kind_key.hpp"
 #include "step_kinds.hpp"

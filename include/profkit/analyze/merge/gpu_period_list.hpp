@@ -11,7 +11,7 @@
 
 #include "../../profile/profile.hpp"
 #include "../../profile/time.hpp"
-#include "../gpu/gpu_step_windows.hpp"
+#include "../gpu/gpu_step_periods.hpp"
 #include "../kinds/kind_key.hpp"
 #include "../time/statistics.hpp"
 #include "step_series.hpp"
@@ -63,15 +63,15 @@ class gpu_period_list {
  public:
   gpu_period_list() = default;
 
-  /// @param windows GPU periods of steps of the profile.
+  /// @param periods GPU periods of steps of the profile.
   /// @param name_of maps the kind in a window to the kind in this list.
   template <class NameOf>
-  gpu_period_list(profile const& profile, gpu_step_windows const& windows, NameOf const& name_of) {
-    for (gpu_step_window const& each : windows.warmup) {
+  gpu_period_list(profile const& profile, gpu_step_periods const& periods, NameOf const& name_of) {
+    for (gpu_step_period const& each : periods.warmup) {
       step_record const& step = profile.steps[each.step];
       warmup_.add(step.index, true, step.time.begin, each.time.duration());
     }
-    for (gpu_step_window const& each : windows.measured) {
+    for (gpu_step_period const& each : periods.measured) {
       step_record const& step = profile.steps[each.step];
       kind_key const kind = name_of(each.kind);
       measured_.add(step.index, false, step.time.begin, each.time.duration(), kind);
@@ -123,7 +123,7 @@ class gpu_period_list {
                            [](auto sum, auto const& each) { return sum + each.second; });
   }
 
-  /// @return `gpu_step_window::steps_ahead` of the measured steps.
+  /// @return `gpu_step_period::steps_ahead` of the measured steps.
   [[nodiscard]] steps_ahead const& ahead() const noexcept { return ahead_; }
 
  private:

@@ -26,7 +26,8 @@ struct stretch_figures {
 
   template <class Archive>
   friend void fields(Archive& archive, stretch_figures& state) {
-    archive(state.steps), archive(state.per_step), archive(state.gpu_periods), archive(state.trend), archive(state.balances), archive(state.timeline);
+    archive(state.steps), archive(state.per_step), archive(state.gpu_periods), archive(state.trend), archive(state.balances),
+        archive(state.timeline);
     if constexpr (Archive::is_reader) {
       archive.check(state.gpu_periods.count() <= state.steps.host().count(), "more steps were made on devices than on the host");
     }

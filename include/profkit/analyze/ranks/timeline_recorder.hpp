@@ -111,7 +111,7 @@ class timeline_recorder {
     step.period = step.record->time.begin;
     if (operations_ == nullptr) return;
     for (auto const* const list : {&frame_.gpu_steps.measured, &frame_.gpu_steps.warmup}) {
-      auto const at = std::partition_point(list->begin(), list->end(), [&](gpu_step_window const& each) {
+      auto const at = std::partition_point(list->begin(), list->end(), [&](gpu_step_period const& each) {
         return records_.steps[each.step].time.begin < step.record->time.begin;
       });
       if (at != list->end() && at->step == step.position) step.period = at->time.begin;

@@ -140,7 +140,7 @@ class sample_rows {
       std::tie(row.file, row.line) = sums_.place_of(function);
       row.samples = each.samples;
       row.time = ms_of(each);
-      row.of = share_of_samples(whole.count() > 0.0 ? row.time / whole : 0.0, trials);
+      row.share_of_scope = share_of_samples(whole.count() > 0.0 ? row.time / whole : 0.0, trials);
       to.functions.push_back(std::move(row));
     }
   }

@@ -21,14 +21,14 @@ struct sampled_share {
 
 /// @brief The samples of one function, in one scope or in all.
 struct sampled_function_summary {
-  std::string name;           ///< as `function_record::name`
-  std::string module;         ///< file name of the program or library; empty if unknown
-  std::string caller;         ///< nearest known caller, for a function without a name
-  std::string file{};         ///< source file in which it begins, as it was passed to the compiler; empty if unknown
-  std::uint32_t line = 0;     ///< line in `file`, from 1; 0 if unknown
-  std::uint64_t samples = 0;  ///< number of samples
-  milliseconds time{};        ///< processor time that the samples represent
-  sampled_share of{};         ///< share of the time of the scope; of all sampled time in `host_samples_summary::functions`
+  std::string name;                ///< as `function_record::name`
+  std::string module;              ///< file name of the program or library; empty if unknown
+  std::string caller;              ///< nearest known caller, for a function without a name
+  std::string file{};              ///< source file in which it begins, as it was passed to the compiler; empty if unknown
+  std::uint32_t line = 0;          ///< line in `file`, from 1; 0 if unknown
+  std::uint64_t samples = 0;       ///< number of samples
+  milliseconds time{};             ///< processor time that the samples represent
+  sampled_share share_of_scope{};  ///< share of the time of the scope; of all sampled time in `host_samples_summary::functions`
 };
 
 /// @brief Calls in which a scope waited for a device. Their time is measured, not sampled, so it has no interval.

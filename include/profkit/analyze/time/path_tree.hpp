@@ -33,8 +33,7 @@ inline std::string name_without_place(std::vector<path_record> const& paths, std
 /// The names from the root, such as "step/forward/layer_3".
 inline std::string path_text(std::vector<path_record> const& paths, std::uint32_t path) {
   std::string text = shown_name(paths[path]);
-  for (path = paths[path].parent; path != path_record::no_parent; path = paths[path].parent)
-    text.insert(0, shown_name(paths[path]) + "/");
+  for (path = paths[path].parent; path != path_record::no_parent; path = paths[path].parent) text.insert(0, shown_name(paths[path]) + "/");
   return text;
 }
 

@@ -56,8 +56,8 @@ template <class Iterator>
 auto select_neighbours(Iterator first, Iterator last, std::size_t rank) {
   using sample = typename std::iterator_traits<Iterator>::value_type;
   auto const count = static_cast<std::size_t>(std::distance(first, last));
-  constexpr std::size_t worth_a_look = 1024;
-  if (count >= worth_a_look) {
+  constexpr std::size_t min_sample_count = 1024;
+  if (count >= min_sample_count) {
     // Most samples lie outside the bounds. Comparing them without branches avoids mispredictions.
     auto const bounds = find_likely_bounds(first, count, rank);
     std::vector<sample> near(bounds.count + bounds.count / 2);
@@ -82,10 +82,16 @@ auto select_neighbours(Iterator first, Iterator last, std::size_t rank) {
 
 /// @brief Like `quantile`, for unsorted samples, in linear time. Reorders the samples. Source: R. W. Floyd, R. L. Rivest, "Expected time
 /// bounds for selection", Communications of the ACM 18 (1975).
-/// @param first the beginning of the samples.
+///
+/// Allocates memory for a part of the samples if there are 1,024 or more. Not thread-safe for samples that another thread uses.
+///
+///     auto const to_ms = [](std::chrono::nanoseconds each) { return static_cast<double>(each.count()) / 1e6; };
+///     std::optional<double> const p99_ms = profkit::select_quantile(times.begin(), times.end(), 0.99, to_ms);
+/// @param first the beginning of the samples; a random access iterator.
 /// @param last the end of the samples.
-/// @param q from 0 to 1.
-/// @param number_of monotonic function from a sample to a number.
+/// @param q from 0 to 1; not checked.
+/// @param number_of increasing function from a sample to a number, such as a conversion of units.
+/// @return n/a without samples; in the unit of `number_of`.
 template <class Iterator, class NumberOf>
 [[nodiscard]] std::optional<double> select_quantile(Iterator first, Iterator last, double q, NumberOf number_of) {
   if (first == last) return std::nullopt;

@@ -10,7 +10,18 @@
 
 namespace profkit {
 
-/// @brief Mean, standard deviation, minimum and maximum of a stream of numbers, without storing them. Not thread-safe.
+/// @brief Mean, standard deviation, minimum and maximum of a stream of numbers, without storing them.
+///
+///     profkit::running_statistics milliseconds;
+///     for (double each : samples) milliseconds.add(each);
+///     double const mean = milliseconds.mean().value();
+///
+/// All results have the unit of the samples. Samples must be finite. Takes 48 bytes and constant time per sample; never allocates and never
+/// throws. Not thread-safe: use one object per thread and merge them.
+///
+/// Sources: B. P. Welford, "Note on a method for calculating corrected sums of squares and products", Technometrics 4 (1962), for one
+/// sample; T. F. Chan, G. H. Golub and R. J. LeVeque, "Algorithms for computing the sample variance", The American Statistician 37 (1983),
+/// for merging. Both avoid the cancellation of a sum of squares.
 class running_statistics {
  public:
   /// @brief Adds one sample.
@@ -24,7 +35,7 @@ class running_statistics {
     max_ = count_ == 1 ? value : std::max(max_, value);
   }
 
-  /// @brief Merges another object: the result is as if its samples had been added here.
+  /// @brief Merges another object: the result is as if its samples had been added here, except for rounding.
   void add(running_statistics const& other) noexcept {
     if (other.count_ == 0) return;
     if (count_ == 0) {
@@ -61,11 +72,13 @@ class running_statistics {
   }
 
  private:
+  /// @return the value; n/a without samples.
   [[nodiscard]] std::optional<double> if_any(double value) const noexcept {
     if (count_ == 0) return std::nullopt;
     return value;
   }
 
+  /// Describes the members for an archive.
   template <class Archive>
   friend void fields(Archive& archive, running_statistics& state) {
     archive(state.count_), archive(state.total_), archive(state.mean_), archive(state.squares_), archive(state.min_), archive(state.max_);
@@ -74,7 +87,7 @@ class running_statistics {
   std::uint64_t count_ = 0;
   double total_ = 0.0;
   double mean_ = 0.0;
-  double squares_ = 0.0;
+  double squares_ = 0.0;  ///< sum of the squared differences from the mean
   double min_ = 0.0;
   double max_ = 0.0;
 };
@@ -97,8 +110,12 @@ template <class At>
 
 /// @brief The q-quantile of sorted samples, interpolated linearly; n/a without samples. Source: definition 7 of R. J. Hyndman and Y. Fan,
 /// "Sample quantiles in statistical packages", The American Statistician 50 (1996); the default of NumPy.
-/// @param sorted samples in ascending order.
-/// @param q from 0 to 1.
+///
+/// Takes constant time. Thread-safe. For unsorted samples, `select_quantile` is faster than sorting; for many samples, `quantile_sketch`
+/// needs less memory.
+/// @param sorted samples in ascending order; not checked.
+/// @param q from 0 to 1, such as 0.5 for the median; not checked.
+/// @return in the unit of the samples.
 [[nodiscard]] inline std::optional<double> quantile(std::vector<double> const& sorted, double q) {
   return detail::interpolated_quantile(sorted.size(), q, [&](std::size_t rank) { return sorted[rank]; });
 }

@@ -22,10 +22,12 @@ namespace profkit {
 /// A. E. Raftery and C. T. Volinsky, "Bayesian model averaging: a tutorial", Statistical Science 14 (1999).
 class noise_fit {
  public:
+  /// @brief Fits the noise alone.
   /// @param count number of values from which the coefficients were computed.
   /// @param values at least 2.
   noise_fit(std::size_t count, cosine_series const& values) : count_{count} { fit(values, nullptr); }
 
+  /// @brief Fits the noise together with a change.
   /// @param count number of values from which the coefficients were computed.
   /// @param values at least 2.
   /// @param shape the shape of the change, with as many values and not constant.

@@ -24,7 +24,10 @@ struct device_rates {
 };
 
 /// @brief The part of a device that limits some work: arithmetic or memory.
-enum class work_bound : std::uint8_t { compute = 0, memory = 1 };
+enum class work_bound : std::uint8_t {
+  compute = 0,  ///< the arithmetic takes longer at its peak rate than the memory traffic
+  memory = 1,   ///< the memory traffic takes longer at the peak bandwidth than the arithmetic
+};
 
 /// @brief The shortest possible time of some work on a device, divided by the measured time. A share above 1 is impossible: the declared
 /// work or its precision is wrong. Source: docs/roofline.md.

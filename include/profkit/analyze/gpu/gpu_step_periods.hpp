@@ -20,7 +20,7 @@
 namespace profkit::detail {
 
 /// The GPU period of one step.
-struct gpu_step_window {
+struct gpu_step_period {
   std::size_t step = 0;  ///< position in `profile::steps`
   interval time;
   /// Number of later steps that had begun on the host when the work of this step completed; n/a if it launched nothing.
@@ -29,7 +29,7 @@ struct gpu_step_window {
   timestamp begin{};        ///< beginning of a measured step on the host
 
   template <class Archive>
-  friend void fields(Archive& archive, gpu_step_window& state) {
+  friend void fields(Archive& archive, gpu_step_period& state) {
     archive(state.step), archive(state.time), archive(state.steps_ahead), archive(state.kind), archive(state.begin);
     if constexpr (Archive::is_reader) {
       archive.check(timestamp{} <= state.time.begin && state.time.begin <= state.time.end, "a step ends on the devices before it begins");
@@ -46,26 +46,26 @@ struct gpu_step_window {
 ///
 /// Steps after the last step with GPU work have no period, because their operations may be missing, for example in the journal of a killed
 /// program.
-struct gpu_step_windows {
-  std::vector<gpu_step_window> warmup;
-  std::vector<gpu_step_window> measured;
+struct gpu_step_periods {
+  std::vector<gpu_step_period> warmup;
+  std::vector<gpu_step_period> measured;
 };
 
 /// The ends of the latest periods.
-struct gpu_step_window_ends {
+struct gpu_step_period_ends {
   timestamp warmup = timestamp::min();
   timestamp measured = timestamp::min();
 
   template <class Archive>
-  friend void fields(Archive& archive, gpu_step_window_ends& state) {
+  friend void fields(Archive& archive, gpu_step_period_ends& state) {
     archive(state.warmup), archive(state.measured);
   }
 };
 
 /// Rejects periods from a file that overlap or are not in time order.
-inline void check_windows(std::vector<gpu_step_window> const& windows) {
-  for (std::size_t i = 1; i < windows.size(); ++i) {
-    check_read(windows[i - 1].time.end <= windows[i].time.begin, "steps overlap on the devices");
+inline void check_periods(std::vector<gpu_step_period> const& periods) {
+  for (std::size_t i = 1; i < periods.size(); ++i) {
+    check_read(periods[i - 1].time.end <= periods[i].time.begin, "steps overlap on the devices");
   }
 }
 
@@ -77,9 +77,9 @@ struct gpu_wall_part {
 };
 
 /// The non-empty intersections of the periods with a stretch of time.
-inline std::vector<gpu_wall_part> parts_in(std::vector<gpu_step_window> const& measured, interval const& own) {
+inline std::vector<gpu_wall_part> parts_in(std::vector<gpu_step_period> const& measured, interval const& own) {
   std::vector<gpu_wall_part> result;
-  for (gpu_step_window const& each : measured) {
+  for (gpu_step_period const& each : measured) {
     interval const part{std::max(each.time.begin, own.begin), std::min(each.time.end, own.end)};
     if (part.begin < part.end) result.push_back({part, each.kind, each.begin});
   }
@@ -87,9 +87,9 @@ inline std::vector<gpu_wall_part> parts_in(std::vector<gpu_step_window> const& m
 }
 
 /// Computes GPU periods. Takes time proportional to the operations (n log n if launches are out of order).
-class gpu_step_window_finder {
+class gpu_step_period_finder {
  public:
-  gpu_step_window_finder(profile const& profile, attribution const& launched)
+  gpu_step_period_finder(profile const& profile, attribution const& launched)
       : profile_{profile}, order_(profile.steps.size()), own_(profile.steps.size()) {
     std::iota(order_.begin(), order_.end(), std::size_t{0});
     std::stable_sort(order_.begin(), order_.end(),
@@ -104,7 +104,7 @@ class gpu_step_window_finder {
 
   /// @param from steps that begin earlier get no period.
   /// @param before the ends of the periods of earlier steps.
-  [[nodiscard]] gpu_step_windows find(timestamp from = timestamp::min(), gpu_step_window_ends const& before = {}) const {
+  [[nodiscard]] gpu_step_periods find(timestamp from = timestamp::min(), gpu_step_period_ends const& before = {}) const {
     std::vector<std::size_t> warmup;
     std::vector<std::size_t> measured;
     for (std::size_t i = 0; i < steps_with_work_; ++i) {
@@ -113,11 +113,11 @@ class gpu_step_window_finder {
       if (step.has_kernels && step.warmup) warmup.push_back(i);
       if (step.has_kernels && step.is_measured()) measured.push_back(i);
     }
-    gpu_step_windows result{windows(warmup, before.warmup), windows(measured, before.measured)};
+    gpu_step_periods result{periods(warmup, before.warmup), periods(measured, before.measured)};
     if (result.measured.empty()) return result;
     measured_time const all{profile_};
     step_kinds const kinds{profile_, all};
-    for (gpu_step_window& each : result.measured) {
+    for (gpu_step_period& each : result.measured) {
       each.begin = profile_.steps[each.step].time.begin;
       each.kind = kinds.of_step_at(each.begin);
     }
@@ -149,10 +149,10 @@ class gpu_step_window_finder {
 
   /// @param steps positions in `order_`, in increasing order.
   /// @param end the end of the previous period.
-  [[nodiscard]] std::vector<gpu_step_window> windows(std::vector<std::size_t> const& steps, timestamp end) const {
+  [[nodiscard]] std::vector<gpu_step_period> periods(std::vector<std::size_t> const& steps, timestamp end) const {
     std::vector<timestamp> first_start(steps.size() + 1, timestamp::max());  // first start of operations launched in a step or later
     for (std::size_t i = steps.size(); i-- > 0;) first_start[i] = std::min(first_start[i + 1], own_[steps[i]].begin);
-    std::vector<gpu_step_window> result;
+    std::vector<gpu_step_period> result;
     result.reserve(steps.size());
     for (std::size_t i = 0; i < steps.size(); ++i) {
       std::size_t const step = steps[i];
