@@ -83,6 +83,7 @@ set(PROFKIT_HEADERS
     profkit/analyze/names/nvidia_demangler_types.hpp
     profkit/analyze/ranks/collective_name.hpp
     profkit/analyze/ranks/collective_waits.hpp
+    profkit/analyze/ranks/communicator_parts.hpp
     profkit/analyze/ranks/differing_scopes.hpp
     profkit/analyze/ranks/found_collectives.hpp
     profkit/analyze/ranks/frontier.hpp
@@ -98,6 +99,7 @@ set(PROFKIT_HEADERS
     profkit/analyze/ranks/rank_clocks.hpp
     profkit/analyze/ranks/rank_timeline.hpp
     profkit/analyze/ranks/slow_host.hpp
+    profkit/analyze/ranks/stale_ranks.hpp
     profkit/analyze/ranks/straggler.hpp
     profkit/analyze/ranks/straggler_search.hpp
     profkit/analyze/ranks/timeline_fields.hpp
@@ -105,6 +107,7 @@ set(PROFKIT_HEADERS
     profkit/analyze/ranks/timeline_recorder.hpp
     profkit/analyze/ranks/timeline_segments.hpp
     profkit/analyze/ranks/typical_step.hpp
+    profkit/analyze/ranks/wait_union.hpp
     profkit/analyze/step_fields.hpp
     profkit/analyze/step_kind_summary.hpp
     profkit/analyze/step_summary.hpp

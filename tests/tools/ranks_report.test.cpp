@@ -55,7 +55,7 @@ TEST_CASE("profkit report of a folder of ranks says which rank holds the others 
              ContainsSubstring("Rank 1 (vm) holds the others up by 3.01 ms of each 11.6 ms step (26 %): extra takes 3.01 ms "
                                "of GPU time a step there, on no other rank."));
   CHECK_THAT(report("slowhost"), ContainsSubstring("Rank 1 (vm) holds the others up by 7.03 ms of each 15.8 ms step (44 %): its GPU waits "
-                                                   "7.03 ms a step while its host is in data, that of no other rank does."));
+                                                   "7.03 ms a step while its host is in data; no other rank waits there."));
   std::string const four = report("four");
   CHECK_THAT(four, ContainsSubstring("4 ranks step together in 9.48 ms, and no rank holds the others up."));
   CHECK_THAT(four, ContainsSubstring("Rank 1 (vm) has the slowest host, which costs nothing yet: 6.17 ms a step, the others 3.03 ms; its "
@@ -147,6 +147,48 @@ TEST_CASE("the trace of all ranks uses one clock", "[ranks_report]") {
   CHECK_THAT(refused.err, ContainsSubstring("--trace needs a folder of ranks"));
 }
 
+TEST_CASE("the trace of all ranks has one file of each rank", "[ranks_report]") {
+  temporary_folder const folder;
+  fs::path const job = folder.path() / "job";
+  fs::create_directories(job);
+  for (char const* const name : {"rank0.profile", "rank1.profile"}) fs::copy_file(recorded_job("slowgpu") / name, job / name);
+  profkit::profile second = profkit::load((job / "rank1.profile").string());
+  second.environment.rank = profkit::rank_record{1, 2};
+  profkit::save(second, (job / "rank0.journal").string());  // left from another run: its content is of rank 1
+  fs::path const file = folder.path() / "ranks.json";
+  temporary_folder::result const run = folder.run("report" + quoted(job) + " --trace" + quoted(file));
+  CHECK(run.code == 0);
+  CHECK_THAT(joined(run.out), ContainsSubstring("there is another file of this rank:"));
+  std::map<int, int> processes;
+  std::set<std::pair<int, std::string>> collectives;
+  nlohmann::json const trace = nlohmann::json::parse(content_of(file));
+  std::size_t count = 0;
+  for (nlohmann::json const& each : trace.at("traceEvents")) {
+    std::string const name = each.at("name");
+    if (name == "process_name") ++processes[each.at("pid").get<int>()];
+    if (name.rfind("AllReduce", 0) != 0) continue;
+    ++count;
+    collectives.emplace(each.at("pid").get<int>(), name);
+  }
+  CHECK(processes == std::map<int, int>{{0, 1}, {1, 1}});
+  CHECK(count == 600);
+  CHECK(collectives.size() == 600);
+}
+
+TEST_CASE("profkit report finds the folders that ranks write with out=DIR/%r", "[ranks_report]") {
+  temporary_folder const folder;
+  fs::path const job = folder.path() / "job";
+  for (std::string const rank : {"0", "1"}) {
+    fs::create_directories(job / rank);
+    profkit::summary const made = profkit::analyze(profkit::load((recorded_job("slowgpu") / ("rank" + rank + ".profile")).string()));
+    profkit::save_summary(made, (job / rank / "summary.profkit").string());
+  }
+  fs::create_directories(job / "2026");  // no report
+  temporary_folder::result const run = folder.run("report" + quoted(job));
+  CHECK(run.code == 0);
+  CHECK_THAT(run.out, ContainsSubstring("Rank 1 (vm) holds the others up by 3.01 ms") && ContainsSubstring("2 of 2 ranks"));
+}
+
 TEST_CASE("profkit report prints a folder as Markdown and as full text", "[ranks_report]") {
   temporary_folder const folder;
   std::string const markdown = folder.run("report" + quoted(recorded_job("four")) + " --format markdown").out;
@@ -167,8 +209,11 @@ TEST_CASE("profkit report reads the summaries of ranks, and names unusable ones"
   temporary_folder::result const run = folder.run("report" + quoted(job));
   CHECK(run.code == 0);
   CHECK_THAT(joined(run.out), ContainsSubstring("Rank 1 (vm) holds the others up by 3.01 ms") &&
-                                  ContainsSubstring("Not all ranks can be compared. rank 2 (summary.profkit):") &&
-                                  ContainsSubstring("2 of 3 ranks"));
+                                  ContainsSubstring("Not all ranks can be compared. rank 2 (") && ContainsSubstring("2 of 3 ranks"));
+  // The folder of the damaged file is named, once.
+  nlohmann::json const problems = nlohmann::json::parse(folder.run("report" + quoted(job) + " --format json").out).at("job").at("problems");
+  REQUIRE(problems.size() == 1);
+  CHECK(problems[0] == "rank 2 (" + (job / "rank2" / "summary.profkit").string() + "): the file is cut off");
   fs::create_directories(folder.path() / "of-four");
   for (char const* const name : {"rank0.profile", "rank1.profile", "rank2.profile"}) {
     fs::copy(recorded_job("four") / name, folder.path() / "of-four" / name);

@@ -37,10 +37,11 @@ namespace fs = std::filesystem;
 
 namespace {
 
+constexpr std::size_t max_digits = 7;  ///< of the number of a rank
+
 /// The number in "rank12", "rank12.profile".
 std::optional<std::uint32_t> rank_in(std::string const& name) {
   constexpr std::size_t prefix = 4;
-  constexpr std::size_t max_digits = 7;
   if (name.rfind("rank", 0) != 0) return std::nullopt;
   std::size_t const end = std::min(name.find_first_not_of("0123456789", prefix), name.size());
   if (end == prefix || end > prefix + max_digits) return std::nullopt;
@@ -55,6 +56,12 @@ std::optional<std::uint32_t> rank_after(std::string const& name) {
   return dot == std::string::npos || dot == 0 ? std::nullopt : rank_in(name.substr(dot + 1));
 }
 
+/// The number in "12": the folder that a rank writes with `out=DIR/%r`.
+std::optional<std::uint32_t> number_in(std::string const& name) {
+  bool const is_number = !name.empty() && name.size() <= max_digits && name.find_first_not_of("0123456789") == std::string::npos;
+  return is_number ? std::optional{static_cast<std::uint32_t>(std::stoul(name))} : std::nullopt;
+}
+
 profkit::summary summary_of(fs::path const& file) {
   return profkit::is_summary_file(file) ? profkit::load_summary(file) : profkit::load_report(file).summary();
 }
@@ -67,8 +74,10 @@ profkit::job_rank read_rank(std::uint32_t rank, fs::path const& file) {
   } catch (std::exception const& failure) {
     profkit::job_rank result;
     result.rank = rank;
-    result.source = file.filename().string();
+    result.source = file.string();
     result.problem = failure.what();
+    std::string const prefix = result.source + ": ";  // of most messages
+    if (result.problem.rfind(prefix, 0) == 0) result.problem.erase(0, prefix.size());
     return result;
   }
 }
@@ -76,8 +85,8 @@ profkit::job_rank read_rank(std::uint32_t rank, fs::path const& file) {
 /// The rank of a file: by its name, by that of its folder, or by its content.
 std::uint32_t rank_of_file(fs::path const& file) {
   for (std::string const& name : {file.filename().string(), fs::absolute(file).parent_path().filename().string()}) {
-    for (auto const number_in : {rank_in, rank_after}) {
-      if (std::optional<std::uint32_t> const named = number_in(name)) return *named;
+    for (auto const rank_of : {rank_in, rank_after}) {
+      if (std::optional<std::uint32_t> const named = rank_of(name)) return *named;
     }
   }
   if (std::optional<profkit::rank_record> const recorded = summary_of(file).environment.rank) return recorded->rank;
@@ -90,13 +99,21 @@ std::uint32_t rank_of_file(fs::path const& file) {
 
 std::vector<std::pair<std::uint32_t, fs::path>> rank_files(fs::path const& folder) {
   std::vector<std::pair<std::uint32_t, fs::path>> result;
-  for (auto const number_in : {rank_in, rank_after}) {
+  for (auto const rank_of : {rank_in, rank_after}) {
     std::error_code ignored;
     for (fs::directory_entry const& each : fs::directory_iterator{folder, ignored}) {
-      std::optional<std::uint32_t> const rank = number_in(each.path().filename().string());
+      std::optional<std::uint32_t> const rank = rank_of(each.path().filename().string());
       if (rank) result.emplace_back(*rank, each.is_directory(ignored) ? each.path() / "summary.profkit" : each.path());
     }
     if (!result.empty()) break;
+  }
+  if (result.empty()) {
+    std::error_code ignored;
+    for (fs::directory_entry const& each : fs::directory_iterator{folder, ignored}) {
+      std::optional<std::uint32_t> const rank = number_in(each.path().filename().string());
+      fs::path const file = each.path() / "summary.profkit";
+      if (rank && fs::exists(file, ignored)) result.emplace_back(*rank, file);
+    }
   }
   std::sort(result.begin(), result.end());
   return result;
@@ -107,7 +124,8 @@ std::optional<fs::path> file_of_process(fs::path const& path) {
   if (!fs::is_directory(path, ignored)) return path;
   if (!rank_files(path).empty()) return std::nullopt;
   if (fs::exists(path / "summary.profkit", ignored)) return path / "summary.profkit";
-  throw profkit::error{path.string() + ": has no summary.profkit and no ranks: no rank0/summary.profkit, rank0.profile or FILE.rank0"};
+  throw profkit::error{path.string() +
+                       ": has no summary.profkit and no ranks: no rank0/summary.profkit, rank0.profile, FILE.rank0 or 0/summary.profkit"};
 }
 
 std::vector<profkit::job_rank> read_ranks(std::vector<std::pair<std::uint32_t, fs::path>> const& files) {

@@ -14,6 +14,7 @@ namespace profkit_program {
 
 /// Finds the files of the ranks in the folder of a job. The file of rank 3 is `rank3/summary.profkit`, `rank3.profile`, `rank3.journal`,
 /// `rank3.profkit` or `rank3`, or without any of these FILE.rank3; its content tells whether it is a profile, a summary or a journal.
+/// Without any of these either, it is `3/summary.profkit`.
 /// @return by rank; empty if the folder has none.
 [[nodiscard]] std::vector<std::pair<std::uint32_t, std::filesystem::path>> rank_files(std::filesystem::path const& folder);
 

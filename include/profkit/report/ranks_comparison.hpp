@@ -82,8 +82,7 @@ inline section job_step_section(job_summary const& job) {
   table.folded_label = counted(table.rows.size(), "collective of a rank", "collectives of the ranks");
   result.blocks.emplace_back(std::move(table));
   if (step.ranks.size() < job.ranks.size())
-    result.how_to_read =
-        fmt::format("{} of the ranks, from the one that holds the others up most to the one that does least.", step.ranks.size());
+    result.how_to_read = fmt::format("{} of the ranks, in order of the time for which they delay the others.", step.ranks.size());
   return result;
 }
 

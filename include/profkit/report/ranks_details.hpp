@@ -59,18 +59,19 @@ inline section job_collectives_section(job_summary const& job) {
     for (std::string const* const word : {&each.datatype, &each.algorithm, &each.protocol})
       name += word->empty() ? "" : " " + (word->rfind("nccl", 0) == 0 ? word->substr(4) : *word);
     row next;
-    next.cells = {text_cell(name_words(name)),
-                  text_cell(each.path.empty() ? "outside any scope" : name_words(each.path)),
-                  number_cell(each.per_step),
-                  each.bytes > 0 ? number_cell(static_cast<double>(each.bytes)) : missing_cell("the size was not recorded"),
-                  count_cell(each.ranks),
-                  number_cell(each.transfer.count()),
-                  each.waiting ? number_cell(each.waiting->count()) : missing_cell("shorter than the clocks can tell"),
-                  each.bus_bandwidth ? number_cell(std::round(*each.bus_bandwidth * 1e-8) / 10.0)
-                                     : missing_cell("size or factor unknown, or started before its scope"),
-                  each.link_share ? number_cell(*each.link_share) : missing_cell("several hosts or models, or an unknown link"),
-                  number_cell(each.exposed.count()),
-                  each.last ? text_cell(fmt::format("rank {}", *each.last)) : missing_cell("the clocks cannot tell")};
+    next.cells = {
+        text_cell(name_words(name)),
+        text_cell(each.path.empty() ? "outside any scope" : name_words(each.path)),
+        number_cell(each.per_step),
+        each.bytes > 0 ? number_cell(static_cast<double>(each.bytes)) : missing_cell("the size was not recorded"),
+        count_cell(each.ranks),
+        number_cell(each.transfer.count()),
+        each.waiting ? number_cell(each.waiting->count()) : missing_cell("shorter than the clocks can tell, or a rank has no file"),
+        each.bus_bandwidth ? number_cell(std::round(*each.bus_bandwidth * 1e-8) / 10.0)
+                           : missing_cell("size or factor unknown, started before its scope, or a rank has no file"),
+        each.link_share ? number_cell(*each.link_share) : missing_cell("several hosts or models, or an unknown link"),
+        number_cell(each.exposed.count()),
+        each.last ? text_cell(fmt::format("rank {}", *each.last)) : missing_cell("the clocks cannot tell")};
     table.rows.push_back(std::move(next));
   }
   constexpr std::size_t shown = 15;
@@ -117,7 +118,8 @@ inline data_table job_quality_table(job_summary const& job) {
   constexpr std::size_t max_ranks = 1024;
   for (job_rank_summary const& each : job.ranks) {
     if (table.rows.size() == max_ranks) break;
-    bool const is_corrected = !job.clocks.is_one_clock && job.clocks.collectives > 0;
+    bool const is_uncorrected = job.clocks.is_one_clock || (job.clocks.is_by_machine && !job.clocks.has_many_hosts);
+    bool const is_corrected = !is_uncorrected && job.clocks.collectives > 0;
     row next;
     next.cells = {text_cell(name_words(each.name)),
                   each.gpu.empty() ? missing_cell("no collector of a GPU") : text_cell(name_words(each.gpu)),
@@ -150,10 +152,39 @@ inline section job_quality_section(job_summary const& job) {
                          job.unknown_in_graphs == 1 ? "it is" : "they are"),
              true});
   }
+  if (job.of_missing_ranks > 0) {
+    result.blocks.emplace_back(
+        note{fmt::format("{} communicators of which {} no usable file. The others may have waited for them: waits and bandwidths are n/a, "
+                         "and all time counts as transfer.",
+                         counted(job.of_missing_ranks, "collective is of", "collectives are of"),
+                         job.missing_members == 1 ? "one rank has" : "up to " + count_words(job.missing_members) + " ranks have"),
+             true});
+  }
+  if (job.ambiguous > 0) {
+    result.blocks.emplace_back(
+        note{fmt::format("{} not compared: several communicators have one name and number. Give each its own number, its size and the "
+                         "rank in it (profkit::communicator).",
+                         counted(job.ambiguous, "collective is", "collectives are")),
+             true});
+  }
+  if (job.by_order > 0) {
+    result.blocks.emplace_back(
+        note{fmt::format("{} no number, because NCCL's collectives were not collected (profkit::nccl): matched by order in each step. With "
+                         "several communicators, waits may be wrong.",
+                         counted(job.by_order, "collective has", "collectives have")),
+             true});
+  }
   if (job.clocks.is_one_clock) {
     result.blocks.emplace_back(note{"Clocks: all times are of the clock of one machine.", true});
   } else if (job.clocks.collectives == 0) {
     result.blocks.emplace_back(note{"Clocks: no collective that ends on all ranks at once; times are compared as they are.", true});
+  } else if (job.clocks.is_by_machine && !job.clocks.has_many_hosts) {
+    result.blocks.emplace_back(
+        note{fmt::format("Clocks: not corrected, because collectives without numbers may not be the same ones. The ends of {} are {} "
+                         "(median), {} (95 %) from their mean. Waits below {} are n/a.",
+                         counted(job.clocks.collectives, "collective", "collectives"), time_words(job.clocks.residual_median),
+                         time_words(job.clocks.residual_p95), time_words(job.clocks.bound)),
+             true});
   } else {
     double low = 0.0;
     double high = 0.0;

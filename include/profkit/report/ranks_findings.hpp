@@ -52,9 +52,9 @@ inline std::string excess_words(straggler_summary const& straggler) {
   if (straggler.is_gpu_time) return fmt::format("{} takes {} of GPU time a step there, {}", scope, time_words(straggler.own), others);
   if (straggler.is_host_only) return fmt::format("{} takes {} a step there, {}", scope, time_words(straggler.own), others);
   return fmt::format(
-      "{} {} a step while {} in {}, {}", straggler.also.empty() ? "its GPU waits" : "their GPUs wait", time_words(straggler.own),
+      "{} {} a step while {} in {}; {}", straggler.also.empty() ? "its GPU waits" : "their GPUs wait", time_words(straggler.own),
       straggler.also.empty() ? "its host is" : "their hosts are", scope,
-      straggler.others.count() < 0.0005 ? std::string{"that of no other rank does"} : "the others " + time_words(straggler.others));
+      straggler.others.count() < 0.0005 ? std::string{"no other rank waits there"} : "the others wait " + time_words(straggler.others));
 }
 
 /// @param rank position in `job_summary::ranks`.
@@ -62,17 +62,6 @@ inline bool holds_others_up(job_summary const& job, std::size_t rank) {
   if (!job.straggler) return false;
   auto const& also = job.straggler->also;
   return job.straggler->rank == rank || std::find(also.begin(), also.end(), rank) != also.end();
-}
-
-/// The time that all stragglers together cost the other ranks: the sums of their rows.
-inline job_rank_summary straggler_waits(job_summary const& job) {
-  job_rank_summary result = job.ranks[job.straggler->rank];
-  for (std::size_t const each : job.straggler->also) {
-    result.imposed += job.ranks[each].imposed;
-    result.imposed_exposed += job.ranks[each].imposed_exposed;
-    if (result.last_share) *result.last_share += job.ranks[each].last_share.value_or(0.0);
-  }
-  return result;
 }
 
 /// Whether the straggler's step thread waits for a processor for at least half of the excess, because its host is overloaded.
@@ -83,41 +72,56 @@ inline bool lacks_processors(job_summary const& job) {
   return wait && !late.is_gpu_time && late.excess.count() > 0.0 && *wait >= min_share * late.excess;
 }
 
+/// Whether the waits for some ranks are unknown, because these have no usable file.
+inline bool lacks_ranks(job_summary const& job) {
+  return job.missing_members > 0 || (job.by_order > 0 && job.ranks_expected > job.ranks.size());
+}
+
 /// One sentence that names the straggler, or says that there is none.
 inline std::string job_headline(job_summary const& job) {
   if (job.ranks.empty()) return "No rank has a usable file";
   if (job.steps == 0) return "The ranks have no collective of a measured step in common, so they cannot be compared";
   if (!job.straggler) {
-    return fmt::format("{} step together in {}, and no rank holds the others up", counted(job.ranks.size(), "rank", "ranks"),
-                       time_words(job.step));
+    std::string const all = fmt::format("{} step together in {}", counted(job.ranks.size(), "rank", "ranks"), time_words(job.step));
+    if (lacks_ranks(job)) return all + "; whether a rank holds the others up is unknown, because ranks have no usable file";
+    if (job.steps < min_steps_for_straggler) {
+      return fmt::format("{}; {} not enough to say whether a rank holds the others up", all, counted(job.steps, "step is", "steps are"));
+    }
+    if (job.irregular) {
+      irregular_wait_summary const& late = *job.irregular;
+      return fmt::format("{}, and no rank holds the others up in all steps; in {} of {} they wait for {}, {} in the mean step", all,
+                         late.steps, job.steps, name_words(job.ranks[late.rank].name), time_words(late.imposed));
+    }
+    return all + ", and no rank holds the others up";
   }
   straggler_summary const& late = *job.straggler;
   std::string const name = capitalized(straggler_words(job)) + (late.also.empty() ? " holds" : " hold");
   if (late.excess.count() <= 0.0) {
-    return fmt::format("{} the others up: they wait {} of each {} step for {}", name, time_words(straggler_waits(job).imposed),
-                       time_words(job.step), late.also.empty() ? "it" : "them");
+    return fmt::format("{} the others up: they wait {} of each {} step for {}", name, time_words(late.delay), time_words(job.step),
+                       late.also.empty() ? "it" : "them");
   }
-  return fmt::format("{} the others up by {} of each {} step ({}): {}", name, time_words(late.excess), time_words(job.step),
-                     share_words(late.excess / job.step), excess_words(late));
+  return fmt::format("{} the others up by {} of each {} step ({}): {}", name, time_words(late.delay), time_words(job.step),
+                     share_words(late.delay / job.step), excess_words(late));
 }
 
 /// The cost of the waits for the straggler.
 inline finding straggler_finding(job_summary const& job) {
   straggler_summary const& late = *job.straggler;
-  job_rank_summary const rank = straggler_waits(job);
+  job_rank_summary const& rank = job.ranks[late.rank];
   bool const is_one = late.also.empty();
   finding result;
   result.headline = fmt::format("The others wait for {}.", straggler_words(job));
   result.text =
-      fmt::format("In each step they wait {} in collectives until {}, {} of it with nothing else to do.", time_words(rank.imposed),
-                  is_one ? "it arrives" : "the last of these arrives", time_words(rank.imposed_exposed));
+      fmt::format("In each step they wait {} in collectives until {}, {} of it with nothing else to do.", time_words(late.imposed),
+                  is_one ? "it arrives" : "the last of these arrives", time_words(late.imposed_exposed));
   constexpr double small_part = 0.5;
-  if (late.is_gpu_time && rank.imposed_exposed < small_part * late.excess) {
+  if (late.is_gpu_time && late.imposed_exposed < small_part * late.delay) {
     result.text += " A collective that waits slows down the work beside it.";
   }
-  if (rank.last_share) {
+  if (lacks_ranks(job)) result.text += " They may wait longer for ranks that have no usable file.";
+  if (late.last_share) {
     result.text +=
-        fmt::format(" {} last at {} of the collectives.", is_one ? "It arrives" : "One of them arrives", share_words(*rank.last_share));
+        fmt::format(" {} last at {} of the collectives.", is_one ? "It arrives" : "One of them arrives", share_words(*late.last_share));
   }
   if (job.slow_host && job.slow_host->rank == late.rank && !job.slow_host->stage.empty()) {
     result.text += fmt::format(" On the host, {} takes {} a step there, {} on the others.", scope_words(job.slow_host->stage),
@@ -129,10 +133,10 @@ inline finding straggler_finding(job_summary const& job) {
     result.text += fmt::format(" Its step thread waits {} of each step for a processor, because other threads use it.",
                                time_words(*rank.processor_wait));
     result.action = fmt::format("Give {} processors of its own: without the difference, a step can be at most {} shorter.",
-                                name_words(rank.name), time_words(late.excess));
+                                name_words(rank.name), time_words(late.delay));
   } else {
     result.action = fmt::format("Look at {} on {}: without the difference, a step can be at most {} shorter.", scope_words(late.path),
-                                name_words(rank.name), time_words(late.excess));
+                                name_words(rank.name), time_words(late.delay));
   }
   result.scope = late.path;
   return result;
@@ -153,9 +157,10 @@ inline finding pace_finding(job_summary const& job) {
   static constexpr char const* heads[] = {
       "Computing sets the pace:", "Communication sets the pace:", "Waiting for other ranks sets the pace:", "Idle GPUs set the pace:"};
   result.headline = heads[largest];
-  result.text = fmt::format("{} ({}). {} of the communication runs beside computing; {} ({}) does not, {} of it waiting.",
+  result.text = fmt::format("{} ({}). {} of the communication runs beside computing; {} ({}) does not",
                             part_words(job.budget[largest].time, job.step), share_words(share(largest)), share_words(hidden),
-                            time_words(exposed), share_words(share(1) + share(2)), time_words(job.budget[2].time));
+                            time_words(exposed), share_words(share(1) + share(2)));
+  result.text += lacks_ranks(job) ? std::string{"."} : fmt::format(", {} of it waiting.", time_words(job.budget[2].time));
   static constexpr char const* actions[] = {"Faster kernels help most.", "Start collectives earlier, or make the last one smaller.",
                                             "See which rank arrives last, below.",
                                             "See the report of one rank for what its GPU waits for."};
@@ -171,15 +176,34 @@ inline finding slow_host_finding(job_summary const& job) {
   slow_host_summary const& host = *job.slow_host;
   std::string const name = name_words(job.ranks[host.rank].name);
   finding result;
-  result.headline = fmt::format("{} has the slowest host, which costs nothing yet:", capitalized(name));
+  milliseconds const imposed = job.ranks[host.rank].imposed;
+  milliseconds const exposed = job.ranks[host.rank].imposed_exposed;
+  constexpr double small_share = 0.02;
+  constexpr double small_exposed_share = 0.005;
+  bool const is_free = imposed < small_share * job.step && exposed < small_exposed_share * job.step;
+  bool const is_unknown = lacks_ranks(job);
+  result.headline = is_unknown ? fmt::format("{} has the slowest host:", capitalized(name))
+                    : is_free  ? fmt::format("{} has the slowest host, which costs nothing yet:", capitalized(name))
+                               : fmt::format("{} has the slowest host, and the others wait {} of the mean step for it:", capitalized(name),
+                                             time_words(imposed));
   result.text = fmt::format("{} a step, the others {}", time_words(host.pace), time_words(host.others));
   if (!host.stage.empty()) {
     result.text += fmt::format("; its {} takes {}", scope_words(host.stage), time_words(host.stage_time));
-    result.text += host.stage_others.count() < 0.0005 ? ", the others have none" : ", that of the others " + time_words(host.stage_others);
+    result.text += host.stage_others.count() < 0.0005 ? ", the others have none" : ", " + time_words(host.stage_others) + " on the others";
   }
-  result.text += fmt::format(". The step takes {}, so the host runs ahead.", time_words(job.step));
-  result.action =
-      fmt::format("Fix it before the step takes less than {}: below that, all ranks wait for this rank.", time_words(host.pace));
+  if (is_unknown) {
+    result.text += ". How long the others wait for it is unknown, because ranks have no usable file.";
+    result.action = "Report all ranks together.";
+  } else if (is_free) {
+    result.text += fmt::format(". The step takes {}, so the host runs ahead.", time_words(job.step));
+    result.action =
+        fmt::format("Fix it before the step takes less than {}: below that, all ranks wait for this rank.", time_words(host.pace));
+  } else {
+    result.text += imposed < small_share * job.step
+                       ? ". That is less than the 2 % of the step from which on a rank is named."
+                       : ". The waits are not in all steps, or the others have other work, so no rank is named.";
+    result.action = fmt::format("See in which steps the others wait for {}, below.", name);
+  }
   result.scope = host.stage;
   return result;
 }

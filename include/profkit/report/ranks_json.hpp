@@ -73,7 +73,7 @@ inline std::string straggler_json(job_summary const& job) {
   json_object result{1};
   result.add("rank", json_value(job.ranks[job.straggler->rank].rank));
   result.add("scope", job.straggler->path.empty() ? json_value(std::nullopt) : json_value(job.straggler->path));
-  result.add("ms", job_json::text(job.straggler->excess, 1));
+  result.add("ms", job_json::text(job.straggler->delay, 1));
   return result.text();
 }
 

@@ -94,7 +94,8 @@ inline section job_map_section(job_summary const& job) {
   }
   result.answer = most > 0.0 ? fmt::format("The longest wait in a measured step: {} for {} in step {}.", time_words(milliseconds{most}),
                                            name_words(job.ranks[rank].name), job.held.steps[step])
-                             : std::string{"No rank made the others wait in a measured step."};
+                             : std::string{job.missing_members > 0 ? "Waits are unknown, because ranks have no usable file."
+                                                                   : "No rank made the others wait in a measured step."};
   constexpr double full = 0.1;  // share of the step with the darkest colour
   auto const add = [&](std::string const& finding, heat_figure map, char const* table_name) {
     std::optional<data_table> numbers;

@@ -53,6 +53,7 @@ inline row job_mean_row(job_summary const& job) {
   job_rank_summary to;
   auto const count = static_cast<double>(job.ranks.size());
   double last = 0.0;
+  bool has_last = false;
   milliseconds waiting{};
   bool is_told = false;
   for (job_rank_summary const& each : job.ranks) {
@@ -66,9 +67,10 @@ inline row job_mean_row(job_summary const& job) {
     to.imposed += each.imposed / count;
     to.host_pace += each.host_pace / count;
     last += each.last_share.value_or(0.0) / count;
+    has_last = has_last || each.last_share;
   }
   to.name = "mean";
-  to.last_share = last;
+  if (has_last) to.last_share = last;
   if (is_told) to.exposed_waiting = waiting;
   row result = job_rank_row(to, {});
   result.is_total = true;
@@ -83,6 +85,7 @@ inline section job_ranks_section(job_summary const& job) {
       std::max_element(job.ranks.begin(), job.ranks.end(), [](auto const& a, auto const& b) { return a.imposed < b.imposed; });
   result.answer = fmt::format("{} held the others up most: {} a step ({} of the step).", capitalized(name_words(most->name)),
                               time_words(most->imposed), share_words(job.step.count() > 0.0 ? most->imposed / job.step : 0.0));
+  if (job.missing_members > 0 && most->imposed.count() <= 0.0) result.answer = "Waits are unknown, because ranks have no usable file.";
   data_table table;
   table.name = "ranks";
   table.columns = {
@@ -123,7 +126,7 @@ inline section job_ranks_section(job_summary const& job) {
   result.how_to_read = fmt::format(
       "Means per step. Compute, exposed transfer, exposed waiting and idle add up to the step. A rank is a straggler if it holds the "
       "others up for at least 2 % of the step ({}) and 3 times the clocks' bound ({}), at least twice as long as the others do on average, "
-      "and not by chance (2.5 half-widths of the 95 % interval).",
+      "if that costs time, and not by chance (2.5 half-widths of the 95 % interval).",
       time_words(job.step * 0.02), time_words(job.clocks.bound));
   return result;
 }

@@ -48,6 +48,7 @@ class ranks_trace_writer {
       for (timeline_step const& each : ranks_[rank].timeline.steps)
         begin_ = std::min(begin_, each.begin - clocks_.shift_at(rank, each.begin));
     }
+    if (begin_ == timestamp::max()) begin_ = {};
   }
 
   void put(std::string const& event) { events_ += (events_.empty() ? "\n" : ",\n") + event; }
@@ -98,9 +99,13 @@ class ranks_trace_writer {
 
 /// @brief Steps and collectives of all ranks on one clock, in Chrome's trace event format for https://ui.perfetto.dev. Each rank is a
 /// process. Collectives that all their ranks recorded show waiting and transfer.
-/// @param ranks the ranks; those with a problem are left out.
+/// @param ranks the ranks in any order; those with a problem are left out, and all but the first of several with one number, as in
+/// `summarize_job`.
 [[nodiscard]] inline std::string ranks_trace(std::vector<job_rank> ranks) {
   ranks.erase(std::remove_if(ranks.begin(), ranks.end(), [](job_rank const& each) { return !each.problem.empty(); }), ranks.end());
+  std::stable_sort(ranks.begin(), ranks.end(), [](job_rank const& a, job_rank const& b) { return a.rank < b.rank; });
+  auto const is_same_rank = [](job_rank const& a, job_rank const& b) { return a.rank == b.rank; };
+  ranks.erase(std::unique(ranks.begin(), ranks.end(), is_same_rank), ranks.end());
   return detail::ranks_trace_writer{ranks}.write();
 }
 

@@ -57,8 +57,8 @@ struct collective_waits {
     is_awaited = !clocks.summary().is_one_clock || latest <= left;
     lead = second == timestamp::min() || !is_awaited ? std::chrono::nanoseconds{} : latest - second;
     by_rank.reserve(what.on.size());
-    std::chrono::nanoseconds waiting{};
-    std::chrono::nanoseconds exposed{};
+    double waiting = 0.0;  // Integers overflow for the largest times that a file may have.
+    double exposed = 0.0;
     for (std::size_t i = 0; i < what.on.size(); ++i) {
       timeline_collective const& each = collective_of(ranks, what.on[i]);
       timestamp arrived = is_awaited ? std::clamp(latest + clocks.shift(what.on[i]), each.time.begin, each.time.end) : each.time.begin;
@@ -71,12 +71,12 @@ struct collective_waits {
       next.exposed_transfer = length_of(each.exposed) - next.exposed_waiting;
       by_rank.push_back(next);
       if (i == last) continue;
-      waiting += next.waiting;
-      exposed += next.exposed_waiting;
+      waiting += static_cast<double>(next.waiting.count());
+      exposed += static_cast<double>(next.exposed_waiting.count());
     }
-    auto const others = static_cast<std::int64_t>(std::max<std::size_t>(what.on.size(), 2) - 1);
-    imposed = waiting / others;
-    imposed_exposed = exposed / others;
+    auto const others = static_cast<double>(std::max<std::size_t>(what.on.size(), 2) - 1);
+    imposed = std::chrono::nanoseconds{static_cast<std::int64_t>(waiting / others)};
+    imposed_exposed = std::chrono::nanoseconds{static_cast<std::int64_t>(exposed / others)};
   }
 };
 

@@ -104,9 +104,15 @@ struct found_collectives {
   std::uint32_t kind_of(profile const& records, collective_record const& collective, bool is_host) {
     auto const word = [&](std::uint32_t position) { return records.collective_words[position]; };
     communicator_record const& group = records.communicators[collective.communicator];
-    collective_kind kind{
-        group.id, group.name, word(collective.function), word(collective.datatype), word(collective.algorithm), word(collective.protocol),
-        is_host};
+    collective_kind const kind{group.id,
+                               group.name,
+                               word(collective.function),
+                               word(collective.datatype),
+                               word(collective.algorithm),
+                               word(collective.protocol),
+                               is_host,
+                               group.size,
+                               group.rank};
     return find_or_add(kinds, kind);
   }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -47,6 +48,18 @@ class host_segments {
     std::map<std::uint32_t, std::chrono::nanoseconds> result;
     charge(result, stages_, step);
     return result;
+  }
+
+  /// Sorts stages by their first beginning in a step. Paths with another parent than the step come last.
+  void sort_by_time(std::vector<path_time>& stages, interval const& step) const {
+    std::map<std::uint32_t, timestamp> begins;
+    for (std::size_t i = first_after(stages_, step.begin, time_of_segment); i < stages_.size() && stages_[i].time.begin < step.end; ++i)
+      begins.try_emplace(stages_[i].path, stages_[i].time.begin);
+    auto const begin_of = [&](path_time const& stage) {
+      auto const at = begins.find(stage.path);
+      return at == begins.end() ? timestamp::max() : at->second;
+    };
+    std::stable_sort(stages.begin(), stages.end(), [&](path_time const& a, path_time const& b) { return begin_of(a) < begin_of(b); });
   }
 
  private:

@@ -15,6 +15,7 @@
 #include "job_rank.hpp"
 #include "job_summary.hpp"
 #include "rank_clocks.hpp"
+#include "stale_ranks.hpp"
 
 namespace profkit::detail {
 
@@ -40,30 +41,47 @@ void name_differences(std::vector<job_rank> const& ranks, std::string const& wha
   std::string text = what + ": ";
   constexpr std::size_t max_values = 3;
   std::size_t named = 0;
+  std::size_t count = 0;
   for (auto const& [value, where] : by_value) {
+    count += where.size();
     if (value == usual->first || ++named > max_values) continue;
     text += (value.empty() ? "unknown" : value) + " on " + rank_list(where) + ", ";
   }
-  to.push_back(text + (usual->first.empty() ? "unknown" : usual->first) + " on the others");
+  text += usual->first.empty() ? "unknown" : usual->first;
+  if (named <= max_values) {
+    text += " on the others";
+  } else {
+    std::size_t const more = named - max_values;
+    text += " on " + (2 * usual->second.size() > count ? "most" : rank_list(usual->second));
+    text += " and " + std::to_string(more) + (more == 1 ? " more value" : " more values");
+  }
+  to.push_back(std::move(text));
 }
 
 /// Names the ranks whose number is far from the median of all ranks.
+/// @param min_share minimum distance from the median, as a share of it. If it is above 0, a median of 0 is unknown.
+/// @param min_amount minimum distance from the median.
 /// @param value_of n/a if it is unknown.
 template <class ValueOf>
 void name_outliers(std::vector<job_rank> const& ranks, std::string const& what, std::string const& unit, double min_share,
                    double min_amount, ValueOf const& value_of, std::vector<std::string>& to) {
+  auto const known_value = [&](job_rank const& rank) -> std::optional<double> {
+    constexpr double max_value = 1e15;
+    std::optional<double> const value = rank.problem.empty() ? value_of(rank) : std::nullopt;
+    return value && std::abs(*value) < max_value ? value : std::nullopt;  // false for NaN
+  };
   std::vector<double> values;
   for (job_rank const& each : ranks) {
-    std::optional<double> const value = each.problem.empty() ? value_of(each) : std::nullopt;
-    if (value) values.push_back(*value);
+    if (auto const value = known_value(each)) values.push_back(*value);
   }
   if (values.size() < 2) return;
   double const median = median_in(values);
+  if (min_share > 0.0 && median <= 0.0) return;
   for (job_rank const& each : ranks) {
-    std::optional<double> const value = each.problem.empty() ? value_of(each) : std::nullopt;
+    std::optional<double> const value = known_value(each);
     if (!value) continue;
     double const distance = *value < median ? median - *value : *value - median;
-    if (distance < min_share * median || distance < min_amount) continue;
+    if (distance <= 0.0 || distance < min_share * median || distance < min_amount) continue;
     std::string text = what;
     text.append(": ").append(std::to_string(std::llround(*value))).append(" ").append(unit);
     text.append(" on rank ").append(std::to_string(each.rank));
@@ -72,19 +90,10 @@ void name_outliers(std::vector<job_rank> const& ranks, std::string const& what, 
   }
 }
 
-/// The number of ranks of the job: the largest job size that any rank recorded, which also reveals missing last ranks; at least the number
-/// of the present ranks.
+/// Finds missing and different ranks. Ranks of another run get a problem.
 /// @param ranks in order.
-inline std::uint64_t expected_ranks(std::vector<job_rank> const& ranks) {
-  std::uint64_t result = ranks.empty() ? 0 : std::uint64_t{ranks.back().rank} + 1;
-  for (job_rank const& each : ranks) {
-    if (each.environment.rank) result = std::max<std::uint64_t>(result, each.environment.rank->size);
-  }
-  return result;
-}
-
-/// Finds missing and different ranks.
 inline void check_job(std::vector<job_rank>& ranks, job_summary& to) {
+  stale_rank_finder{ranks}.mark();
   std::map<std::uint32_t, job_rank const*> known;
   std::set<std::uint32_t> present;
   for (job_rank& each : ranks) {

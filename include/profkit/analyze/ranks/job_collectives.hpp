@@ -42,7 +42,8 @@ inline double link_of(std::vector<job_rank> const& ranks) {
   return peaks == nullptr ? 0.0 : peaks->link_gigabytes * 1e9;
 }
 
-/// The collectives of the compared steps by scope, function, kind and size.
+/// The collectives of the compared steps by scope, function, kind and size. If ranks of a communicator have no file, it is not known
+/// whether the others waited for them: their whole time counts as transfer, without a bandwidth.
 class job_collectives {
  public:
   void add(std::vector<job_rank> const& ranks, matched_collective const& what, collective_waits const& waits, bool is_last_known) {
@@ -50,8 +51,10 @@ class job_collectives {
     rank_timeline const& timeline = ranks[first.rank].timeline;
     timeline_collective const& one = collective_of(ranks, first);
     collective_kind const& kind = timeline.kinds[one.kind];
-    group& to = groups_[{timeline.paths[one.path], kind.function, kind.datatype, kind.algorithm, kind.protocol, one.bytes, what.on.size()}];
-    ++to.count;
+    std::size_t const members = what.size > 0 ? what.size : what.on.size();
+    group& to = groups_[{timeline.paths[one.path], kind.function, kind.datatype, kind.algorithm, kind.protocol, one.bytes, members,
+                         what.is_complete}];
+    to.instances += what.on.size();
     to.is_awaited = to.is_awaited && waits.is_awaited;
     for (rank_wait const& each : waits.by_rank) {
       to.transfer += static_cast<double>(each.transfer.count());
@@ -71,18 +74,19 @@ class job_collectives {
     for (auto const& [key, each] : groups_) {
       job_collective_summary row;
       std::size_t members = 0;
-      std::tie(row.path, row.function, row.datatype, row.algorithm, row.protocol, row.bytes, members) = key;
+      bool is_complete = true;
+      std::tie(row.path, row.function, row.datatype, row.algorithm, row.protocol, row.bytes, members, is_complete) = key;
       row.ranks = members;
-      double const instances = static_cast<double>(each.count) * static_cast<double>(members);
+      auto const instances = static_cast<double>(each.instances);
       auto const of_rank = static_cast<double>(std::max<std::size_t>(steps * each.ranks.size(), 1));
       row.per_step = instances / of_rank;
       milliseconds const waiting{each.waiting * 1e-6 / instances};
-      row.transfer = milliseconds{each.transfer * 1e-6 / instances};
-      if (waiting >= clocks.bound) row.waiting = waiting;
+      row.transfer = milliseconds{(each.transfer + (is_complete ? 0.0 : each.waiting)) * 1e-6 / instances};
+      if (is_complete && waiting >= clocks.bound) row.waiting = waiting;
       row.exposed = milliseconds{each.exposed * 1e-6 / of_rank};
       std::optional<double> const factor = bus_factor(row.function, members);
       double const seconds = each.after_last * 1e-9 / instances;
-      if (factor && row.bytes > 0 && seconds > 0.0 && each.is_awaited)
+      if (is_complete && factor && row.bytes > 0 && seconds > 0.0 && each.is_awaited)
         row.bus_bandwidth = static_cast<double>(row.bytes) * *factor / seconds;
       if (row.bus_bandwidth && link > 0.0 && row.algorithm.rfind("NVLS", 0) != 0) row.link_share = *row.bus_bandwidth / link;
       auto const last =
@@ -95,9 +99,10 @@ class job_collectives {
   }
 
  private:
-  using group_key = std::tuple<std::string, std::string, std::string, std::string, std::string, std::uint64_t, std::size_t>;
+  /// Path, function, datatype, algorithm, protocol, size, number of ranks, and whether all ranks recorded it.
+  using group_key = std::tuple<std::string, std::string, std::string, std::string, std::string, std::uint64_t, std::size_t, bool>;
   struct group {
-    std::uint64_t count = 0;
+    std::uint64_t instances = 0;                          ///< sum over the collectives: number of ranks that recorded it
     bool is_awaited = true;                               ///< false: on some rank, see `collective_waits::is_awaited`
     double transfer = 0.0, waiting = 0.0, exposed = 0.0;  ///< sums over all ranks, in ns
     double after_last = 0.0;                              ///< sum over all ranks, in ns

@@ -59,9 +59,17 @@ constexpr auto describe(described_type<straggler_summary>) {
                     field{"path", &s::path},
                     field{"is_gpu_time", &s::is_gpu_time},
                     field{"is_host_only", &s::is_host_only},
+                    field{"delay_ms", &s::delay},
                     field{"excess_ms", &s::excess},
                     field{"own_ms", &s::own},
-                    field{"others_ms", &s::others}};
+                    field{"others_ms", &s::others},
+                    field{"held_others_up_ms", &s::imposed},
+                    field{"held_others_up_exposed_ms", &s::imposed_exposed},
+                    field{"came_last_share", &s::last_share}};
+}
+constexpr auto describe(described_type<irregular_wait_summary>) {
+  using s = irregular_wait_summary;
+  return std::tuple{field{"position", &s::rank}, field{"held_others_up_ms", &s::imposed}, field{"steps", &s::steps}};
 }
 constexpr auto describe(described_type<slow_host_summary>) {
   using s = slow_host_summary;
@@ -102,9 +110,13 @@ constexpr auto describe(described_type<job_step_summary>) {
 }
 constexpr auto describe(described_type<job_clock_summary>) {
   using s = job_clock_summary;
-  return std::tuple{field{"has_many_hosts", &s::has_many_hosts}, field{"is_one_clock", &s::is_one_clock},
-                    field{"collectives", &s::collectives},       field{"residual_median_ms", &s::residual_median},
-                    field{"residual_p95_ms", &s::residual_p95},  field{"bound_ms", &s::bound}};
+  return std::tuple{field{"has_many_hosts", &s::has_many_hosts},
+                    field{"is_one_clock", &s::is_one_clock},
+                    field{"is_by_machine", &s::is_by_machine},
+                    field{"collectives", &s::collectives},
+                    field{"residual_median_ms", &s::residual_median},
+                    field{"residual_p95_ms", &s::residual_p95},
+                    field{"bound_ms", &s::bound}};
 }
 constexpr auto describe(described_type<job_part>) {
   using s = job_part;
@@ -123,6 +135,7 @@ constexpr auto describe(described_type<job_summary>) {
                     field{"warmup_steps", &s::warmup_steps},
                     field{"step_ms", &s::step},
                     field{"straggler", &s::straggler},
+                    field{"irregular_wait", &s::irregular},
                     field{"slow_host", &s::slow_host},
                     field{"startup_wait", &s::startup},
                     field{"differing_scopes", &s::differing_scopes},
@@ -138,6 +151,10 @@ constexpr auto describe(described_type<job_summary>) {
                     field{"host_steps", &s::host_steps},
                     field{"matched", &s::matched},
                     field{"incomplete", &s::incomplete},
+                    field{"of_missing_ranks", &s::of_missing_ranks},
+                    field{"missing_members", &s::missing_members},
+                    field{"ambiguous", &s::ambiguous},
+                    field{"by_order", &s::by_order},
                     field{"contradictory", &s::contradictory},
                     field{"unknown", &s::unknown},
                     field{"unknown_in_graphs", &s::unknown_in_graphs},

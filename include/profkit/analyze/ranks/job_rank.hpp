@@ -32,6 +32,11 @@ struct job_rank {
 
 namespace detail {
 
+/// The machine of a rank. Containers of one machine may have different host names but share its clock.
+inline std::string const& machine_of(job_rank const& rank) {
+  return rank.environment.boot_id.empty() ? rank.environment.host : rank.environment.boot_id;
+}
+
 /// Explains why a rank has no collectives to compare.
 /// @param has_all_api_calls whether all API calls were collected.
 inline std::string why_no_collectives(rank_timeline const& timeline, bool has_all_api_calls) {

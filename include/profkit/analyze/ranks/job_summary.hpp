@@ -25,16 +25,17 @@ struct job_rank_summary {
   milliseconds exposed_transfer{};              ///< communication without other GPU work, after the last rank arrived
   std::optional<milliseconds> exposed_waiting;  ///< the same before the last rank arrived; n/a like `waiting`
   milliseconds idle{};                          ///< the rest of `step`
-  /// Sum over the collectives: latest start of all ranks minus its own start. Waits below the clocks' bound count as transfer; n/a if all
-  /// are.
+  /// @brief Sum over the collectives: latest start of all ranks minus its own start. Waits below the clocks' bound count as transfer; n/a
+  /// if all are.
   std::optional<milliseconds> waiting;
-  milliseconds transfer{};           ///< sum over the collectives: their time minus the waiting
-  milliseconds imposed{};            ///< sum over the collectives that it started last: mean waiting of the other ranks
+  milliseconds transfer{};  ///< sum over the collectives: their time minus the waiting
+  /// @brief Mean waiting of the other ranks in the collectives that it started last. Waits of a rank at the same time count once.
+  milliseconds imposed{};
   milliseconds imposed_exposed{};    ///< part of `imposed` in which the waiting GPUs had no other work
   std::optional<double> last_share;  ///< share of the collectives where it started last by more than the clocks' bound
   milliseconds host_step{};          ///< mean host time of its steps
   milliseconds host_pace{};          ///< lower quartile of its host steps
-  /// Mean time per step in which the step thread was runnable but not running; n/a without scheduler statistics.
+  /// @brief Mean time per step in which the step thread was runnable but not running; n/a without scheduler statistics.
   std::optional<milliseconds> processor_wait;
   milliseconds clock_offset{};  ///< subtracted from its times, in the middle of the run
   double clock_drift = 0.0;     ///< clock drift subtracted from its times: seconds per second
@@ -55,23 +56,34 @@ struct job_collective_summary {
   milliseconds exposed{};               ///< mean per step and rank, without other GPU work
   /// @brief Bytes per second; n/a if the size, the factor of the function or the time of transfer is unknown.
   std::optional<double> bus_bandwidth;
-  /// `bus_bandwidth` divided by the bandwidth of the link between the GPUs of a host. n/a if the GPUs differ, if their link is unknown, and
-  /// on several hosts. Also n/a for NVLS, where the switch reduces the data and less data crosses the links.
+  /// @brief `bus_bandwidth` divided by the bandwidth of the link between the GPUs of a host. n/a if the GPUs differ, if their link is
+  /// unknown, and on several hosts. Also n/a for NVLS, where the switch reduces the data and less data crosses the links.
   std::optional<double> link_share;
   std::optional<std::uint32_t> last;  ///< the rank that started last most often; n/a if the clocks are not accurate enough
 };
 
 /// @brief The rank, or the ranks, for which the others wait, and the reason.
 struct straggler_summary {
-  std::size_t rank = 0;           ///< position in `job_summary::ranks`; the rank that imposes the longest waits
-  std::vector<std::size_t> also;  ///< positions of the other ranks with at least half of its excess in that scope
-  bool is_whole_host = false;     ///< all these ranks, and no others, are on one of several hosts
-  std::string path;               ///< the scope with the largest excess; "": code outside any scope
-  bool is_gpu_time = false;       ///< the excess is GPU time; false: its GPU waited for the host in this scope
-  bool is_host_only = false;      ///< collectives on the host: the excess is host time
-  milliseconds excess{};          ///< per step, above the median of the other ranks
-  milliseconds own{};             ///< time in the scope per step on this rank
-  milliseconds others{};          ///< the same, median of the other ranks
+  std::size_t rank = 0;              ///< position in `job_summary::ranks`; the rank that imposes the longest waits
+  std::vector<std::size_t> also;     ///< positions of the other ranks with at least half of its excess in that scope
+  bool is_whole_host = false;        ///< all these ranks, and no others, are on one of several hosts
+  std::string path;                  ///< the scope with the largest excess; "": code outside any scope
+  bool is_gpu_time = false;          ///< the excess is GPU time; false: its GPU waited for the host in this scope
+  bool is_host_only = false;         ///< collectives on the host: the excess is host time
+  milliseconds delay{};              ///< per step: `excess`, but at most `imposed`; `imposed` if no scope takes longer
+  milliseconds excess{};             ///< per step, above the median of the other ranks
+  milliseconds own{};                ///< time in the scope per step on this rank
+  milliseconds others{};             ///< the same, median of the other ranks
+  milliseconds imposed{};            ///< per step: mean waiting of the other ranks in the collectives that one of these ranks started last
+  milliseconds imposed_exposed{};    ///< part of `imposed` in which the waiting GPUs had no other work
+  std::optional<double> last_share;  ///< share of their collectives that one of these ranks started last
+};
+
+/// @brief A rank for which the others wait in some steps only, or so irregularly that it may be chance.
+struct irregular_wait_summary {
+  std::size_t rank = 0;     ///< position in `job_summary::ranks`
+  milliseconds imposed{};   ///< `job_rank_summary::imposed`
+  std::uint64_t steps = 0;  ///< number of compared steps in which the others wait at least 2 % of the mean step for it
 };
 
 /// @brief A rank whose host is slow, whether or not the others wait for it.
@@ -146,6 +158,7 @@ struct job_step_summary {
 struct job_clock_summary {
   bool has_many_hosts = false;     ///< clock drift was estimated and removed too
   bool is_one_clock = false;       ///< all times are from the clock of one machine, so no correction was made
+  bool is_by_machine = false;      ///< one correction for all ranks of a machine, because collectives were matched by their order
   std::uint64_t collectives = 0;   ///< number of collectives whose ends were compared; 0: the clocks are not corrected
   milliseconds residual_median{};  ///< median distance of a rank's end of a collective from the mean of all ranks
   milliseconds residual_p95{};     ///< 95 % quantile of the same distance
@@ -165,6 +178,9 @@ struct job_map {
   std::vector<std::vector<std::optional<double>>> values;  ///< by rank and step, in ms
 };
 
+/// @brief Minimum number of compared steps for naming a rank for which the others wait.
+inline constexpr std::uint64_t min_steps_for_straggler = 5;
+
 /// @brief The figures of a job of many ranks.
 struct job_summary {
   std::string program;                  ///< first word of its command line
@@ -178,6 +194,7 @@ struct job_summary {
   std::vector<job_part> frontier;    ///< parts of the longest host step: see `frontier_of`
   std::vector<job_collective_summary> collectives;         ///< by exposed time, longest first
   std::optional<straggler_summary> straggler;              ///< n/a: the ranks do not wait for particular ranks
+  std::optional<irregular_wait_summary> irregular;         ///< n/a: there is a straggler, or no rank imposes long waits
   std::optional<slow_host_summary> slow_host;              ///< n/a: no host is slower than the others
   std::optional<startup_wait_summary> startup;             ///< n/a: no long wait in the warm-up
   std::vector<scope_difference_summary> differing_scopes;  ///< by difference, largest first
@@ -189,11 +206,15 @@ struct job_summary {
   job_map host_steps;                                      ///< host time of the steps
   std::uint64_t matched = 0;                               ///< number of collectives that all ranks of their communicator recorded
   std::uint64_t incomplete = 0;                            ///< number of collectives that a rank lacks
-  std::uint64_t contradictory = 0;                         ///< number of collectives whose size or type differs between ranks
-  std::uint64_t unknown = 0;                               ///< number of NCCL kernels without a collective; they are not compared
-  std::uint64_t unknown_in_graphs = 0;                     ///< the part of `unknown` in CUDA graphs
-  std::vector<std::string> problems;                       ///< ranks that are missing, damaged or different
-  std::vector<std::string> differences;                    ///< differences between ranks: machines, versions, clocks, power, temperature
+  std::uint64_t of_missing_ranks = 0;                      ///< part of `incomplete`: ranks of the communicator have no usable file
+  std::uint64_t missing_members = 0;                       ///< maximum number of ranks without a usable file in one communicator
+  std::uint64_t ambiguous = 0;                             ///< part of `incomplete`: several communicators have one name and number
+  std::uint64_t by_order = 0;            ///< number of collectives without a number, which are matched by their order in a step
+  std::uint64_t contradictory = 0;       ///< number of collectives whose size or type differs between ranks
+  std::uint64_t unknown = 0;             ///< number of NCCL kernels without a collective; they are not compared
+  std::uint64_t unknown_in_graphs = 0;   ///< the part of `unknown` in CUDA graphs
+  std::vector<std::string> problems;     ///< ranks that are missing, damaged or different
+  std::vector<std::string> differences;  ///< differences between ranks: machines, versions, clocks, power, temperature
 };
 
 }  // namespace profkit

@@ -27,6 +27,7 @@
 #include "slow_host.hpp"
 #include "straggler_search.hpp"
 #include "typical_step.hpp"
+#include "wait_union.hpp"
 
 namespace profkit {
 
@@ -48,7 +49,7 @@ class job_maker {
     to.collectives = std::move(collectives_).rows(compared_.size(), ranks_, to.clocks);
     add_budget(to);
     add_frontier(to);
-    straggler_search{ranks_, all_, compared_, last_of_}.fill(to);
+    straggler_search{ranks_, all_, compared_, last_starts_, clocks_}.fill(to);
     to.slow_host = find_slow_host(ranks_, compared_, to);
     to.differing_scopes = find_differing_scopes(ranks_, compared_, to.step);
     merge_functions(ranks_, to);
@@ -62,18 +63,23 @@ class job_maker {
     double waiting = 0.0, transfer = 0.0, exposed_waiting = 0.0, imposed = 0.0, imposed_exposed = 0.0;
     std::uint64_t last = 0;
     std::uint64_t collectives = 0;
+    bool has_incomplete = false;  ///< see `add_incomplete`
   };
 
   /// Compares the measured steps that have a matched collective and a next step. The last step has no end.
   void choose_steps(job_summary& to) {
     std::map<std::uint64_t, bool> steps;
     for (matched_collective const& each : all_) {
+      if (each.missing > 0) to.missing_members = std::max<std::uint64_t>(to.missing_members, each.missing);
+      if (each.is_by_order) ++to.by_order;
       if (each.is_contradictory) {
         ++to.contradictory;
-      } else if (!each.is_complete) {
-        ++to.incomplete;
-      } else {
-        ++to.matched;
+        continue;
+      }
+      ++(each.is_complete ? to.matched : to.incomplete);
+      if (each.is_ambiguous) ++to.ambiguous;
+      if (each.missing > 0) ++to.of_missing_ranks;
+      if (each.is_common) {
         bool& is_measured = steps.try_emplace(collective_of(ranks_, each.on.front()).step, false).first->second;
         is_measured = is_measured || each.is_measured;
       }
@@ -113,20 +119,27 @@ class job_maker {
   void add_waits(job_summary& to) {
     to.held.values.assign(ranks_.size(), std::vector<std::optional<double>>(to.held.steps.size(), 0.0));
     double const bound = to.clocks.bound.count();
-    for (matched_collective const& each : all_) {
-      if (!each.is_complete || each.is_contradictory) continue;
+    wait_union waited{ranks_.size()};
+    std::vector<matched_collective const*> const in_order = common_in_order();
+    for (matched_collective const* const next : in_order) {
+      matched_collective const& each = *next;
       collective_waits const waits{ranks_, each, clocks_};
       std::uint64_t const step = collective_of(ranks_, each.on.front()).step;
       std::uint32_t const last = each.on[waits.last].rank;
       bool const is_known = to_ms(waits.imposed) > bound;
-      if (is_known) *to.held.values[last][column_of_[step]] += to_ms(waits.imposed);
+      auto const [imposed, imposed_exposed] = new_waits(each, waits, waited);
+      if (is_known) *to.held.values[last][column_of_[step]] += imposed;
       if (!each.is_measured || compared_.count(step) == 0) continue;
       if (is_known) {
-        sums_[last].imposed += to_ms(waits.imposed);
-        sums_[last].imposed_exposed += to_ms(waits.imposed_exposed);
-        last_of_.emplace_back(last, &each);
+        sums_[last].imposed += imposed;
+        sums_[last].imposed_exposed += imposed_exposed;
       }
-      bool const is_last_known = to_ms(waits.lead) > bound;
+      bool const is_last_known = each.is_complete && to_ms(waits.lead) > bound;
+      if (is_known) last_starts_.push_back({last, is_last_known, &each});
+      if (!each.is_complete) {
+        add_incomplete(each, waits);
+        continue;
+      }
       if (is_last_known) ++sums_[last].last;
       for (std::size_t i = 0; i < each.on.size(); ++i) {
         rank_sums& rank = sums_[each.on[i].rank];
@@ -137,6 +150,54 @@ class job_maker {
       }
       collectives_.add(ranks_, each, waits, is_last_known);
     }
+    for (matched_collective const* const each : in_order) {
+      if (each->is_complete) continue;
+      std::size_t const column = column_of_[collective_of(ranks_, each->on.front()).step];
+      for (participant const& one : each->on) {
+        std::optional<double>& value = to.held.values[one.rank][column];
+        if (value && *value <= 0.0) value.reset();
+      }
+    }
+  }
+
+  /// Adds a collective that ranks of its communicator lack. How long the others waited for these is unknown, so all its time is transfer.
+  /// The ranks with a file waited at least for the last one of them.
+  void add_incomplete(matched_collective const& what, collective_waits const& waits) {
+    for (std::size_t i = 0; i < what.on.size(); ++i) {
+      rank_sums& rank = sums_[what.on[i].rank];
+      rank.transfer += to_ms(waits.by_rank[i].waiting + waits.by_rank[i].transfer);
+      rank.has_incomplete = true;
+    }
+    collectives_.add(ranks_, what, waits, false);
+  }
+
+  /// The collectives that all ranks of their communicator with a file recorded, by beginning on the first of these ranks.
+  [[nodiscard]] std::vector<matched_collective const*> common_in_order() const {
+    std::vector<std::pair<timestamp, matched_collective const*>> found;
+    for (matched_collective const& each : all_) {
+      if (!each.is_common || each.is_contradictory) continue;
+      found.emplace_back(collective_of(ranks_, each.on.front()).time.begin - clocks_.shift(each.on.front()), &each);
+    }
+    std::stable_sort(found.begin(), found.end(), [](auto const& a, auto const& b) { return a.first < b.first; });
+    std::vector<matched_collective const*> result(found.size());
+    std::transform(found.begin(), found.end(), result.begin(), [](auto const& each) { return each.second; });
+    return result;
+  }
+
+  /// The mean waiting of the ranks that do not start last, and its exposed part, in ms. Without the part that is in earlier waits.
+  [[nodiscard]] std::pair<double, double> new_waits(matched_collective const& what, collective_waits const& waits,
+                                                    wait_union& waited) const {
+    double waiting = 0.0;
+    double exposed = 0.0;
+    for (std::size_t i = 0; i < what.on.size(); ++i) {
+      if (i == waits.last) continue;
+      rank_wait const& wait = waits.by_rank[i];
+      double const share = waited.new_share(what.on[i].rank, collective_of(ranks_, what.on[i]).time.begin, wait.waiting);
+      waiting += share * to_ms(wait.waiting);
+      exposed += share * to_ms(wait.exposed_waiting);
+    }
+    auto const others = static_cast<double>(std::max<std::size_t>(what.on.size(), 2) - 1);
+    return {waiting / others, exposed / others};
   }
 
   void add_ranks(job_summary& to) const {
@@ -168,11 +229,12 @@ class job_maker {
       auto const mean = [&](double sum) { return milliseconds{steps > 0.0 ? sum / steps : 0.0}; };
       rank.step = mean(step);
       rank.communication = mean(communication);
-      bool const is_told = own.waiting > 0.0 || to.clocks.bound.count() <= 0.0;
+      bool const is_told = !own.has_incomplete && (own.waiting > 0.0 || to.clocks.bound.count() <= 0.0);
       if (is_told) rank.waiting = mean(own.waiting);
       rank.transfer = mean(own.transfer);
       rank.compute = std::min(mean(compute), rank.step);
-      milliseconds const waiting = std::min({mean(own.exposed_waiting), mean(exposed), rank.step - rank.compute});
+      milliseconds const exposed_waiting = own.has_incomplete ? milliseconds{} : mean(own.exposed_waiting);
+      milliseconds const waiting = std::min({exposed_waiting, mean(exposed), rank.step - rank.compute});
       if (is_told) rank.exposed_waiting = waiting;
       rank.exposed_transfer = std::min(mean(exposed) - waiting, rank.step - rank.compute - waiting);
       rank.idle = rank.step - rank.compute - waiting - rank.exposed_transfer;
@@ -235,7 +297,7 @@ class job_maker {
   std::vector<rank_sums> sums_;
   std::set<std::uint64_t> compared_;  ///< indices of the compared measured steps
   std::unordered_map<std::uint64_t, std::size_t> column_of_;
-  std::vector<std::pair<std::uint32_t, matched_collective const*>> last_of_;  ///< the rank that started last in each collective
+  std::vector<last_start> last_starts_;
   job_collectives collectives_;
 };
 

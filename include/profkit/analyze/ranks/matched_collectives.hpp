@@ -5,12 +5,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <tuple>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "communicator_parts.hpp"
 #include "job_rank.hpp"
 
 namespace profkit::detail {
@@ -31,68 +33,128 @@ struct matched_collective {
   std::vector<participant> on;  ///< by rank
   bool is_measured = false;
   bool is_complete = true;        ///< all ranks of its communicator recorded it
+  bool is_common = true;          ///< at least two ranks recorded it, and all ranks of its communicator with a record of its function
   bool is_contradictory = false;  ///< ranks disagree about its size or type
+  bool is_ambiguous = false;      ///< several communicators have this key, and the members of each are unknown
+  bool is_by_order = false;       ///< it has no number and was matched by its order in the step
+  std::uint32_t size = 0;         ///< number of ranks of its communicator; 0: unknown
+  std::uint32_t missing = 0;      ///< number of ranks of its communicator without a usable file
 };
 
 /// Matches the collectives of all ranks by communicator, function and number. Takes time proportional to the collectives.
+///
+/// Without numbers, the n-th collective of a function in a step is the same on all ranks. If a rank has more or fewer of them in a step,
+/// it lost a record, and those of this step are not matched.
 class collective_matcher {
  public:
   explicit collective_matcher(std::vector<job_rank> const& ranks) : ranks_{ranks} {
     std::uint64_t stride = 1;
     for (job_rank const& each : ranks) stride = std::max(stride, each.timeline.stride);
+    find_groups();
     for (std::uint32_t rank = 0; rank < ranks.size(); ++rank) add(rank, stride);
-    for (std::size_t i = 0; i < all_.size(); ++i) judge(all_[i], members_[group_of_[i]]);
+    for (std::size_t i = 0; i < all_.size(); ++i) judge(all_[i], group_of_[i]);
   }
 
   [[nodiscard]] std::vector<matched_collective> take() && { return std::move(all_); }
 
  private:
+  /// The collectives of one communicator and function.
+  struct group {
+    std::uint32_t size = 0;      ///< number of ranks of the communicator; 0: unknown
+    std::uint32_t present = 0;   ///< number of its ranks with a file
+    std::uint32_t recorded = 0;  ///< number of its ranks that recorded the function
+    std::uint32_t files = 0;     ///< number of files with the function; one file can have several ranks of a communicator
+    bool is_ambiguous = false;
+    bool is_by_order = false;
+  };
   struct key {
     std::uint32_t group;
+    std::uint64_t step;  ///< 0 if the collective has a number
     std::uint64_t sequence;
-    bool operator==(key const& other) const noexcept { return group == other.group && sequence == other.sequence; }
+    bool operator==(key const& other) const noexcept { return group == other.group && step == other.step && sequence == other.sequence; }
   };
   struct key_hash {
     std::size_t operator()(key const& value) const noexcept {
-      return (value.sequence * 0x9e3779b97f4a7c15U) ^ (std::uint64_t{value.group} << 40U);
+      constexpr std::uint64_t golden = 0x9e3779b97f4a7c15U;
+      return ((value.sequence + value.step * golden) * golden) ^ (std::uint64_t{value.group} << 40U);
     }
   };
+  using step_of_group = std::pair<std::uint32_t, std::uint64_t>;  ///< the group and the index of the step
+
+  void find_groups() {
+    std::map<communicator_key, std::vector<communicator_member>> members;
+    std::map<communicator_key, std::set<std::pair<std::uint32_t, std::uint32_t>>> known;
+    for (std::uint32_t i = 0; i < ranks_.size(); ++i) {
+      for (collective_kind const& kind : ranks_[i].timeline.kinds) {
+        communicator_key const wanted = communicator_key_of(kind);
+        if (known[wanted].emplace(i, kind.rank).second) members[wanted].push_back({i, ranks_[i].rank, kind.rank});
+      }
+    }
+    std::map<communicator_key, communicator_parts> parts;
+    for (auto const& [wanted, list] : members) parts.emplace(wanted, communicator_parts{list, std::get<2>(wanted)});
+    std::map<std::tuple<communicator_key, std::uint32_t, std::string>, std::uint32_t> numbers;
+    for (std::uint32_t i = 0; i < ranks_.size(); ++i) {
+      rank_timeline const& timeline = ranks_[i].timeline;
+      group_of_kind_.emplace_back();
+      for (collective_kind const& kind : timeline.kinds) {
+        communicator_key const wanted = communicator_key_of(kind);
+        communicator_parts const& of_key = parts.at(wanted);
+        std::uint32_t const part = of_key.part_of(i, kind.rank);
+        auto const [at, is_new] = numbers.try_emplace({wanted, part, kind.function}, static_cast<std::uint32_t>(groups_.size()));
+        if (is_new) groups_.push_back({kind.size, of_key.present(part), 0, 0, of_key.is_ambiguous(), false});
+        groups_[at->second].is_by_order = groups_[at->second].is_by_order || !timeline.has_numbers;
+        group_of_kind_.back().push_back(at->second);
+      }
+    }
+  }
 
   void add(std::uint32_t rank, std::uint64_t stride) {
     rank_timeline const& timeline = ranks_[rank].timeline;
-    std::vector<std::uint32_t> group_of_kind;
-    for (collective_kind const& kind : timeline.kinds) {
-      auto const [at, is_new] =
-          groups_.try_emplace({kind.communicator, kind.group, kind.function}, static_cast<std::uint32_t>(groups_.size()));
-      if (is_new) members_.push_back(0);
-      group_of_kind.push_back(at->second);
-    }
-    std::vector<bool> is_member(groups_.size());
+    std::set<std::uint32_t> files;
+    std::set<std::pair<std::uint32_t, std::uint32_t>> recorded;
+    std::vector<bool> is_recorded(timeline.kinds.size());
+    std::map<step_of_group, std::uint64_t> counts;
     std::unordered_map<std::uint64_t, bool> measured;
     for (timeline_step const& step : timeline.steps) measured[step.index] = step.is_measured;
     for (std::uint32_t i = 0; i < timeline.collectives.size(); ++i) {
       timeline_collective const& each = timeline.collectives[i];
-      if (each.step % stride != 0) continue;
-      std::uint32_t const group = group_of_kind[each.kind];
-      if (!is_member[group]) ++members_[group];
-      is_member[group] = true;
-      auto const [at, is_new] = index_.try_emplace({group, each.sequence}, all_.size());
+      if (last_stride_of(each.step) < stride) continue;
+      std::uint32_t const number = group_of_kind_[rank][each.kind];
+      group& members = groups_[number];
+      if (!is_recorded[each.kind]) {
+        is_recorded[each.kind] = true;
+        if (files.insert(number).second) ++members.files;
+        if (recorded.emplace(number, timeline.kinds[each.kind].rank).second) ++members.recorded;
+      }
+      key const wanted = members.is_by_order ? key{number, each.step, counts[{number, each.step}]++} : key{number, 0, each.sequence};
+      auto const [at, is_new] = index_.try_emplace(wanted, all_.size());
       if (is_new) {
         all_.push_back({});
-        group_of_.push_back(group);
+        group_of_.push_back(number);
       }
       matched_collective& whole = all_[at->second];
       if (!whole.on.empty() && whole.on.back().rank == rank) continue;  // A rank can have the collective twice; the first one counts.
       auto const in_step = measured.find(each.step);
-      bool const counts = in_step != measured.end() && in_step->second;
-      whole.is_measured = (whole.on.empty() || whole.is_measured) && counts;
+      bool const counts_as_measured = in_step != measured.end() && in_step->second;
+      whole.is_measured = (whole.on.empty() || whole.is_measured) && counts_as_measured;
       whole.on.push_back({rank, i});
+    }
+    for (auto const& [step, count] : counts) {
+      if (counts_.try_emplace(step, count).first->second != count) uneven_.insert(step);
     }
   }
 
-  void judge(matched_collective& whole, std::uint32_t members) const {
-    whole.is_complete = whole.on.size() == members && whole.on.size() > 1;
+  void judge(matched_collective& whole, std::uint32_t number) const {
+    group const& members = groups_[number];
     timeline_collective const& first = collective_of(ranks_, whole.on.front());
+    bool const is_uneven = members.is_by_order && uneven_.count({number, first.step}) > 0;
+    whole.size = members.size;
+    whole.missing = members.size > members.present && !members.is_ambiguous ? members.size - members.present : 0;
+    whole.is_by_order = members.is_by_order;
+    whole.is_ambiguous = members.is_ambiguous;
+    whole.is_common = whole.on.size() == members.files && whole.on.size() > 1 && !members.is_ambiguous && !is_uneven;
+    whole.is_complete = whole.is_common && (members.size == 0 || members.recorded == members.size);
+    if (members.is_ambiguous) return;
     std::string const& datatype = kind(whole.on.front()).datatype;
     for (participant const& each : whole.on) {
       timeline_collective const& other = collective_of(ranks_, each);
@@ -107,9 +169,11 @@ class collective_matcher {
   }
 
   std::vector<job_rank> const& ranks_;
-  std::map<std::tuple<std::uint64_t, std::string, std::string>, std::uint32_t> groups_;  ///< by communicator and function
-  std::vector<std::uint32_t> members_;                                                   ///< by group: number of its ranks
+  std::vector<group> groups_;
+  std::vector<std::vector<std::uint32_t>> group_of_kind_;  ///< by rank and kind
   std::unordered_map<key, std::size_t, key_hash> index_;
+  std::map<step_of_group, std::uint64_t> counts_;  ///< number of collectives without a number on the first rank
+  std::set<step_of_group> uneven_;                 ///< these numbers differ between ranks
   std::vector<matched_collective> all_;
   std::vector<std::uint32_t> group_of_;  ///< by element of `all_`
 };

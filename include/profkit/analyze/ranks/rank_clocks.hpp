@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -79,7 +80,8 @@ inline fitted_line resistant_line(std::vector<std::pair<double, double>> const& 
 
 /// Estimates by how much the clock of each rank is ahead of the mean of all ranks, from the ends of collectives: all ranks leave an
 /// all-reduce at about the same time. Even on one host, the clocks of GPUs differ by some microseconds. Collectives timed on the host by
-/// the ranks of one machine share a clock and need no estimate.
+/// the ranks of one machine share a clock and need no estimate. Collectives matched by their order may be different ones, so their ends do
+/// not prove that the clocks of one machine differ: then there is one estimate for all ranks of a machine.
 class rank_clocks {
  public:
   rank_clocks(std::vector<job_rank> const& ranks, std::vector<matched_collective> const& all) : ranks_{ranks}, ahead_(ranks.size()) {
@@ -88,15 +90,21 @@ class rank_clocks {
       for (timeline_collective const& one : each.timeline.collectives) base_ = std::min(base_, one.time.begin);
     }
     for (matched_collective const& each : all) {
-      if (each.is_complete && !each.is_contradictory && ends_together(each)) used_.push_back(&each);
+      if (!each.is_common || each.is_contradictory || !ends_together(each)) continue;
+      used_.push_back(&each);
+      summary_.is_by_machine = summary_.is_by_machine || each.is_by_order;
     }
+    std::map<std::string, std::size_t> machines;
+    for (std::size_t i = 0; i < ranks.size(); ++i)
+      clock_of_.push_back(summary_.is_by_machine ? machines.try_emplace(machine_of(ranks[i]), machines.size()).first->second : i);
     summary_.is_one_clock =
         !summary_.has_many_hosts && std::none_of(all.begin(), all.end(), [&](auto const& each) { return on_gpu(each); });
     if (summary_.is_one_clock) return;
     summary_.collectives = used_.size();
     // One pass suffices if all ranks are in one communicator; chains of communicators need more.
     constexpr int max_passes = 16;
-    for (int pass = 0; pass < max_passes && improve() > 100.0; ++pass) continue;
+    bool const is_right = summary_.is_by_machine && !summary_.has_many_hosts;
+    for (int pass = 0; !is_right && pass < max_passes && improve() > 100.0; ++pass) continue;
     measure();
   }
 
@@ -107,7 +115,9 @@ class rank_clocks {
 
   /// @return the correction to subtract from a time of a rank.
   [[nodiscard]] std::chrono::nanoseconds shift_at(std::uint32_t rank, timestamp moment) const {
-    return std::chrono::nanoseconds{std::llround(ahead_[rank].at(since_base(moment)))};
+    // With times up to 2^62 ns, which `check_timeline` accepts, no difference of two corrected times overflows.
+    constexpr double largest = 0x1p61 - 0x1p10;
+    return std::chrono::nanoseconds{std::llround(std::min(largest, std::max(-largest, ahead_[rank].at(since_base(moment)))))};
   }
 
   /// @return the correction of a rank in the middle of its collectives, and its drift.
@@ -137,11 +147,6 @@ class rank_clocks {
     return !ranks_[first.rank].timeline.kinds[collective_of(ranks_, first).kind].is_host;
   }
 
-  /// Containers of one machine may have different host names but share its clock.
-  static std::string const& machine_of(job_rank const& rank) {
-    return rank.environment.boot_id.empty() ? rank.environment.host : rank.environment.boot_id;
-  }
-
   [[nodiscard]] timestamp end_of(participant const& participant) const { return collective_of(ranks_, participant).time.end; }
   [[nodiscard]] double since_base(timestamp moment) const { return static_cast<double>((moment - base_).count()); }
 
@@ -166,16 +171,20 @@ class rank_clocks {
   double improve() {
     std::vector<std::vector<std::pair<double, double>>> points(ranks_.size());
     for_each_distance([&](participant const& participant, double distance) {
-      points[participant.rank].emplace_back(since_base(end_of(participant)), distance);
+      points[clock_of_[participant.rank]].emplace_back(since_base(end_of(participant)), distance);
     });
     double largest = 0.0;
+    std::vector<fitted_line> lines(ranks_.size());
+    for (std::size_t clock = 0; clock < points.size(); ++clock) {
+      if (points[clock].empty()) continue;
+      std::sort(points[clock].begin(), points[clock].end());
+      fitted_line const line = resistant_line(points[clock], summary_.has_many_hosts);
+      lines[clock] = line;
+      largest = std::max({largest, std::abs(line.at(points[clock].front().first)), std::abs(line.at(points[clock].back().first))});
+    }
     for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
-      if (points[rank].empty()) continue;
-      std::sort(points[rank].begin(), points[rank].end());
-      fitted_line const line = resistant_line(points[rank], summary_.has_many_hosts);
-      ahead_[rank].offset += line.offset;
-      ahead_[rank].slope += line.slope;
-      largest = std::max({largest, std::abs(line.at(points[rank].front().first)), std::abs(line.at(points[rank].back().first))});
+      ahead_[rank].offset += lines[clock_of_[rank]].offset;
+      ahead_[rank].slope += lines[clock_of_[rank]].slope;
     }
     return largest;
   }
@@ -185,15 +194,19 @@ class rank_clocks {
     for_each_distance([&](participant const&, double distance) { distances.push_back(std::abs(distance)); });
     // No collective ends before its last rank starts.
     std::vector<double> early;
+    std::vector<double> spread;
     for (matched_collective const* const each : used_) {
       double latest = -1e300;
       double earliest = 1e300;
+      double last_end = -1e300;
       for (participant const& one : each->on) {
         interval const& time = collective_of(ranks_, one).time;
         double const shift = static_cast<double>(this->shift(one).count());
         latest = std::max(latest, since_base(time.begin) - shift);
         earliest = std::min(earliest, since_base(time.end) - shift);
+        last_end = std::max(last_end, since_base(time.end) - shift);
       }
+      spread.push_back(last_end - earliest);
       early.push_back(std::max(0.0, latest - earliest));
     }
     auto const ms = [](double ns) { return milliseconds{ns * 1e-6}; };
@@ -201,12 +214,15 @@ class rank_clocks {
     summary_.residual_median = ms(median_in(distances));
     summary_.residual_p95 = ms(quantile_in(distances, share));
     summary_.bound = std::max(summary_.residual_p95, ms(quantile_in(early, share)));
+    // Without a correction by rank, two clocks may differ by as much as the ends do.
+    if (summary_.is_by_machine) summary_.bound = std::max(summary_.bound, ms(quantile_in(spread, share)));
   }
 
   std::vector<job_rank> const& ranks_;
   timestamp base_ = timestamp::max();
   std::vector<matched_collective const*> used_;
-  std::vector<fitted_line> ahead_;  ///< by rank: correction in ns, over ns since `base_` on its own clock
+  std::vector<std::size_t> clock_of_;  ///< by rank: number of its clock; ranks with one number have one correction
+  std::vector<fitted_line> ahead_;     ///< by rank: correction in ns, over ns since `base_` on its own clock
   job_clock_summary summary_;
 };
 

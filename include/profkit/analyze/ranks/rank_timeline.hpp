@@ -26,6 +26,8 @@ struct collective_kind {
   std::string algorithm;           ///< such as "RING"
   std::string protocol;            ///< such as "LL"
   bool is_host = false;            ///< timed on the host, not on a GPU
+  std::uint32_t size = 0;          ///< number of ranks of the communicator; 0: unknown
+  std::uint32_t rank = 0;          ///< rank of this process in the communicator
 };
 
 /// @brief One collective as one rank saw it.
@@ -54,16 +56,16 @@ struct timeline_step {
   std::chrono::nanoseconds compute{};        ///< length of the union of its operations that are not collectives
   std::chrono::nanoseconds communication{};  ///< length of the union of its collectives
   std::chrono::nanoseconds exposed{};        ///< the part of `communication` during which nothing else ran on the GPU
-  std::vector<path_time> stages;             ///< host time of each direct child of the step
+  std::vector<path_time> stages;             ///< host time of each direct child of the step, by beginning
   std::vector<path_time> gpu;                ///< GPU time by the scope that launched the operation; without collectives
   std::vector<interval> computing;           ///< when operations other than collectives ran; neighbours are joined if there are many
 };
 
 /// @brief The data of one rank for the report of many ranks: steps and collectives with their times, bounded in size.
 ///
-/// Beyond the bound, it keeps every second, fourth, eighth ... step by index, so all ranks keep the same steps.
+/// Beyond the bound, it keeps a sample of the steps. The sample depends on the indices of the steps, so all ranks keep the same steps.
 struct rank_timeline {
-  std::uint64_t stride = 1;                      ///< steps are kept if their index is a multiple of it
+  std::uint64_t stride = 1;                      ///< 1: all steps are kept; otherwise about 65,536 of so many: see `detail::last_stride_of`
   std::vector<std::string> paths;                ///< such as "step/forward"; "" for code outside any scope
   std::vector<collective_kind> kinds;            ///< table: kinds of collectives
   std::vector<timeline_step> steps;              ///< in order of their indices
@@ -74,5 +76,21 @@ struct rank_timeline {
   std::uint64_t graph_collectives = 0;           ///< the part of `unknown_collectives` in CUDA graphs
   bool has_numbers = true;  ///< false: collectives are numbered by their order on the GPU, because NCCL's numbers were not collected
 };
+
+namespace detail {
+
+/// The largest stride of a timeline that keeps a step: at least 65,536, and at least 131,072 for half of all steps. A larger stride keeps a
+/// part of the steps of a smaller one. The bits of the index are mixed, so that programs with a period, such as a collective in every
+/// fourth step, keep their share of steps. Step 0 is always kept, because its waits are those of the start.
+[[nodiscard]] inline std::uint64_t last_stride_of(std::uint64_t index) noexcept {
+  // The finalizer of MurmurHash3 by Austin Appleby, public domain.
+  index = (index ^ (index >> 33U)) * 0xff51afd7ed558ccdU;
+  index = (index ^ (index >> 33U)) * 0xc4ceb9fe1a85ec53U;
+  index = (index ^ (index >> 33U)) >> 16U;
+  constexpr std::uint64_t largest = ~std::uint64_t{0};
+  return index == 0 ? largest : largest / index;
+}
+
+}  // namespace detail
 
 }  // namespace profkit

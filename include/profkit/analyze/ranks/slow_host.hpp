@@ -62,7 +62,7 @@ inline std::map<std::string, double> stage_paces(job_rank const& rank, std::set<
 /// @param job must have its ranks and its step time.
 inline std::optional<slow_host_summary> find_slow_host(std::vector<job_rank> const& ranks, std::set<std::uint64_t> const& steps,
                                                        job_summary const& job) {
-  if (job.ranks.size() < 2) return std::nullopt;
+  if (job.ranks.size() < 2 || steps.empty()) return std::nullopt;
   auto const slowest = static_cast<std::size_t>(
       std::max_element(job.ranks.begin(), job.ranks.end(), [](auto const& a, auto const& b) { return a.host_pace < b.host_pace; }) -
       job.ranks.begin());
@@ -75,7 +75,7 @@ inline std::optional<slow_host_summary> find_slow_host(std::vector<job_rank> con
   result.pace = job.ranks[slowest].host_pace;
   result.others = milliseconds{median_in(paces)};
   constexpr double min_share = 0.1;
-  if (result.pace - result.others < min_share * job.step) return std::nullopt;
+  if (result.pace <= result.others || result.pace - result.others < min_share * job.step) return std::nullopt;
   std::map<std::string, std::vector<double>> others;
   std::size_t const stride = stride_of_sample(ranks.size());
   std::size_t count = 0;

@@ -76,6 +76,7 @@ class excess_finder {
   /// Adds a collective of a compared step.
   /// @param is_late whether one of the holding ranks started it last.
   void add(matched_collective const& what, bool is_late) {
+    compared_.push_back(&what);
     std::map<std::string, std::vector<double>> busy;
     std::map<std::string, std::vector<double>> idle;
     timeline_collective const* own = nullptr;
@@ -94,7 +95,6 @@ class excess_finder {
       for (path_time const& share : one.idle) idle[path(each.rank, share)].push_back(ns(share));
     }
     if (own == nullptr || others == 0) return;
-    compared_.push_back(&what);
     for (times_by_scope* const to : {&all_, is_late ? &late_ : nullptr}) {
       if (to == nullptr) continue;
       for (path_time const& share : own->busy) to->busy[path(rank_, share)].own += ns(share);
@@ -153,7 +153,8 @@ class excess_finder {
     return path == scope || (path.size() > scope.size() && path.compare(0, scope.size(), scope) == 0 && path[scope.size()] == '/');
   }
 
-  /// The time of any rank in a scope, including the scopes inside it, before the collectives that were added.
+  /// The time of any rank in a scope, including the scopes inside it, before the collectives that were added. They may be those of other
+  /// communicators than the examined rank's.
   [[nodiscard]] double time_of(std::size_t rank, std::string const& scope, bool is_gpu) const {
     rank_timeline const& timeline = ranks_[rank].timeline;
     std::vector<bool> counts;
@@ -233,12 +234,13 @@ class holding_ranks {
   /// ms made the computing of the other one 3 ms longer, and left it only 0.6 ms without work.
   ///
   /// Random delays hit all ranks alike, and a busy host delays the same rank for some steps. So the mean distance to the others, without
-  /// extremes, must be at least 2.5 half-widths of its 95 % interval, which accounts for autocorrelation.
+  /// extremes, must be at least 2.5 half-widths of its 95 % interval, which accounts for autocorrelation. With fewer than
+  /// `min_steps_for_straggler` steps, any delay may be chance.
   /// @param excess_of the time by which a candidate (a list of positions) takes longer than the others in one scope, in ms a step.
   /// @return positions, longest imposed waits first; empty if no candidate is accepted.
   template <class ExcessOf>
   [[nodiscard]] std::vector<std::size_t> find(double step, double bound, ExcessOf const& excess_of) const {
-    if (held_.size() < 2 || held_.front().empty()) return {};
+    if (!can_be_judged()) return {};
     std::size_t count = 1;
     for (std::size_t i = 2; i <= held_.size() / 2; ++i) {
       if (drop_after(i) > drop_after(count)) count = i;
@@ -250,19 +252,39 @@ class holding_ranks {
     if (on_host.size() > held_.size() / 2) on_host.clear();
     std::vector<std::size_t> const before_drop{order_.begin(), order_.begin() + static_cast<std::ptrdiff_t>(count)};
     for (std::vector<std::size_t> const& each : {before_drop, {order_.front()}, on_host}) {
-      if (!each.empty() && hold_up(each, step, bound, excess_of)) return each;
+      if (!each.empty() && judge(each, step, bound, excess_of) == lateness::steady) return each;
     }
     return {};
   }
 
+  /// If no candidate is accepted: the rank with the longest imposed waits, if only chance speaks against it. Parameters as in `find`.
+  template <class ExcessOf>
+  [[nodiscard]] std::optional<std::size_t> find_irregular(double step, double bound, ExcessOf const& excess_of) const {
+    if (!can_be_judged() || judge({order_.front()}, step, bound, excess_of) != lateness::irregular) return std::nullopt;
+    return order_.front();
+  }
+
+  /// Whether waits of this length are a considerable part of a step.
+  [[nodiscard]] static bool is_long(double waits, double step, double bound) noexcept {
+    constexpr double min_bounds = 3.0;
+    return waits >= min_share * step && waits >= min_bounds * bound && waits > 0.0;
+  }
+
  private:
+  enum class lateness {
+    none,       ///< the others do not wait, the waits cost nothing, or other ranks impose similar ones
+    irregular,  ///< it may be chance
+    steady
+  };
+
+  static constexpr double min_share = 0.02;
+
+  [[nodiscard]] bool can_be_judged() const { return held_.size() > 1 && held_.front().size() >= min_steps_for_straggler; }
   [[nodiscard]] double steps() const { return static_cast<double>(std::max<std::size_t>(held_.front().size(), 1)); }
   [[nodiscard]] double drop_after(std::size_t count) const { return means_[order_[count - 1]] - means_[order_[count]]; }
 
   template <class ExcessOf>
-  [[nodiscard]] bool hold_up(std::vector<std::size_t> const& which, double step, double bound, ExcessOf const& excess_of) const {
-    constexpr double min_share = 0.02;
-    constexpr double min_bounds = 3.0;
+  [[nodiscard]] lateness judge(std::vector<std::size_t> const& which, double step, double bound, ExcessOf const& excess_of) const {
     constexpr double min_others = 2.0;
     constexpr double min_half_widths = 2.5;
     auto const inside = static_cast<double>(which.size());
@@ -280,10 +302,10 @@ class holding_ranks {
     std::vector<double> distances;
     for (std::size_t k = 0; k < own.size(); ++k) distances.push_back(own[k] / inside - (all[k] - own[k]) / outside);
     std::optional<mean_interval> const distance = interval_of_mean(without_extremes(std::move(distances)));
-    bool const is_long = mean >= min_share * step && mean >= min_bounds * bound && mean > 0.0;
-    bool const is_chance = distance && distance->mean < min_half_widths * distance->cautious_half_width;
-    if (!is_long || mean / inside < min_others * others || is_chance) return false;
-    return exposed >= min_share * step || excess_of(which) >= min_share * step;
+    bool const is_chance = !distance || distance->mean < min_half_widths * distance->cautious_half_width;
+    if (!is_long(mean, step, bound) || mean / inside < min_others * others) return lateness::none;
+    if (exposed < min_share * step && excess_of(which) < min_share * step) return lateness::none;
+    return is_chance ? lateness::irregular : lateness::steady;
   }
 
   static void add(std::vector<double>& to, std::vector<double> const& more) {

@@ -2,21 +2,31 @@
 #pragma once
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <set>
-#include <utility>
 #include <vector>
 
 #include "../../profile/time.hpp"
+#include "collective_waits.hpp"
 #include "job_rank.hpp"
 #include "job_summary.hpp"
 #include "matched_collectives.hpp"
+#include "rank_clocks.hpp"
 #include "straggler.hpp"
+#include "wait_union.hpp"
 
 namespace profkit::detail {
+
+/// A collective of a compared step in which the others waited, with the rank that started it last.
+struct last_start {
+  std::uint32_t rank = 0;                    ///< position in the list of ranks
+  bool is_lead_known = false;                ///< it started later than the second latest rank by more than the clocks' bound
+  matched_collective const* what = nullptr;  ///< borrowed
+};
 
 /// Finds the rank for which the others wait in the compared steps, and the one for which they waited in the warm-up.
 class straggler_search {
@@ -24,12 +34,12 @@ class straggler_search {
   /// All arguments are borrowed.
   /// @param all the matched collectives.
   /// @param compared indices of the compared steps.
-  /// @param last_of the ranks that started last, by position, with their collectives.
+  /// @param last_starts approximately in order of time.
   straggler_search(std::vector<job_rank> const& ranks, std::vector<matched_collective> const& all, std::set<std::uint64_t> const& compared,
-                   std::vector<std::pair<std::uint32_t, matched_collective const*>> const& last_of)
-      : ranks_{ranks}, all_{all}, compared_{compared}, last_of_{last_of} {}
+                   std::vector<last_start> const& last_starts, rank_clocks const& clocks)
+      : ranks_{ranks}, all_{all}, compared_{compared}, last_starts_{last_starts}, clocks_{clocks} {}
 
-  /// Sets `straggler` and `startup`. All other members of the ranks and maps must be filled.
+  /// Sets `straggler`, `irregular` and `startup`. The other members about ranks and steps must be filled.
   void fill(job_summary& to) const {
     std::vector<std::vector<double>> held(ranks_.size());
     for (std::size_t step = 0; step < to.held.steps.size(); ++step) {
@@ -45,14 +55,23 @@ class straggler_search {
       if (is_new) at->second = find_excess(which);
       return at->second;
     };
-    std::vector<std::size_t> const found =
-        holding_ranks{held, to.ranks}.find(to.step.count(), to.clocks.bound.count(),
-                                           [&](auto const& which) { return excess_of(which) ? excess_of(which)->excess.count() : 0.0; });
-    if (found.empty()) return;
-    to.straggler = excess_of(found).value_or(straggler_summary{});
-    to.straggler->rank = found.front();
-    if (to.straggler->excess.count() <= 0.0) to.straggler->also.assign(found.begin() + 1, found.end());
-    to.straggler->is_whole_host = is_whole_host(ranks_, *to.straggler);
+    auto const excess_ms_of = [&](std::vector<std::size_t> const& which) {
+      std::optional<straggler_summary> const& excess = excess_of(which);
+      return excess ? excess->excess.count() : 0.0;
+    };
+    holding_ranks const judged{held, to.ranks};
+    std::vector<std::size_t> const found = judged.find(to.step.count(), to.clocks.bound.count(), excess_ms_of);
+    if (!found.empty()) {
+      to.straggler = excess_of(found).value_or(straggler_summary{});
+      to.straggler->rank = found.front();
+      if (to.straggler->excess.count() <= 0.0) to.straggler->also.assign(found.begin() + 1, found.end());
+      to.straggler->is_whole_host = is_whole_host(ranks_, *to.straggler);
+      add_waits(*to.straggler);
+    } else if (auto const rank = judged.find_irregular(to.step.count(), to.clocks.bound.count(), excess_ms_of)) {
+      auto const is_long = [&](double waits) { return holding_ranks::is_long(waits, to.step.count(), to.clocks.bound.count()); };
+      auto const steps = std::count_if(held[*rank].begin(), held[*rank].end(), is_long);
+      to.irregular = irregular_wait_summary{*rank, to.ranks[*rank].imposed, static_cast<std::uint64_t>(steps)};
+    }
   }
 
  private:
@@ -60,14 +79,57 @@ class straggler_search {
   [[nodiscard]] std::optional<straggler_summary> find_excess(std::vector<std::size_t> const& holding) const {
     excess_finder finder{ranks_, holding};
     std::set<matched_collective const*> late;
-    for (auto const& [rank, what] : last_of_) {
-      if (std::find(holding.begin(), holding.end(), rank) != holding.end()) late.insert(what);
+    for (last_start const& each : last_starts_) {
+      if (std::find(holding.begin(), holding.end(), each.rank) != holding.end()) late.insert(each.what);
     }
     for (matched_collective const& each : all_) {
-      bool const is_compared = each.is_complete && !each.is_contradictory && each.is_measured;
-      if (is_compared && compared_.count(collective_of(ranks_, each.on.front()).step) > 0) finder.add(each, late.count(&each) > 0);
+      if (is_compared(each)) finder.add(each, late.count(&each) > 0);
     }
     return finder.find(compared_.size());
+  }
+
+  [[nodiscard]] bool is_compared(matched_collective const& what) const {
+    if (!what.is_common || what.is_contradictory || !what.is_measured) return false;
+    return compared_.count(collective_of(ranks_, what.on.front()).step) > 0;
+  }
+
+  /// Adds the waits of the other ranks for the straggler and the ranks named with it. Several such ranks may be in different communicators,
+  /// so the sum of their waits would be too long.
+  void add_waits(straggler_summary& to) const {
+    std::vector<bool> is_named(ranks_.size());
+    is_named[to.rank] = true;
+    for (std::size_t const each : to.also) is_named[each] = true;
+    std::vector<bool> is_waiting(ranks_.size());
+    wait_union waited{ranks_.size()};
+    double waiting = 0.0;  // ms
+    double exposed = 0.0;
+    double led = 0.0;
+    for (last_start const& each : last_starts_) {
+      if (!is_named[each.rank]) continue;
+      if (each.is_lead_known) ++led;
+      collective_waits const waits{ranks_, *each.what, clocks_};
+      for (std::size_t i = 0; i < each.what->on.size(); ++i) {
+        participant const& one = each.what->on[i];
+        if (is_named[one.rank]) continue;
+        is_waiting[one.rank] = true;
+        rank_wait const& wait = waits.by_rank[i];
+        double const share = waited.new_share(one.rank, collective_of(ranks_, one).time.begin, wait.waiting);
+        waiting += share * milliseconds{wait.waiting}.count();
+        exposed += share * milliseconds{wait.exposed_waiting}.count();
+      }
+    }
+    auto const others = static_cast<double>(std::count(is_waiting.begin(), is_waiting.end(), true));
+    if (others > 0.0) {
+      double const all_steps = others * static_cast<double>(compared_.size());
+      to.imposed = milliseconds{waiting / all_steps};
+      to.imposed_exposed = milliseconds{exposed / all_steps};
+    }
+    auto const count = std::count_if(all_.begin(), all_.end(), [&](matched_collective const& each) {
+      return is_compared(each) && each.is_complete &&
+             std::any_of(each.on.begin(), each.on.end(), [&](participant const& one) { return is_named[one.rank]; });
+    });
+    if (count > 0) to.last_share = led / static_cast<double>(count);
+    to.delay = to.excess.count() > 0.0 ? std::min(to.excess, to.imposed) : to.imposed;
   }
 
   static std::optional<std::size_t> worst_of(job_map const& held, std::size_t step) {
@@ -92,7 +154,8 @@ class straggler_search {
   std::vector<job_rank> const& ranks_;
   std::vector<matched_collective> const& all_;
   std::set<std::uint64_t> const& compared_;
-  std::vector<std::pair<std::uint32_t, matched_collective const*>> const& last_of_;
+  std::vector<last_start> const& last_starts_;
+  rank_clocks const& clocks_;
 };
 
 }  // namespace profkit::detail

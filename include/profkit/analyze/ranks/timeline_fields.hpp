@@ -23,7 +23,7 @@ void fields(Archive& archive, path_time& value) {
 template <class Archive>
 void fields(Archive& archive, collective_kind& value) {
   archive(value.communicator), archive(value.group), archive(value.function), archive(value.datatype), archive(value.algorithm),
-      archive(value.protocol), archive(value.is_host);
+      archive(value.protocol), archive(value.is_host), archive(value.size), archive(value.rank);
 }
 template <class Archive>
 void fields(Archive& archive, timeline_collective& value) {
@@ -45,7 +45,8 @@ void fields(Archive& archive, rank_timeline& value) {
 
 inline bool is_same(collective_kind const& a, collective_kind const& b) {
   auto const all = [](collective_kind const& kind) {
-    return std::tie(kind.communicator, kind.group, kind.function, kind.datatype, kind.algorithm, kind.protocol, kind.is_host);
+    return std::tie(kind.communicator, kind.group, kind.function, kind.datatype, kind.algorithm, kind.protocol, kind.is_host, kind.size,
+                    kind.rank);
   };
   return all(a) == all(b);
 }
@@ -57,7 +58,8 @@ inline std::uint32_t find_or_add(std::vector<collective_kind>& in, collective_ki
   return static_cast<std::uint32_t>(at - in.begin());
 }
 
-/// Validates a timeline from a file: positions lie in their lists, and no difference of times overflows.
+/// Validates a timeline from a file: positions lie in their lists, no time is negative, and no difference of two times overflows. A sum of
+/// several times can overflow, so it needs a floating-point number.
 /// @param has_paths false: positions of paths refer to another table.
 /// @throws profkit::error that says what is wrong.
 inline void check_timeline(rank_timeline const& timeline, bool has_paths) {
@@ -69,11 +71,16 @@ inline void check_timeline(rank_timeline const& timeline, bool has_paths) {
       return (!has_paths || each.path < timeline.paths.size()) && each.time.count() >= 0 && each.time <= latest;
     });
   };
+  auto const are_lengths = [&](timeline_step const& step) {
+    auto const all = {step.compute, step.communication, step.exposed};
+    return std::all_of(all.begin(), all.end(), [&](std::chrono::nanoseconds each) { return each.count() >= 0 && each <= latest; });
+  };
   check_read(timeline.stride > 0, "a timeline has a stride of 0");
   for (timeline_step const& each : timeline.steps) {
     bool const is_right = is_interval(each.host) && is_time(each.begin) && is_time(each.end) && each.begin <= each.end &&
                           (!each.next_begin || (is_time(*each.next_begin) && each.begin <= *each.next_begin));
-    check_read(is_right && are_charged(each.stages) && are_charged(each.gpu), "a step of a timeline has wrong times");
+    bool const has_right_parts = are_lengths(each) && are_charged(each.stages) && are_charged(each.gpu);
+    check_read(is_right && has_right_parts, "a step of a timeline has wrong times");
     for (std::size_t i = 0; i < each.computing.size(); ++i) {
       interval const& part = each.computing[i];
       check_read(is_interval(part) && (i == 0 || each.computing[i - 1].end <= part.begin), "a step of a timeline computes at wrong times");

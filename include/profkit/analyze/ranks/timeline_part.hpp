@@ -8,6 +8,8 @@
 #include <optional>
 #include <string>
 #include <tuple>
+#include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -21,9 +23,15 @@ namespace profkit::detail {
 /// The timeline of a stretch of a session. Positions of paths are those of the analysis.
 class timeline_part {
  public:
-  /// Beyond these bounds, every second step is dropped. 2,048 collectives take about 300 KB in a file.
+  /// Beyond these bounds, steps are dropped. 2,048 collectives take about 300 KB in a file.
   static constexpr std::size_t max_steps = 128;
   static constexpr std::size_t max_collectives = 2048;
+  /// At least so many measured steps are kept, even beyond `max_collectives`. Fewer are too few to compare ranks.
+  static constexpr std::size_t min_measured = 8;
+  /// Takes precedence over `min_measured`: about 40 MB in a file, 8 steps of 32,768 collectives.
+  static constexpr std::size_t max_needed_collectives = std::size_t{1} << 18U;
+  /// Beyond the bounds, warm-up and excluded steps from this index on are dropped first.
+  static constexpr std::uint64_t max_unmeasured = 32;
 
   timeline_part() = default;
 
@@ -70,7 +78,7 @@ class timeline_part {
     timeline_.all_collectives += next.timeline_.all_collectives;
     timeline_.unknown_collectives += next.timeline_.unknown_collectives;
     timeline_.graph_collectives += next.timeline_.graph_collectives;
-    keep_every(std::max(timeline_.stride, next.timeline_.stride));
+    keep_stride(std::max(timeline_.stride, next.timeline_.stride));
     fit();
   }
 
@@ -141,22 +149,71 @@ class timeline_part {
     }
   }
 
-  void keep_every(std::uint64_t stride) {
-    timeline_.stride = stride;
-    auto const is_dropped = [&](std::uint64_t step) { return step % timeline_.stride != 0; };
+  /// A kept step.
+  struct kept_step {
+    std::uint64_t last_stride = 0;
+    std::uint64_t collectives = 0;  ///< number of its collectives
+    bool is_measured = false;
+  };
+
+  template <class IsDropped>
+  void drop(IsDropped const& is_dropped) {
     auto& steps = timeline_.steps;
-    steps.erase(std::remove_if(steps.begin(), steps.end(), [&](timeline_step const& each) { return is_dropped(each.index); }), steps.end());
+    std::unordered_set<std::uint64_t> dropped;
+    for (timeline_step const& each : steps) {
+      if (is_dropped(each)) dropped.insert(each.index);
+    }
+    if (dropped.empty()) return;
+    auto const is_gone = [&](std::uint64_t step) { return dropped.count(step) > 0; };
+    steps.erase(std::remove_if(steps.begin(), steps.end(), [&](timeline_step const& each) { return is_gone(each.index); }), steps.end());
     auto& all = timeline_.collectives;
-    all.erase(std::remove_if(all.begin(), all.end(), [&](timeline_collective const& each) { return is_dropped(each.step); }), all.end());
+    all.erase(std::remove_if(all.begin(), all.end(), [&](timeline_collective const& each) { return is_gone(each.step); }), all.end());
   }
 
-  /// Drops every second step until the rest is within the bounds. The remaining steps depend only on the set of all steps, not on the
-  /// stretches in which they were added.
+  void keep_stride(std::uint64_t stride) {
+    timeline_.stride = stride;
+    drop([&](timeline_step const& each) { return last_stride_of(each.index) < stride; });
+  }
+
+  [[nodiscard]] bool is_within_bounds() const {
+    return timeline_.steps.size() <= max_steps && timeline_.collectives.size() <= max_collectives;
+  }
+
+  /// Drops steps until the rest is within the bounds. The remaining steps depend only on the set of all steps, not on the stretches in
+  /// which they were added: with more steps, none of the strides below is smaller.
   void fit() {
-    while ((timeline_.steps.size() > max_steps || timeline_.collectives.size() > max_collectives) && timeline_.steps.size() > 1) {
-      keep_every(2 * timeline_.stride);
+    if (timeline_.all_steps > max_steps || timeline_.all_collectives > max_collectives)
+      drop([](timeline_step const& each) { return !each.is_measured && each.index >= max_unmeasured; });
+    if (is_within_bounds()) return;
+    std::uint64_t within_bounds = 1;  // the smallest stride within the bounds
+    std::uint64_t within_need = 1;    // the smallest stride within `max_needed_collectives`
+    std::uint64_t with_measured = 1;  // the largest stride with enough measured steps
+    std::uint64_t steps = 0;
+    std::uint64_t measured = 0;
+    std::uint64_t collectives = 0;
+    for (kept_step const& each : by_last_stride()) {
+      collectives += each.collectives;
+      measured += each.is_measured ? 1 : 0;
+      std::uint64_t const without = std::max(each.last_stride, each.last_stride + 1);
+      if ((++steps > max_steps || collectives > max_collectives) && within_bounds == 1) within_bounds = without;
+      if (collectives > max_needed_collectives && within_need == 1) within_need = without;
+      if (each.is_measured && measured == min_measured) with_measured = each.last_stride;
     }
-    if (timeline_.collectives.size() > max_collectives) timeline_.collectives.resize(max_collectives);
+    keep_stride(std::max({timeline_.stride, std::min(within_bounds, with_measured), within_need}));
+  }
+
+  /// The kept steps, those with the largest stride first.
+  [[nodiscard]] std::vector<kept_step> by_last_stride() const {
+    std::unordered_map<std::uint64_t, std::uint64_t> collectives;
+    for (timeline_collective const& each : timeline_.collectives) ++collectives[each.step];
+    std::vector<kept_step> result;
+    result.reserve(timeline_.steps.size());
+    for (timeline_step const& each : timeline_.steps) {
+      auto const at = collectives.find(each.index);
+      result.push_back({last_stride_of(each.index), at == collectives.end() ? 0 : at->second, each.is_measured});
+    }
+    std::sort(result.begin(), result.end(), [](kept_step const& a, kept_step const& b) { return a.last_stride > b.last_stride; });
+    return result;
   }
 
   rank_timeline timeline_;

@@ -135,11 +135,13 @@ class timeline_recorder {
       step.begin = has_work ? each.span.begin : step.host.begin;
       step.end = has_work ? each.span.end : step.host.end;
       step.stages = folded(host.stages(step.host), records_.paths, max_parts);
+      host.sort_by_time(step.stages, step.host);
       add_collectives(result, step, found, each, host);
       step.gpu = gpu_times(each);
       step.computing = each.compute;
       limit(step.computing, max_shown);
       step.compute = has_work ? length_of(each.compute) : step.host.duration() - step.communication;
+      if (!has_work) step.exposed = step.communication;
       result.steps.push_back(std::move(step));
     }
     return result;
@@ -167,8 +169,13 @@ class timeline_recorder {
       next.time = each.time;
       interval const fresh{std::max(each.time.begin, std::min(covered, each.time.end)), each.time.end};
       next.exposed = uncovered(fresh, from.compute);
-      step.communication += fresh.duration();
-      step.exposed += length_of(next.exposed);
+      if (from.span.is_empty()) {
+        // The step is measured on the host, and the collective may run on in another thread after its end.
+        step.communication += std::max(std::chrono::nanoseconds{}, std::min(fresh.end, step.host.end) - fresh.begin);
+      } else {
+        step.communication += fresh.duration();
+        step.exposed += length_of(next.exposed);
+      }
       covered = std::max(covered, each.time.end);
       if (each.is_unknown) {
         ++to.unknown_collectives;

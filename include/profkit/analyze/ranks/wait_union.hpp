@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <vector>
+
+#include "../../profile/time.hpp"
+
+namespace profkit::detail {
+
+/// Adds up the waiting times of ranks such that simultaneous waits of a rank count once: a rank can wait in collectives of several
+/// communicators at the same time. Waits must be added approximately in order of their beginning.
+class wait_union {
+ public:
+  /// @param ranks number of ranks.
+  explicit wait_union(std::size_t ranks) : last_(ranks, interval{timestamp::min(), timestamp::min()}) {}
+
+  /// Adds a wait.
+  /// @param rank position of the waiting rank.
+  /// @return the share of the wait that is in no earlier wait of the rank.
+  double new_share(std::size_t rank, timestamp begin, std::chrono::nanoseconds waiting) {
+    if (waiting.count() <= 0) return 0.0;
+    return static_cast<double>(add(rank, {begin, begin + waiting}).count()) / static_cast<double>(waiting.count());
+  }
+
+ private:
+  std::chrono::nanoseconds add(std::size_t rank, interval const& wait) {
+    interval& last = last_[rank];
+    if (wait.begin >= last.end) {
+      last = wait;
+      return wait.duration();
+    }
+    if (wait.end <= last.begin) return wait.duration();
+    std::chrono::nanoseconds const before = last.begin - std::min(wait.begin, last.begin);
+    std::chrono::nanoseconds const after = std::max(wait.end, last.end) - last.end;
+    last = {std::min(wait.begin, last.begin), std::max(wait.end, last.end)};
+    return before + after;
+  }
+
+  std::vector<interval> last_;  ///< by rank: the latest union of waits without a gap
+};
+
+}  // namespace profkit::detail
