@@ -7,7 +7,9 @@ set(
   find_cuda_toolkit.cmake
   find_protozero.cmake
   profkit-code.cmake
-  profkit-code.cpp
+  profkit-code-analysis.cpp
+  profkit-code-report.cpp
+  profkit-code-session.cpp
   profkit-cupti-code.cpp
   profkit.symbols
 )

@@ -10,10 +10,15 @@ set_target_properties(profkit::profkit PROPERTIES IMPORTED_NO_SYSTEM ON)
 
 get_property(profkit_languages GLOBAL PROPERTY ENABLED_LANGUAGES)
 if("CXX" IN_LIST profkit_languages)
-  add_library(profkit_code STATIC EXCLUDE_FROM_ALL "${CMAKE_CURRENT_LIST_DIR}/profkit-code.cpp")
+  set(profkit_sources "")
+  foreach(part IN ITEMS analysis report session)
+    list(APPEND profkit_sources "${CMAKE_CURRENT_LIST_DIR}/profkit-code-${part}.cpp")
+  endforeach()
+  add_library(profkit_code STATIC EXCLUDE_FROM_ALL ${profkit_sources})
   target_link_libraries(profkit_code PUBLIC profkit::headers)
-  target_compile_definitions(profkit_code INTERFACE PROFKIT_CODE_ELSEWHERE)
-  set_target_properties(profkit_code PROPERTIES POSITION_INDEPENDENT_CODE ON) # can be linked into shared libraries
+  target_compile_definitions(profkit_code PUBLIC PROFKIT_CODE_ELSEWHERE) # each part only declares the others
+  # It can be linked into shared libraries. One unit of all parts would take 3 GB of memory, and twice the time.
+  set_target_properties(profkit_code PROPERTIES POSITION_INDEPENDENT_CODE ON UNITY_BUILD OFF)
   target_link_libraries(profkit::profkit INTERFACE profkit_code)
   if(TARGET CUDA::cudart AND TARGET CUDA::cupti)
     # The same for the code of profkit::cupti, which links this library.
