@@ -95,7 +95,8 @@ TEST_CASE("a launcher inside a Slurm job takes precedence, and incomplete variab
 }
 
 TEST_CASE("a Slurm batch script and the shell of salloc are not ranks of the job", "[rank]") {
-  variables const batch{{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "8"}, {"SLURM_NPROCS", "8"}, {"SLURM_LOCALID", "0"}};
+  variables const batch{
+      {"SLURM_JOB_ID", "12"}, {"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "8"}, {"SLURM_NPROCS", "8"}, {"SLURM_LOCALID", "0"}};
   auto const plain = rank_in(batch);
   CHECK_FALSE(plain.rank);
   CHECK(plain.wrong.empty());
@@ -107,6 +108,9 @@ TEST_CASE("a Slurm batch script and the shell of salloc are not ranks of the job
   task["SLURM_STEP_NUM_TASKS"] = "2";  // srun -n 2 in the job of 8
   CHECK(rank_in(task).rank->rank == 1);
   CHECK(rank_in(task).rank->size == 2);
+  variables container = batch;  // gets a part of the variables of a task
+  container.erase("SLURM_JOB_ID");
+  CHECK(rank_in(container).rank->size == 8);
 }
 
 TEST_CASE("a launcher with one rank yields to a later one with several ranks", "[rank]") {

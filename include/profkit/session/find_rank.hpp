@@ -16,21 +16,23 @@ namespace profkit::detail {
 /// The environment variables of a launcher. Sources: PyTorch "torchrun (Elastic Launch)", "Environment Variables"; Open MPI 5.0,
 /// "Environment variables set for user processes"; MPICH "Hydra Process Management Framework" and Intel MPI "Developer Reference"; Slurm
 /// `srun(1)`, "OUTPUT ENVIRONMENT VARIABLES". Only srun sets `SLURM_STEP_NUM_TASKS`: a batch script also has `SLURM_PROCID=0`, and
-/// `SLURM_NTASKS` of the job.
+/// `SLURM_NTASKS` of the job. A container may get some of the variables only.
 struct launcher_variables {
   char const* launcher;
   char const* rank;
   char const* size;
   char const* local_rank;
-  char const* restart;  ///< empty: none
+  char const* restart;      ///< empty: none
+  char const* size_of_job;  ///< read if neither `size` nor `job` is set; empty: none
+  char const* job = "";     ///< set in each process of a job
 };
 
 /// In the order of their precedence: torchrun and mpirun may run inside a job of Slurm, whose variables describe the tasks around them.
 inline constexpr launcher_variables known_launchers[] = {
-    {"torchrun", "RANK", "WORLD_SIZE", "LOCAL_RANK", "TORCHELASTIC_RESTART_COUNT"},
-    {"Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK", ""},
-    {"MPICH", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", ""},  // also Intel MPI, and srun --mpi=pmi2, which sets no MPI_LOCALRANKID
-    {"Slurm", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", "SLURM_RESTART_COUNT"},
+    {"torchrun", "RANK", "WORLD_SIZE", "LOCAL_RANK", "TORCHELASTIC_RESTART_COUNT", ""},
+    {"Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK", "", ""},
+    {"MPICH", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "", ""},  // also Intel MPI, and srun --mpi=pmi2, which sets no MPI_LOCALRANKID
+    {"Slurm", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", "SLURM_RESTART_COUNT", "SLURM_NTASKS", "SLURM_JOB_ID"},
 };
 
 /// The result of reading the variables of the launchers.
@@ -53,13 +55,15 @@ struct found_rank {
 template <class ValueOf>
 [[nodiscard]] found_rank rank_of_launcher(launcher_variables const& names, ValueOf const& value_of) {
   auto const is_set = [](char const* text) { return text != nullptr && *text != '\0'; };
+  bool const is_in_job = is_set(value_of(names.size)) || *names.size_of_job == '\0' || is_set(value_of(names.job));
+  char const* const size_name = is_in_job ? names.size : names.size_of_job;
   char const* const rank_text = value_of(names.rank);
-  char const* const size_text = value_of(names.size);
+  char const* const size_text = value_of(size_name);
   if (!is_set(rank_text) || !is_set(size_text)) return {};
   auto const rank = number_in(rank_text);
   auto const size = number_in(size_text);
   if (!rank || !size || *rank >= *size) {
-    return {std::nullopt, std::string{names.rank} + "=" + rank_text + " and " + names.size + "=" + size_text};
+    return {std::nullopt, std::string{names.rank} + "=" + rank_text + " and " + size_name + "=" + size_text};
   }
   rank_record found;
   found.rank = *rank;
