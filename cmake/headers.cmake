@@ -86,7 +86,9 @@ set(PROFKIT_HEADERS
     profkit/analyze/ranks/communicator_parts.hpp
     profkit/analyze/ranks/differing_scopes.hpp
     profkit/analyze/ranks/found_collectives.hpp
+    profkit/analyze/ranks/excess_finder.hpp
     profkit/analyze/ranks/frontier.hpp
+    profkit/analyze/ranks/holding_ranks.hpp
     profkit/analyze/ranks/host_segments.hpp
     profkit/analyze/ranks/job_checks.hpp
     profkit/analyze/ranks/job_collectives.hpp
@@ -100,7 +102,6 @@ set(PROFKIT_HEADERS
     profkit/analyze/ranks/rank_timeline.hpp
     profkit/analyze/ranks/slow_host.hpp
     profkit/analyze/ranks/stale_ranks.hpp
-    profkit/analyze/ranks/straggler.hpp
     profkit/analyze/ranks/straggler_search.hpp
     profkit/analyze/ranks/timeline_fields.hpp
     profkit/analyze/ranks/timeline_part.hpp

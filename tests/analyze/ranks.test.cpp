@@ -6,7 +6,7 @@
 #include <profkit/analyze/ranks/job_collectives.hpp>
 #include <profkit/analyze/ranks/make_job.hpp>
 #include <profkit/analyze/ranks/rank_clocks.hpp>
-#include <profkit/analyze/ranks/straggler.hpp>
+#include <profkit/analyze/ranks/straggler_search.hpp>
 #include <profkit/analyze/ranks/timeline_part.hpp>
 #include <profkit/profile/save_load.hpp>
 #include <profkit/report/ranks_findings.hpp>

@@ -8,15 +8,17 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <string>
 #include <vector>
 
 #include "../../profile/time.hpp"
 #include "collective_waits.hpp"
+#include "excess_finder.hpp"
+#include "holding_ranks.hpp"
 #include "job_rank.hpp"
 #include "job_summary.hpp"
 #include "matched_collectives.hpp"
 #include "rank_clocks.hpp"
-#include "straggler.hpp"
 #include "wait_union.hpp"
 
 namespace profkit::detail {
@@ -27,6 +29,16 @@ struct last_start {
   bool is_lead_known = false;                ///< it started later than the second latest rank by more than the clocks' bound
   matched_collective const* what = nullptr;  ///< borrowed
 };
+
+/// Whether the ranks for which the others wait are all ranks of their host, and the others are on other hosts.
+inline bool is_whole_host(std::vector<job_rank> const& ranks, straggler_summary const& straggler) {
+  std::string const& host = ranks[straggler.rank].environment.host;
+  auto const is_on = [&](std::size_t rank) { return ranks[rank].environment.host == host; };
+  auto const on_host = std::count_if(ranks.begin(), ranks.end(), [&](job_rank const& each) { return each.environment.host == host; });
+  auto const slow = static_cast<std::ptrdiff_t>(straggler.also.size() + 1);
+  bool const is_there_only = std::all_of(straggler.also.begin(), straggler.also.end(), is_on);
+  return !host.empty() && slow > 1 && is_there_only && on_host == slow && slow < static_cast<std::ptrdiff_t>(ranks.size());
+}
 
 /// Finds the rank for which the others wait in the compared steps, and the one for which they waited in the warm-up.
 class straggler_search {
