@@ -178,9 +178,8 @@ inline finding slow_host_finding(job_summary const& job) {
   finding result;
   milliseconds const imposed = job.ranks[host.rank].imposed;
   milliseconds const exposed = job.ranks[host.rank].imposed_exposed;
-  constexpr double small_share = 0.02;
   constexpr double small_exposed_share = 0.005;
-  bool const is_free = imposed < small_share * job.step && exposed < small_exposed_share * job.step;
+  bool const is_free = imposed < min_straggler_share * job.step && exposed < small_exposed_share * job.step;
   bool const is_unknown = lacks_ranks(job);
   result.headline = is_unknown ? fmt::format("{} has the slowest host:", capitalized(name))
                     : is_free  ? fmt::format("{} has the slowest host, which costs nothing yet:", capitalized(name))
@@ -199,7 +198,7 @@ inline finding slow_host_finding(job_summary const& job) {
     result.action =
         fmt::format("Fix it before the step takes less than {}: below that, all ranks wait for this rank.", time_words(host.pace));
   } else {
-    result.text += imposed < small_share * job.step
+    result.text += imposed < min_straggler_share * job.step
                        ? ". That is less than the 2 % of the step from which on a rank is named."
                        : ". The waits are not in all steps, or the others have other work, so no rank is named.";
     result.action = fmt::format("See in which steps the others wait for {}, below.", name);

@@ -81,7 +81,7 @@ class holding_ranks {
   /// Whether waits of this length are a considerable part of a step.
   [[nodiscard]] static bool is_long(double waits, double step, double bound) noexcept {
     constexpr double min_bounds = 3.0;
-    return waits >= min_share * step && waits >= min_bounds * bound && waits > 0.0;
+    return waits >= min_straggler_share * step && waits >= min_bounds * bound && waits > 0.0;
   }
 
  private:
@@ -90,8 +90,6 @@ class holding_ranks {
     irregular,  ///< it may be chance
     steady
   };
-
-  static constexpr double min_share = 0.02;
 
   [[nodiscard]] bool can_be_judged() const { return held_.size() > 1 && held_.front().size() >= min_steps_for_straggler; }
   [[nodiscard]] double steps() const { return static_cast<double>(std::max<std::size_t>(held_.front().size(), 1)); }
@@ -118,7 +116,7 @@ class holding_ranks {
     std::optional<mean_interval> const distance = interval_of_mean(without_extremes(std::move(distances)));
     bool const is_chance = !distance || distance->mean < min_half_widths * distance->cautious_half_width;
     if (!is_long(mean, step, bound) || mean / inside < min_others * others) return lateness::none;
-    if (exposed < min_share * step && excess_of(which) < min_share * step) return lateness::none;
+    if (exposed < min_straggler_share * step && excess_of(which) < min_straggler_share * step) return lateness::none;
     return is_chance ? lateness::irregular : lateness::steady;
   }
 

@@ -181,6 +181,9 @@ struct job_map {
 /// @brief Minimum number of compared steps for naming a rank for which the others wait.
 inline constexpr std::uint64_t min_steps_for_straggler = 5;
 
+/// @brief Minimum waits for a rank, as a share of the step, for naming it.
+inline constexpr double min_straggler_share = 0.02;
+
 /// @brief The figures of a job of many ranks.
 struct job_summary {
   std::string program;                  ///< first word of its command line

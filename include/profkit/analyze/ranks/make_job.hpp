@@ -127,7 +127,10 @@ class job_maker {
       std::uint64_t const step = collective_of(ranks_, each.on.front()).step;
       std::uint32_t const last = each.on[waits.last].rank;
       bool const is_known = to_ms(waits.imposed) > bound;
-      auto const [imposed, imposed_exposed] = new_waits(each, waits, waited);
+      wait_sums const others = waited.add(ranks_, each, waits, [&](std::size_t i) { return i != waits.last; });
+      auto const count = static_cast<double>(std::max<std::size_t>(each.on.size(), 2) - 1);
+      double const imposed = others.waiting.count() / count;
+      double const imposed_exposed = others.exposed.count() / count;
       if (is_known) *to.held.values[last][column_of_[step]] += imposed;
       if (!each.is_measured || compared_.count(step) == 0) continue;
       if (is_known) {
@@ -182,22 +185,6 @@ class job_maker {
     std::vector<matched_collective const*> result(found.size());
     std::transform(found.begin(), found.end(), result.begin(), [](auto const& each) { return each.second; });
     return result;
-  }
-
-  /// The mean waiting of the ranks that do not start last, and its exposed part, in ms. Without the part that is in earlier waits.
-  [[nodiscard]] std::pair<double, double> new_waits(matched_collective const& what, collective_waits const& waits,
-                                                    wait_union& waited) const {
-    double waiting = 0.0;
-    double exposed = 0.0;
-    for (std::size_t i = 0; i < what.on.size(); ++i) {
-      if (i == waits.last) continue;
-      rank_wait const& wait = waits.by_rank[i];
-      double const share = waited.new_share(what.on[i].rank, collective_of(ranks_, what.on[i]).time.begin, wait.waiting);
-      waiting += share * to_ms(wait.waiting);
-      exposed += share * to_ms(wait.exposed_waiting);
-    }
-    auto const others = static_cast<double>(std::max<std::size_t>(what.on.size(), 2) - 1);
-    return {waiting / others, exposed / others};
   }
 
   void add_ranks(job_summary& to) const {

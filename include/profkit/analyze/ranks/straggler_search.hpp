@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -113,28 +112,22 @@ class straggler_search {
     for (std::size_t const each : to.also) is_named[each] = true;
     std::vector<bool> is_waiting(ranks_.size());
     wait_union waited{ranks_.size()};
-    double waiting = 0.0;  // ms
-    double exposed = 0.0;
+    wait_sums sums;
     double led = 0.0;
     for (last_start const& each : last_starts_) {
       if (!is_named[each.rank]) continue;
       if (each.is_lead_known) ++led;
       collective_waits const waits{ranks_, *each.what, clocks_};
-      for (std::size_t i = 0; i < each.what->on.size(); ++i) {
-        participant const& one = each.what->on[i];
-        if (is_named[one.rank]) continue;
-        is_waiting[one.rank] = true;
-        rank_wait const& wait = waits.by_rank[i];
-        double const share = waited.new_share(one.rank, collective_of(ranks_, one).time.begin, wait.waiting);
-        waiting += share * milliseconds{wait.waiting}.count();
-        exposed += share * milliseconds{wait.exposed_waiting}.count();
-      }
+      for (participant const& one : each.what->on) is_waiting[one.rank] = is_waiting[one.rank] || !is_named[one.rank];
+      wait_sums const next = waited.add(ranks_, *each.what, waits, [&](std::size_t i) { return !is_named[each.what->on[i].rank]; });
+      sums.waiting += next.waiting;
+      sums.exposed += next.exposed;
     }
     auto const others = static_cast<double>(std::count(is_waiting.begin(), is_waiting.end(), true));
     if (others > 0.0) {
       double const all_steps = others * static_cast<double>(compared_.size());
-      to.imposed = milliseconds{waiting / all_steps};
-      to.imposed_exposed = milliseconds{exposed / all_steps};
+      to.imposed = sums.waiting / all_steps;
+      to.imposed_exposed = sums.exposed / all_steps;
     }
     auto const count = std::count_if(all_.begin(), all_.end(), [&](matched_collective const& each) {
       return is_compared(each) && each.is_complete &&
