@@ -197,7 +197,6 @@ set(PROFKIT_HEADERS
     profkit/collect/nvtx.hpp
     profkit/collect/nvtx_code.hpp
     profkit/collect/nvtx_ranges.hpp
-    profkit/collect/own_mutex.hpp
     profkit/collect/scope_node_paths.hpp
     profkit/collect/utilization_measurement.hpp
     profkit/collect/utilization_times.hpp
@@ -212,7 +211,6 @@ set(PROFKIT_HEADERS
     profkit/drain/recent_sites.hpp
     profkit/drain/scope_collectives.hpp
     profkit/drain/scope_paths.hpp
-    profkit/drain/step_queue.hpp
     profkit/drain/step_scopes.hpp
     profkit/drain/wrong_end_text.hpp
     profkit/profile/amount_budget.hpp
@@ -254,7 +252,6 @@ set(PROFKIT_HEADERS
     profkit/profile/sample_record.hpp
     profkit/profile/record_fields.hpp
     profkit/profile/save_load.hpp
-    profkit/profile/sliced_copy.hpp
     profkit/profile/time.hpp
     profkit/profile/wide_integer.hpp
     profkit/profile/work.hpp
@@ -290,6 +287,8 @@ set(PROFKIT_HEADERS
     profkit/record/thread_pointer.hpp
     profkit/record/thread_registry.hpp
     profkit/record/default_scope.hpp
+    profkit/record/handoff_queue.hpp
+    profkit/record/no_cancellation.hpp
     profkit/record/ticks.hpp
     profkit/record/slow_path.hpp
     profkit/record/waker.hpp
@@ -402,13 +401,9 @@ set(PROFKIT_HEADERS
     profkit/report/verdict_text.hpp
     profkit/report/work_section.hpp
     profkit/report/work_words.hpp
-    profkit/session/auto_stop.hpp
     profkit/session/closest_word.hpp
     profkit/session/console.hpp
     profkit/session/find_rank.hpp
-    profkit/session/gpu_time_reader.hpp
-    profkit/session/guarded_profile.hpp
-    profkit/session/journal_feed.hpp
     profkit/session/kept_parts.hpp
     profkit/session/live_memory.hpp
     profkit/session/live_reports.hpp
@@ -416,30 +411,27 @@ set(PROFKIT_HEADERS
     profkit/session/make_loaded_report.hpp
     profkit/session/make_options.hpp
     profkit/session/make_session.hpp
-    profkit/session/measure_loop.hpp
     profkit/session/missing_work.hpp
     profkit/session/other_recorders.hpp
     profkit/session/overhead.hpp
     profkit/session/options_code.hpp
-    profkit/session/own_collectors.hpp
+    profkit/session/ordered_mutex.hpp
     profkit/session/owning_process.hpp
     profkit/session/plain_options.hpp
     profkit/session/process_path.hpp
     profkit/session/process_rank.hpp
     profkit/session/rank_options.hpp
-    profkit/session/recorded_so_far.hpp
     profkit/session/recording_start.hpp
     profkit/session/session_impl.hpp
     profkit/session/session_factory.hpp
-    profkit/session/session_counters.hpp
     profkit/session/session_ending.hpp
     profkit/session/session_exit.hpp
     profkit/session/session_journal.hpp
     profkit/session/session_outputs.hpp
+    profkit/session/session_owner.hpp
     profkit/session/session_recording.hpp
-    profkit/session/session_start.hpp
-    profkit/session/session_thread.hpp
-    profkit/session/snapshot_rounds.hpp
+    profkit/session/session_state.hpp
+    profkit/session/step_side.hpp
     profkit/session/window_border.hpp
     profkit/session/window_context.hpp
     profkit/session/window_stream.hpp)

@@ -28,7 +28,7 @@ target_compile_definitions(
 if(CMAKE_CROSSCOMPILING)
   target_compile_definitions(profkit_collect_tests PRIVATE RUNS_IN_EMULATOR)
 endif()
-profkit_add_unit_tests(profile ONE_THREAD SOURCES profile/journal.test.cpp profile/atomic_file.test.cpp profile/profile_builder.test.cpp profile/save_load.test.cpp profile/sliced_copy.test.cpp)
+profkit_add_unit_tests(profile ONE_THREAD SOURCES profile/journal.test.cpp profile/atomic_file.test.cpp profile/profile_builder.test.cpp profile/save_load.test.cpp)
 profkit_add_unit_tests(analyze ONE_THREAD SOURCES analyze/adopted_scopes.test.cpp analyze/analysis.test.cpp analyze/analysis_state.test.cpp analyze/analyze.test.cpp analyze/attribution.test.cpp
                                        analyze/collected_steps.test.cpp analyze/cuda_graphs.test.cpp analyze/device_peaks.test.cpp analyze/excluded_steps.test.cpp analyze/gpu_period.test.cpp analyze/gpu_idle.test.cpp
                                        analyze/gpu_summary.test.cpp

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <new>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include "../profile/profile_builder.hpp"
-#include "own_mutex.hpp"
 
 namespace profkit {
 
@@ -23,25 +23,35 @@ struct collector_status {
 
 /// @brief The connection of a session to one data source. Derive from it to add a data source.
 ///
-/// A session calls a collector on two threads:
+/// A session calls a collector on three kinds of threads:
 ///
-/// * On the step thread, never inside a step: `start`, `prepare_step`, `before_step`, `after_step` and `stop`. They add to the time
-///   between steps, so keep them short.
-/// * On the session's thread, every 10 to 25 ms, also during steps: `drain` and `flush`. They may run at the same time as `prepare_step`,
-///   `before_step` and `after_step`, so guard shared data by a lock. `memory_source` has one.
+/// * `use_clock`, `start` and `poll_at_scopes` on the thread that calls `session::collect`, before all other functions.
+/// * `prepare_step`, `before_step` and `after_step` on the step thread, never inside a step. They add to the time between steps, so keep
+///   them short.
+/// * `drain` and `flush` on the session's thread, every 10 to 25 ms, also during steps, and at the end the last `drain` and `stop`. `drain`
+///   and `flush` may run at the same time as `prepare_step`, `before_step` and `after_step`, so pass data between them as `memory_source`
+///   does, or guard it by a lock. The last `drain` and `stop` run while no other function of the collector runs.
 ///
-/// `start`, the last `drain` and `stop` run while no other function of the collector runs. If the program calls `exit`, the last `drain`
-/// and `stop` run on the thread that called it. If the program receives a signal, they run on the session's thread.
+/// If the system provides no thread for the session, the step thread replaces it. A collector may add collectors in all functions.
+/// `session::report` and `session::snapshot` throw if a collector calls them. A session waits at most 10 seconds for a function that does
+/// not return; the report then states which collector it is.
 ///
 /// A collector that cannot work calls `fail` and stays silent; the session and the program continue. If one of its functions throws, the
 /// session calls `fail` with the reason.
 class collector {
  public:
   collector() = default;
-  collector(collector&&) = default;             ///< only before a session takes it
-  collector& operator=(collector&&) = default;  ///< only before a session takes it
+  /// @brief Moves the collector; only before a session takes it.
+  collector(collector&& other) noexcept : failure_{std::exchange(other.failure_, nullptr)} {}
+  /// @brief Moves the collector; only before a session takes it.
+  collector& operator=(collector&& other) noexcept {
+    std::swap(failure_, other.failure_);
+    return *this;
+  }
   /// @brief Destroys the collector. A session does this after its last call of the collector.
-  virtual ~collector() = default;
+  virtual ~collector() {
+    if (failure_ != &no_memory()) delete failure_;
+  }
 
   /// @brief The name in the report, such as "cuda memory".
   [[nodiscard]] virtual std::string_view name() const noexcept = 0;
@@ -92,22 +102,32 @@ class collector {
   /// now. The next `drain` adds them.
   virtual void read_step_times() {}
 
+  /// @brief Whether the collector works. May be called on any thread.
+  [[nodiscard]] bool works() const noexcept { return __atomic_load_n(&failure_, __ATOMIC_ACQUIRE) == nullptr; }
+
   /// @brief Whether the collector works, and the reason if it does not. May be called on any thread.
   [[nodiscard]] collector_status status() const {
-    detail::own_lock const lock{status_mutex_};
-    return status_;
+    std::string const* const failure = __atomic_load_n(&failure_, __ATOMIC_ACQUIRE);
+    return failure == nullptr ? collector_status{} : collector_status{false, *failure};
   }
 
-  /// @brief Stops collecting. May be called on any thread.
+  /// @brief Stops collecting. May be called on any thread. The first reason counts.
   /// @param reason shown in the report.
-  void fail(std::string reason) {
-    detail::own_lock const lock{status_mutex_};
-    status_ = {false, std::move(reason)};
+  void fail(std::string reason) noexcept {
+    auto const* made = new (std::nothrow) std::string{std::move(reason)};
+    if (made == nullptr) made = &no_memory();
+    std::string const* expected = nullptr;
+    if (!__atomic_compare_exchange_n(&failure_, &expected, made, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE) && made != &no_memory())
+      delete made;
   }
 
  private:
-  detail::own_mutex mutable status_mutex_;
-  collector_status status_;
+  static std::string const& no_memory() noexcept {
+    static std::string const value{"no memory"};  // short enough to need none
+    return value;
+  }
+
+  std::string const* failure_ = nullptr;  ///< owned, except `no_memory`
 };
 
 }  // namespace profkit

@@ -2,71 +2,159 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <exception>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include "../profile/profile_builder.hpp"
+#include "../record/no_cancellation.hpp"
+#include "../record/ticks.hpp"
 #include "collector.hpp"
 
 namespace profkit::detail {
 
-/// The collectors of a session. A collector that throws gets the reason as its status and is not called again. `add` must not run at the
-/// same time as another function.
+/// Says which collector a thread calls. One thread at a time calls; any thread may ask.
+class called_collector {
+ public:
+  /// The longest time that a session waits for a function of a collector.
+  static constexpr std::chrono::seconds max_wait{10};
+
+  /// Whether the calling thread runs a function of a collector.
+  [[nodiscard]] static bool is_on_this_thread() noexcept { return depth() > 0; }
+
+  /// The collector that has been running for more than `max_wait`; null if there is none.
+  [[nodiscard]] collector const* stuck() const noexcept {
+    void const* const called = called_.load();
+    std::int64_t const ns = monotonic_ns() - since_ns_.load();
+    bool const is_stuck =
+        called != nullptr && called != this && ns > std::chrono::nanoseconds{max_wait}.count() && called_.load() == called;
+    return is_stuck ? static_cast<collector const*>(called) : nullptr;
+  }
+
+  /// No further calls begin. To be called by the thread that ends the session.
+  void close() noexcept { is_closed_.store(true); }
+
+  /// Waits until a collector is not called, for at most `max_wait`. To be called after `close`.
+  [[nodiscard]] bool wait_for(collector const& each) const noexcept {
+    while (called_.load() == &each) {
+      if (stuck() == &each) return false;
+      std::this_thread::sleep_for(std::chrono::microseconds{100});
+    }
+    return true;
+  }
+  /// Waits until no function of `own_work` runs. To be called after `close`.
+  void wait_for_own_work() const noexcept {
+    while (called_.load() == this) std::this_thread::sleep_for(std::chrono::microseconds{100});
+  }
+
+  /// Calls a function of a collector that works. A collector that throws gets the reason as its status and is not called again.
+  template <class Call>
+  void call(collector& each, Call&& function) noexcept {
+    if (!each.works()) return;
+    no_cancellation const whole;
+    since_ns_.store(monotonic_ns());
+    void const* const around = called_.exchange(&each);
+    ++depth();
+    if (!is_closed_.load()) guarded(each, function);
+    --depth();
+    called_.store(around);
+  }
+
+  /// Calls a function that shares data with the end of the session, unless that has begun.
+  template <class Work>
+  void own_work(Work&& work) {
+    called_.store(this);
+    if (!is_closed_.load()) work();
+    called_.store(nullptr);
+  }
+
+ private:
+  template <class Call>
+  static void guarded(collector& each, Call&& function) noexcept {
+    try {
+      try {
+        function(each);
+      } catch (std::exception const& failure) {
+        each.fail(failure.what());
+      } catch (...) {
+        each.fail("it threw an exception that is not a std::exception");
+      }
+    } catch (...) {  // no memory for the reason
+      each.fail({});
+    }
+  }
+
+  static int& depth() noexcept {
+    static thread_local int value = 0;
+    return value;
+  }
+
+  std::atomic<void const*> called_{nullptr};  ///< a collector, or this object during `own_work`
+  std::atomic<std::int64_t> since_ns_{0};
+  std::atomic<bool> is_closed_{false};
+};
+
+/// The collectors of a session. Any thread may add collectors at any time, and call those that are there: entries are never changed or
+/// removed.
 class collector_list {
  public:
-  collector& add(std::unique_ptr<collector> taken) {
-    all_.push_back(std::move(taken));
-    return *all_.back();
+  collector_list() = default;
+  collector_list(collector_list const&) = delete;
+  collector_list& operator=(collector_list const&) = delete;
+  ~collector_list() {
+    for (entry* each = first_.load(); each != nullptr;) delete std::exchange(each, each->next.load());
   }
 
-  /// Calls a function for each working collector.
-  template <class Call>
-  void for_each(Call&& call) noexcept {
-    for (auto const& each : all_) {
-      if (each->status().works) guarded(*each, call);
-    }
+  struct entry {
+    std::unique_ptr<collector> what;
+    std::atomic<entry*> next{nullptr};
+  };
+
+  /// Adds a collector. May be called on any thread.
+  void add(std::unique_ptr<entry> added) noexcept {
+    std::atomic<entry*>* link = &first_;
+    for (entry* last = nullptr; !link->compare_exchange_strong(last, added.get()); last = nullptr) link = &last->next;
+    static_cast<void>(added.release());
+    size_.fetch_add(1);
   }
 
-  template <class Call>
-  static void guarded(collector& each, Call&& call) noexcept {
-    try {
-      call(each);
-    } catch (std::exception const& failure) {
-      each.fail(failure.what());
-    } catch (...) {
-      each.fail("it threw an exception that is not a std::exception");
-    }
-  }
+  [[nodiscard]] std::size_t size() const noexcept { return size_.load(); }
 
-  /// Drains all working collectors.
-  /// @param flushes whether to call `collector::flush` too.
-  void drain(profile_builder& into, bool last, bool flushes) noexcept {
-    for_each([&](collector& each) {
-      each.drain(into, last);
-      if (flushes) each.flush();
-    });
+  /// Calls a function for each of the first `count` collectors.
+  template <class Visit>
+  void for_each(std::size_t count, Visit&& visit) const {
+    for (entry const* each = first_.load(); each != nullptr && count > 0; each = each->next.load(), --count) visit(*each->what);
+  }
+  template <class Visit>
+  void for_each(Visit&& visit) const {
+    for_each(~std::size_t{0}, visit);
   }
 
   /// Whether a working collector adds GPU step times.
   [[nodiscard]] bool time_steps() const noexcept {
-    return std::any_of(all_.begin(), all_.end(), [](auto const& each) { return each->status().works && each->times_steps(); });
-  }
-
-  /// The outcome of each collector.
-  [[nodiscard]] std::vector<collector_record> describe() const {
-    std::vector<collector_record> result;
-    for (auto const& each : all_) {
-      collector_status const& status = each->status();
-      result.push_back({std::string{each->name()}, status.works ? "collected" : "not collected", status.reason, each->kind()});
-    }
+    bool result = false;
+    for_each([&](collector const& each) { result = result || (each.works() && each.times_steps()); });
     return result;
   }
 
+  /// The outcome of each collector.
+  void describe(std::vector<collector_record>& into) const {
+    for_each([&](collector const& each) {
+      collector_status const status = each.status();
+      into.push_back({std::string{each.name()}, status.works ? "collected" : "not collected", status.reason, each.kind()});
+    });
+  }
+
  private:
-  std::vector<std::unique_ptr<collector>> all_;
+  std::atomic<entry*> first_{nullptr};
+  std::atomic<std::size_t> size_{0};
 };
 
 }  // namespace profkit::detail

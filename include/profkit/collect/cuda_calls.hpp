@@ -31,6 +31,8 @@ struct cuda_calls {
   CUresult (*event_record)(CUevent, CUstream) = nullptr;
   CUresult (*stream_is_capturing)(CUstream, CUstreamCaptureStatus*) = nullptr;
   CUresult (*ctx_get_current)(CUcontext*) = nullptr;
+  CUresult (*ctx_push_current)(CUcontext) = nullptr;
+  CUresult (*ctx_pop_current)(CUcontext*) = nullptr;
 };
 
 inline cuda_calls cuda{};

@@ -9,9 +9,9 @@
 #include <memory>
 #include <optional>
 #include <string_view>
-#include <vector>
 
 #include "../record/calendar_clock.hpp"
+#include "../record/handoff_queue.hpp"
 #include "collector.hpp"
 #include "cuda_environment.hpp"
 #include "cuda_error.hpp"
@@ -29,7 +29,7 @@ namespace profkit {
 ///     session.collect(profkit::cuda_step_timer(stream));
 ///     session.collect(profkit::gpu_clocks());
 ///
-/// The session calls all functions on the step thread, except `drain`. No step time includes a reading. If a reading fails, the collector
+/// No step time includes a reading. If a reading fails, the collector
 /// stops and the report states the reason. Units: `device_clock_record`; one device per collector.
 /// Source: NVML API Reference.
 class gpu_clocks final : public collector {
@@ -63,7 +63,7 @@ class gpu_clocks final : public collector {
     bool const is_first_measured = !step.warmup && !has_measured_;
     if (!is_first_measured && now < next_reading_) return;
     has_measured_ = has_measured_ || !step.warmup;
-    keep(read(step.index));
+    records_.push(read(step.index));
     last_step_.reset();
     auto const end = std::chrono::steady_clock::now();
     next_reading_ = end + std::max<std::chrono::steady_clock::duration>(min_interval, 100 * (end - now));
@@ -71,10 +71,8 @@ class gpu_clocks final : public collector {
 
   /// @brief Adds the readings to the profile (`profile::device_clocks`). The last call may read once more.
   void drain(profile_builder& into, bool last) override {
-    if (last && ended_recently() && !last_step_->warmup) keep(read(last_step_->index));
-    detail::own_lock const lock{mutex_};
-    for (device_clock_record const& each : records_) into.add(each);
-    records_.clear();
+    if (last && ended_recently() && !last_step_->warmup) records_.push(read(last_step_->index));
+    records_.take_all([&](device_clock_record const& each) { into.add(each); });
   }
 
   /// @brief Closes NVML.
@@ -91,12 +89,6 @@ class gpu_clocks final : public collector {
   static constexpr std::chrono::milliseconds min_interval{50};  ///< between the end of a reading and the next one
 
   [[nodiscard]] bool ended_recently() const { return last_step_ && std::chrono::steady_clock::now() - last_step_->end < min_interval; }
-
-  /// Stores a reading for the next `drain`, which runs on another thread.
-  void keep(device_clock_record const& reading) {
-    detail::own_lock const lock{mutex_};
-    records_.push_back(reading);
-  }
 
   /// Reads the device. Power and temperature are n/a if it does not report them.
   /// @throws profkit::error if it does not report the clock or the reasons.
@@ -120,8 +112,7 @@ class gpu_clocks final : public collector {
   bool has_measured_ = false;            ///< a reading followed a measured step
   std::optional<ended_step> last_step_;  ///< n/a if a reading followed the step
   std::chrono::steady_clock::time_point next_reading_{};
-  detail::own_mutex mutex_;
-  std::vector<device_clock_record> records_;  ///< guarded by `mutex_`
+  detail::handoff_queue<device_clock_record> records_;  ///< from the step thread to the session's thread
 };
 
 }  // namespace profkit

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "../record/handoff_queue.hpp"
 #include "collector.hpp"
 #include "cuda_environment.hpp"
 #include "cuda_event_pair.hpp"
@@ -26,7 +27,7 @@ namespace profkit {
 ///
 ///     session.collect(profkit::cuda_step_timer(stream));
 ///
-/// The session calls all functions on the step thread, except `drain`. They run between steps, so host step times exclude them. Add the
+/// Its functions run between steps, so host step times exclude them. Add the
 /// timer before collectors that take long in `after_step`, such as `gpu_clocks`; otherwise the second event is recorded late.
 class cuda_step_timer final : public collector {
  public:
@@ -43,6 +44,8 @@ class cuda_step_timer final : public collector {
   /// @throws profkit::error if there is no usable device.
   void start(profile_builder& into) override {
     device_ = detail::describe_cuda(into.environment());
+    detail::find_stream_calls();
+    context_ = detail::current_cuda_context();
     for (std::size_t i = 0; i < pairs_at_start; ++i) free_.emplace_back();
   }
 
@@ -75,6 +78,7 @@ class cuda_step_timer final : public collector {
   /// events.
   void drain(profile_builder& into, bool last) override {
     if (last) {
+      detail::context_guard const on_device{context_};
       poll();
       detail::poll_at_end([this] {
         poll();
@@ -83,9 +87,7 @@ class cuda_step_timer final : public collector {
       into.count(&quality_record::unread_gpu_times, untimed_);
       untimed_ = 0;
     }
-    detail::own_lock const lock{mutex_};
-    for (gpu_step_record const& each : records_) into.add(each);
-    records_.clear();
+    records_.take_all([&](gpu_step_record const& each) { into.add(each); });
   }
 
  private:
@@ -99,8 +101,8 @@ class cuda_step_timer final : public collector {
   static constexpr std::size_t pairs_at_start = 16;
   static constexpr int max_reads = 16;  ///< limits the time between two steps
 
-  /// Reads up to `max_reads` complete events, because the next step waits for this function. To be called on the step thread or at the end
-  /// of the session: on another thread, the runtime would create a context on that thread's device.
+  /// Reads up to `max_reads` complete events, because the next step waits for this function. To be called on the step
+  /// thread, or with `context_`.
   void poll() {
     if (detail::has_unseen_cuda_error()) return;
     detail::relaxed_capture_mode const relaxed;
@@ -109,7 +111,7 @@ class cuda_step_timer final : public collector {
       auto const state = pending_.front().events.query(duration);
       if (state == detail::cuda_event_pair::state::pending) return;
       if (state == detail::cuda_event_pair::state::ready) {
-        keep({pending_.front().step, device_, duration});
+        records_.push({pending_.front().step, device_, duration});
         --untimed_;
       }
       free_.push_back(std::move(pending_.front().events));
@@ -117,20 +119,14 @@ class cuda_step_timer final : public collector {
     }
   }
 
-  /// Stores a time for the next `drain`, which runs on another thread.
-  void keep(gpu_step_record const& time) {
-    detail::own_lock const lock{mutex_};
-    records_.push_back(time);
-  }
-
-  cudaStream_t stream_;                        ///< borrowed
-  std::int32_t device_ = 0;                    ///< current device at `start`
-  std::vector<detail::cuda_event_pair> free_;  ///< events that the next steps reuse
-  std::deque<timed_step> pending_;             ///< ended steps with unread events, in order
-  detail::own_mutex mutex_;
-  std::vector<gpu_step_record> records_;  ///< guarded by `mutex_`
-  std::optional<timed_step> open_;        ///< the running step, if its first event was recorded
-  std::uint64_t untimed_ = 0;             ///< steps without a time so far
+  cudaStream_t stream_;                             ///< borrowed
+  std::int32_t device_ = 0;                         ///< current device at `start`
+  CUcontext context_ = nullptr;                     ///< its context
+  std::vector<detail::cuda_event_pair> free_;       ///< events that the next steps reuse
+  std::deque<timed_step> pending_;                  ///< ended steps with unread events, in order
+  detail::handoff_queue<gpu_step_record> records_;  ///< from the step thread to the session's thread
+  std::optional<timed_step> open_;                  ///< the running step, if its first event was recorded
+  std::uint64_t untimed_ = 0;                       ///< steps without a time so far
 };
 
 }  // namespace profkit

@@ -27,6 +27,8 @@ inline void find_stream_calls() noexcept {
     find_stream_call("cuEventRecord", cuda.event_record);
     find_stream_call("cuStreamIsCapturing", cuda.stream_is_capturing);
     find_stream_call("cuCtxGetCurrent", cuda.ctx_get_current);
+    find_stream_call("cuCtxPushCurrent", cuda.ctx_push_current);
+    find_stream_call("cuCtxPopCurrent", cuda.ctx_pop_current);
     return true;
   }();
   static_cast<void>(is_done);
@@ -49,5 +51,23 @@ inline CUcontext current_cuda_context() noexcept {
   static_cast<void>(succeeded(cuda.free(nullptr)));
   return get(&context) == CUDA_SUCCESS ? context : nullptr;
 }
+
+/// Makes a context current on this thread during its lifetime. Without it, a call of the runtime on a thread that does not use CUDA would
+/// create a context on device 0.
+class context_guard {
+ public:
+  /// @param context null: no effect.
+  explicit context_guard(CUcontext context) noexcept
+      : is_pushed_{context != nullptr && cuda.ctx_push_current != nullptr && cuda.ctx_push_current(context) == CUDA_SUCCESS} {}
+  context_guard(context_guard const&) = delete;
+  context_guard& operator=(context_guard const&) = delete;
+  ~context_guard() {
+    CUcontext popped = nullptr;
+    if (is_pushed_) static_cast<void>(cuda.ctx_pop_current(&popped));
+  }
+
+ private:
+  bool is_pushed_;
+};
 
 }  // namespace profkit::detail

@@ -19,6 +19,19 @@ namespace profkit::detail {
 
 struct gpu_timing_log;
 
+// A GPU scope passes through three kinds of threads:
+//
+// * Its own thread records the events, and finishes the timing.
+// * The step thread queries the events between steps, because only threads that use CUDA may do that. It stores the duration.
+// * The session's thread finds the path of the scope in its log. Once the duration is there, it adds the record and returns the timing.
+
+enum class gpu_timing_state : std::uint8_t {
+  open,      ///< the scope has not ended
+  finished,  ///< set by the thread of the scope
+  ready,     ///< set by the step thread, after `gpu_timing::duration`
+  failed     ///< set by the step thread
+};
+
 /// The events of one GPU scope. Reused for later GPU scopes of the same thread and CUDA context.
 struct gpu_timing : scope_note {
   cuda_event_pair events;
@@ -26,6 +39,8 @@ struct gpu_timing : scope_note {
   int device = 0;
   std::uint32_t session = 0;
   bool is_timed = false;  ///< both events were recorded
+  gpu_timing_state state = gpu_timing_state::open;
+  std::chrono::nanoseconds duration{};
   gpu_timing_log* owner = nullptr;
   gpu_timing* next = nullptr;
 };
@@ -53,29 +68,35 @@ struct gpu_timing_log {
   gpu_timing_log* next = nullptr;
 };
 
-/// The state that all threads share.
-struct gpu_timing_state {
+/// The GPU scopes of the process.
+struct gpu_timing_lists {
   gpu_timing_log* logs = nullptr;
   std::uint64_t untimed = 0;
   bool is_listed = false;
   side_log side;
-  gpu_timing* pending = nullptr;  ///< used by the session only: finished timings that cannot be read yet, oldest first
+
+  // Used by the step thread, and at the end of a session by the session's thread: finished timings without a duration, oldest first.
+  gpu_timing* pending = nullptr;
   gpu_timing* newest_pending = nullptr;
   std::uint64_t pending_count = 0;
+
+  scope_note_list known;  ///< used by the session's thread: timings whose paths are known and whose records are not in the profile
 };
 
-static_assert(std::is_trivially_destructible_v<gpu_timing_state>, "GPU scopes may end in static destruction");
+static_assert(std::is_trivially_destructible_v<gpu_timing_lists>, "GPU scopes may end in static destruction");
 
-inline gpu_timing_state gpu_timings{};
+inline gpu_timing_lists gpu_timings{};
 
-inline void drain_gpu_timings(profile_builder& into, std::int64_t max_ns);
+inline void poll_gpu_timings(std::int64_t max_ns);
+inline void drain_gpu_timings(profile_builder& into, bool last);
 inline void reset_gpu_timings();
 inline std::int64_t oldest_gpu_timing();
 
 /// Registers these logs for draining. Called by the first GPU scope of the process.
 inline void list_gpu_timings() noexcept {
   if (__atomic_exchange_n(&gpu_timings.is_listed, true, __ATOMIC_ACQ_REL)) return;
-  gpu_timings.side = {drain_gpu_timings, reset_gpu_timings, oldest_gpu_timing, __atomic_load_n(&recorder.side_logs, __ATOMIC_RELAXED)};
+  gpu_timings.side = {poll_gpu_timings, drain_gpu_timings, reset_gpu_timings, oldest_gpu_timing,
+                      __atomic_load_n(&recorder.side_logs, __ATOMIC_RELAXED)};
   while (!__atomic_compare_exchange_n(&recorder.side_logs, &gpu_timings.side.next, &gpu_timings.side, true, __ATOMIC_RELEASE,
                                       __ATOMIC_RELAXED)) {
   }
@@ -153,29 +174,28 @@ inline gpu_timing* take_gpu_timing(cudaStream_t stream) noexcept {
     __atomic_fetch_add(&gpu_timings.untimed, 1, __ATOMIC_RELAXED);
     return nullptr;
   }
-  timing->resolved = false;
+  timing->list = &gpu_timings.known;
+  timing->state = gpu_timing_state::open;
   timing->session = __atomic_load_n(&recorder.session, __ATOMIC_RELAXED);
   return timing;
 }
 
 inline void finish_gpu_timing(gpu_timing& timing, cudaStream_t stream) noexcept {
   timing.is_timed = timing.is_timed && !is_capturing(stream) && timing.events.end.record(stream);
+  __atomic_store_n(&timing.state, gpu_timing_state::finished, __ATOMIC_RELEASE);
   timing.owner->finished.push(timing);
 }
 
-/// Reads a finished timing if its events are complete. @return whether the timing can be reused.
-inline bool read_gpu_timing(gpu_timing& timing, profile_builder& into) {
-  if (timing.session != recorder.session) return true;  // the timing belongs to an earlier session
-  if (!timing.resolved) return false;                   // its scope is still in the log of its thread
-  if (timing.path == path_record::no_parent) return true;
-  std::chrono::nanoseconds duration{};
-  auto const state = timing.is_timed ? timing.events.query(duration) : cuda_event_pair::state::failed;
-  if (state == cuda_event_pair::state::pending) return false;
-  if (state == cuda_event_pair::state::ready) {
-    into.add(gpu_scope_record{timing.path, timestamp{std::chrono::nanoseconds{timing.begin_ns}}, timing.device, duration});
-  } else {
-    into.count(&quality_record::untimed_gpu_scopes);
+/// Reads the events of a finished timing. @return false if they are not complete.
+inline bool read_gpu_timing(gpu_timing& timing) noexcept {
+  if (timing.session != __atomic_load_n(&recorder.session, __ATOMIC_RELAXED)) {  // no session waits for it
+    give_back_gpu_timing(timing);
+    return true;
   }
+  auto const state = timing.is_timed ? timing.events.query(timing.duration) : cuda_event_pair::state::failed;
+  if (state == cuda_event_pair::state::pending) return false;
+  auto const known = state == cuda_event_pair::state::ready ? gpu_timing_state::ready : gpu_timing_state::failed;
+  __atomic_store_n(&timing.state, known, __ATOMIC_RELEASE);
   return true;
 }
 
@@ -205,68 +225,93 @@ inline void take_finished_gpu_timings() noexcept {
   }
 }
 
-/// The number of pending timings that satisfy the condition.
-template <class Condition>
-std::uint64_t count_pending_gpu_timings(Condition&& condition) {
-  std::uint64_t count = 0;
-  for (gpu_timing const* timing = gpu_timings.pending; timing != nullptr; timing = timing->next) count += condition(*timing) ? 1U : 0U;
-  return count;
-}
-
 /// With more pending timings than this, reading may exceed its time limit.
 inline constexpr std::uint64_t max_pending_gpu_timings = 4096;
 
 /// Reads pending timings, oldest first, each at most once.
+/// @param is_at_end called on a thread that may not use CUDA.
 /// @param goes_on called before every eighth reading; reading stops if it returns false.
 template <class Condition>
-void read_gpu_timings(profile_builder& into, Condition&& goes_on) {
+void read_gpu_timings(bool is_at_end, Condition&& goes_on) noexcept {
   take_finished_gpu_timings();
   if (gpu_timings.pending == nullptr || has_unseen_cuda_error()) return;
   relaxed_capture_mode const relaxed;
   std::uint64_t const count = gpu_timings.pending_count;
   for (std::uint64_t i = 0; i < count && (i % 8 != 0 || goes_on()); ++i) {
     gpu_timing& each = take_oldest_pending_gpu_timing();
-    if (read_gpu_timing(each, into)) {
-      give_back_gpu_timing(each);
-    } else {
-      add_pending_gpu_timing(each);
-    }
+    context_guard const on_device{is_at_end ? each.context : nullptr};
+    if (!read_gpu_timing(each)) add_pending_gpu_timing(each);
   }
 }
 
-/// Drains GPU timings. Never blocks, except for up to 5 seconds at the end of the session. Takes longer than `max_ns` only if more than
+/// `side_log::poll`. Never blocks, except for up to 5 seconds at the end of the session. Takes longer than `max_ns` only if more than
 /// `max_pending_gpu_timings` are pending, because their events take memory.
-inline void drain_gpu_timings(profile_builder& into, std::int64_t max_ns) {
-  auto const deadline = std::chrono::steady_clock::now() + std::chrono::nanoseconds{max_ns};
+inline void poll_gpu_timings(std::int64_t max_ns) {
   if (max_ns != side_log::until_the_end) {
+    auto const deadline = std::chrono::steady_clock::now() + std::chrono::nanoseconds{max_ns};
     std::uint64_t reads_beyond = 128;  // groups of eight
-    read_gpu_timings(into, [&] {
+    read_gpu_timings(false, [&] {
       return std::chrono::steady_clock::now() < deadline || (gpu_timings.pending_count > max_pending_gpu_timings && reads_beyond-- > 0);
     });
     return;
   }
   take_finished_gpu_timings();  // so that they are counted even if they cannot be read
-  poll_at_end([&into] {
-    read_gpu_timings(into, [] { return true; });
-    // Unresolved timings finished after the logs were drained, so waiting does not help them.
-    return count_pending_gpu_timings([](gpu_timing const& timing) { return timing.resolved; }) > 0;
+  poll_at_end([] {
+    read_gpu_timings(true, [] { return true; });
+    return gpu_timings.pending != nullptr;
   });
-  into.count(&quality_record::unread_gpu_times,
-             count_pending_gpu_timings([](gpu_timing const& timing) { return timing.session == recorder.session; }));
-  into.count(&quality_record::untimed_gpu_scopes, __atomic_exchange_n(&gpu_timings.untimed, std::uint64_t{0}, __ATOMIC_RELAXED));
 }
 
-/// The beginning of the oldest pending timing. Ignores timings whose scopes are still in the logs, because they began after all events that
-/// were read from the logs.
+/// Adds the record of a timing whose path and duration are known.
+inline void add_record_of(gpu_timing const& timing, gpu_timing_state state, profile_builder& into) {
+  if (timing.path == path_record::no_parent) return;
+  if (state == gpu_timing_state::ready) {
+    into.add(gpu_scope_record{timing.path, timestamp{std::chrono::nanoseconds{timing.begin_ns}}, timing.device, timing.duration});
+  } else {
+    into.count(&quality_record::untimed_gpu_scopes);
+  }
+}
+
+/// `side_log::drain`
+inline void drain_gpu_timings(profile_builder& into, bool last) {
+  scope_note_list& known = gpu_timings.known;
+  scope_note* before = nullptr;
+  for (scope_note* note = known.oldest; note != nullptr;) {
+    auto& timing = static_cast<gpu_timing&>(*note);
+    gpu_timing_state const state = __atomic_load_n(&timing.state, __ATOMIC_ACQUIRE);
+    note = note->newer;
+    if (state == gpu_timing_state::open || state == gpu_timing_state::finished) {
+      before = &timing;
+      continue;
+    }
+    add_record_of(timing, state, into);
+    (before == nullptr ? known.oldest : before->newer) = note;
+    if (note == nullptr) known.newest = before;
+    give_back_gpu_timing(timing);
+  }
+  if (!last) return;
+  std::uint64_t unread = 0;
+  for (gpu_timing const* timing = gpu_timings.pending; timing != nullptr; timing = timing->next)
+    unread += timing->session == __atomic_load_n(&recorder.session, __ATOMIC_RELAXED) ? 1U : 0U;
+  into.count(&quality_record::unread_gpu_times, unread);
+  into.count(&quality_record::untimed_gpu_scopes, __atomic_exchange_n(&gpu_timings.untimed, std::uint64_t{0}, __ATOMIC_RELAXED));
+  known = {};  // the next session returns those that are pending
+}
+
+/// The beginning of the oldest finished GPU scope that is not in the profile. Ignores scopes that are still in the logs, because they began
+/// after all events that were read from the logs.
 inline std::int64_t oldest_gpu_timing() {
-  take_finished_gpu_timings();
   std::int64_t result = std::numeric_limits<std::int64_t>::max();
-  for (gpu_timing const* timing = gpu_timings.pending; timing != nullptr; timing = timing->next) {
-    if (timing->resolved && timing->session == recorder.session) result = std::min(result, timing->begin_ns);
+  for (scope_note const* note = gpu_timings.known.oldest; note != nullptr; note = note->newer) {
+    bool const is_open = __atomic_load_n(&static_cast<gpu_timing const*>(note)->state, __ATOMIC_ACQUIRE) == gpu_timing_state::open;
+    if (!is_open) result = std::min(result, note->begin_ns);
   }
   return result;
 }
 
-inline void reset_gpu_timings() { __atomic_store_n(&gpu_timings.untimed, std::uint64_t{0}, __ATOMIC_RELAXED); }
+inline void reset_gpu_timings() {
+  __atomic_store_n(&gpu_timings.untimed, std::uint64_t{0}, __ATOMIC_RELAXED);
+  gpu_timings.known = {};
+}
 
 }  // namespace profkit::detail

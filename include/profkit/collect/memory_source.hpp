@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "../profile/error.hpp"
+#include "../record/handoff_queue.hpp"
 #include "../record/memory_poll.hpp"
 #include "collector.hpp"
 
@@ -31,7 +32,7 @@ struct memory_reading {
 ///     };
 ///
 /// The report and the traces show the readings without further code. Unit: bytes. `read` and `reset_peak` need no lock of their own: they
-/// run on the step thread, and this class guards the readings.
+/// run on the step thread, and this class passes the readings on.
 class memory_source : public collector {
  public:
   /// @brief Reads the figures. Called on the step thread after each step, outside the time of the step. If it throws, the
@@ -62,24 +63,19 @@ class memory_source : public collector {
 
   /// @brief Calls `read`.
   void after_step(step_record const& step) final {
-    std::vector<memory_reading> readings = read();
-    detail::own_lock const lock{mutex_};
-    for (memory_reading& reading : readings) {
-      records_.push_back({std::string{name()}, std::move(reading.quantity), step.index, reading.current_bytes, reading.peak_bytes,
-                          std::move(reading.peak_note), reading.capacity_bytes});
+    for (memory_reading& reading : read()) {
+      records_.push({std::string{name()}, std::move(reading.quantity), step.index, reading.current_bytes, reading.peak_bytes,
+                     std::move(reading.peak_note), reading.capacity_bytes});
     }
   }
 
   /// @brief Adds the readings to the profile.
   void drain(profile_builder& into, bool) final {
-    detail::own_lock const lock{mutex_};
-    for (memory_record& each : records_) into.add(std::move(each));
-    records_.clear();
+    records_.take_all([&](memory_record& each) { into.add(std::move(each)); });
   }
 
  private:
-  detail::own_mutex mutex_;
-  std::vector<memory_record> records_;  ///< guarded by `mutex_`
+  detail::handoff_queue<memory_record> records_;  ///< from the step thread to the session's thread
   bool was_reset_ = false;
 };
 

@@ -18,11 +18,11 @@
 #include "../profile/profile_builder.hpp"
 #include "../profile/time.hpp"
 #include "../record/calendar_clock.hpp"
+#include "../record/handoff_queue.hpp"
 #include "collector.hpp"
 #include "device_windows.hpp"
 #include "devices_in_use.hpp"
 #include "nvml_utilization.hpp"
-#include "own_mutex.hpp"
 #include "utilization_times.hpp"
 
 namespace profkit::detail {
@@ -44,34 +44,15 @@ class utilization_measurement final : public collector {
     nvml_ = std::make_unique<nvml_utilization>();
   }
 
-  void before_step(step_record const& step) override {
-    auto const now = std::chrono::steady_clock::now();
-    own_lock const lock{mutex_};
-    // A step that is still open was abandoned.
-    bool const goes_on = run_.is_measured && !run_.is_step_open && now - run_.last_end <= times_.max_pause;
-    if (step.warmup || !goes_on) {
-      ++run_.number;
-      run_.begin = now;
-    }
-    run_.is_measured = run_.is_step_open = !step.warmup;
-    run_.had_step = run_.had_step || !step.warmup;
-    run_.step = step.index;
-    run_.thread = ::pthread_self();
-  }
-
-  void after_step(step_record const& step) override {
-    auto const now = std::chrono::steady_clock::now();
-    own_lock const lock{mutex_};
-    run_.is_step_open = false;
-    run_.is_measured = run_.is_measured && !step.is_excluded;
-    run_.last_end = now;
-  }
+  void before_step(step_record const& step) override { events_.push({std::chrono::steady_clock::now(), step, false, ::pthread_self()}); }
+  void after_step(step_record const& step) override { events_.push({std::chrono::steady_clock::now(), step, true, ::pthread_self()}); }
 
   /// Reads the devices if a window begins or ends, and adds the window to the profile.
   /// @throws profkit::error if a device stopped reporting.
   void drain(profile_builder& into, bool last) override {
+    events_.take_all([this](step_event const& each) { each.is_end ? end_step(each) : begin_step(each); });
+    measured_run const& run = run_;
     if (last) return check_result();
-    measured_run const run = current_run();
     if (run.number != window_run_) devices_.clear();
     window_run_ = run.number;
     if (run.had_step && ::pthread_equal(run.thread, ::pthread_self()) != 0) {
@@ -113,9 +94,31 @@ class utilization_measurement final : public collector {
     ::pthread_t thread{};   ///< the step thread
   };
 
-  [[nodiscard]] measured_run current_run() const {
-    own_lock const lock{mutex_};
-    return run_;
+  /// A step began or ended.
+  struct step_event {
+    time_point time;
+    step_record step;
+    bool is_end;
+    ::pthread_t thread;
+  };
+
+  void begin_step(step_event const& event) {
+    // A step that is still open was abandoned.
+    bool const goes_on = run_.is_measured && !run_.is_step_open && event.time - run_.last_end <= times_.max_pause;
+    if (event.step.warmup || !goes_on) {
+      ++run_.number;
+      run_.begin = event.time;
+    }
+    run_.is_measured = run_.is_step_open = !event.step.warmup;
+    run_.had_step = run_.had_step || !event.step.warmup;
+    run_.step = event.step.index;
+    run_.thread = event.thread;
+  }
+
+  void end_step(step_event const& event) {
+    run_.is_step_open = false;
+    run_.is_measured = run_.is_measured && !event.step.is_excluded;
+    run_.last_end = event.time;
   }
 
   /// Begins a window on each device in use that has none, and drops devices that are no longer in use.
@@ -162,7 +165,7 @@ class utilization_measurement final : public collector {
   void check_result() const {
     if (windows_ > 0) return;
     if (!unusable_.empty()) throw error{unusable_};
-    measured_run const run = current_run();
+    measured_run const& run = run_;
     if (!run.had_step) throw error{"no step was measured"};
     if (!had_device_ && was_long(run)) throw error{"this process used no CUDA device"};
     throw error{"the measured steps were too short: a window needs " + seconds(times_.before_first + times_.window) +
@@ -179,11 +182,8 @@ class utilization_measurement final : public collector {
 
   utilization_times times_;
   calendar_clock const* clock_ = nullptr;
-  own_mutex mutable mutex_;
-  measured_run run_;  ///< guarded by `mutex_`
-
-  // The members below are used only on the session's thread.
-
+  handoff_queue<step_event> events_;  ///< from the step thread to the session's thread, which uses the other members
+  measured_run run_;
   std::unique_ptr<nvml_utilization> nvml_;
   devices_in_use in_use_;
   std::map<std::int32_t, std::unique_ptr<device_windows>> devices_;  ///< devices with open windows

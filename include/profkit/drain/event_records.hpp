@@ -34,7 +34,7 @@ struct thread_reading {
 /// Converts events of logs to records.
 class event_records {
  public:
-  explicit event_records(profile_builder& into) noexcept : into_{into} {}
+  explicit event_records(profile_builder& into) : into_{into} {}
 
   /// Converts the next event of a thread that has a position. Frequent kinds come first, because they dominate draining.
   /// @return the number of slots of the event.
@@ -159,7 +159,9 @@ class event_records {
   static void resolve(scope_note& note, open_range const& scope) noexcept {
     note.path = scope.has_path() ? scope.path : path_record::no_parent;
     note.begin_ns = scope.begin.time_since_epoch().count();
-    note.resolved = true;
+    note.newer = nullptr;
+    (note.list->oldest == nullptr ? note.list->oldest : note.list->newest->newer) = &note;
+    note.list->newest = &note;
   }
 
   void take_default_scope(scope_node const& node, thread_reading& at) {

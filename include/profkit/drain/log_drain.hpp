@@ -11,12 +11,12 @@
 #include "../profile/profile_builder.hpp"
 #include "../record/calendar_clock.hpp"
 #include "../record/clock.hpp"
+#include "../record/handoff_queue.hpp"
 #include "../record/recorder.hpp"
 #include "../record/step.hpp"
 #include "../record/thread_registry.hpp"
 #include "arrival.hpp"
 #include "log_reader.hpp"
-#include "step_queue.hpp"
 
 namespace profkit::detail {
 
@@ -38,17 +38,19 @@ class log_drain {
   void use_samples(sample_source& from) { reader_.use_samples(from); }
 
   /// To be called before a step begins.
-  void begin_step() {
+  void begin_step() noexcept {
     has_steps_.store(true, std::memory_order_relaxed);
-    steps_.begin();
+    is_step_open_.store(true, std::memory_order_relaxed);
   }
 
   /// To be called after a step ended. The next drain adds it to the profile, unless it was abandoned.
-  void end_step(raw_step const& done) { steps_.end(done); }
+  void end_step(raw_step const& done) {
+    if (!done.is_abandoned) steps_.push(done);
+    is_step_open_.store(false, std::memory_order_release);
+  }
 
   /// The duration of a number of ticks.
   [[nodiscard]] std::chrono::nanoseconds duration(std::uint64_t ticks) const {
-    if (auto const known = steps_.duration(ticks)) return *known;
     clock_line since_start{start_};
     since_start.advance(anchor());
     return since_start.duration(ticks);
@@ -74,7 +76,6 @@ class log_drain {
     is_whole_ = read_until_ == clock_.newest().ticks || drain_to_anchor(slots, pause, after_slice);
     if (is_whole_) {
       clock_.advance(anchor());
-      steps_.advance(clock_);
       take_steps(clock_.newest().ticks);
       reader_.read_samples();
       is_whole_ = drain_to_anchor(slots, pause, after_slice);
@@ -107,7 +108,9 @@ class log_drain {
   }
 
   /// Whether a step has begun that the profile does not contain yet.
-  [[nodiscard]] bool has_unfinished_step() const { return !steps_to_add_.empty() || steps_.has_unfinished(); }
+  [[nodiscard]] bool has_unfinished_step() {
+    return is_step_open_.load(std::memory_order_acquire) || !steps_to_add_.empty() || steps_.front() != nullptr;
+  }
 
   /// The interval from the beginning to the latest drain.
   [[nodiscard]] interval time() const noexcept {
@@ -148,8 +151,12 @@ class log_drain {
     return {scope->begin, std::max(scope->end, end)};  // if an outer scope ended the step's scope, the scope is shorter than the step
   }
 
+  /// Takes the steps that ended until a moment. Later steps stay, because the logs of their scopes are read at a later anchor of the clock.
   void take_steps(std::uint64_t until_ticks) {
-    for (raw_step const& each : steps_.take_until(until_ticks)) steps_to_add_.push_back(each);
+    for (raw_step const* each = steps_.front(); each != nullptr && each->end_ticks <= until_ticks; each = steps_.front()) {
+      steps_to_add_.push_back(*each);
+      steps_.pop();
+    }
   }
 
   [[nodiscard]] clock_anchor anchor() const noexcept {
@@ -164,9 +171,10 @@ class log_drain {
   calendar_clock calendar_;
   clock_anchor start_;
   clock_line clock_;
-  std::uint64_t read_until_;  ///< end of the part of the logs that was read, in ticks
-  step_queue steps_;
+  std::uint64_t read_until_;       ///< end of the part of the logs that was read, in ticks
+  handoff_queue<raw_step> steps_;  ///< from the step thread
   std::atomic<bool> has_steps_{false};
+  std::atomic<bool> is_step_open_{false};
   bool is_whole_ = false;
   std::vector<raw_step> steps_to_add_;  ///< steps whose scopes are not drained yet
 };

@@ -37,11 +37,20 @@ inline constexpr std::uint64_t leave_mark = std::uint64_t{1} << 63U;
 /// resumed elsewhere). The reader uses the time of the previous event.
 inline constexpr std::uint64_t leave_at_unknown_time = leave_mark;
 
-/// The path and beginning of a scope, filled in when its log is drained.
+struct scope_note;
+
+/// Notes in the order in which their scopes began. Used by the session's thread.
+struct scope_note_list {
+  scope_note* oldest = nullptr;
+  scope_note* newest = nullptr;
+};
+
+/// The path and beginning of a scope. The session's thread fills them in when it drains the log of the scope, and adds the note to a list.
 struct scope_note {
   std::uint32_t path = 0;     ///< `path_record::no_parent`: the scope has no path
   std::int64_t begin_ns = 0;  ///< a `timestamp`
-  bool resolved = false;
+  scope_note_list* list = nullptr;
+  scope_note* newer = nullptr;  ///< in the list
 };
 
 /// Numbers of events that are not in any log, by reason. May be changed on any thread at any time, also in a signal handler.

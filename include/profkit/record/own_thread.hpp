@@ -1,11 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
 #include <functional>
 #include <memory>
 #include <system_error>
@@ -36,10 +43,35 @@ class own_thread {
   own_thread(own_thread const&) = delete;
   own_thread& operator=(own_thread const&) = delete;
 
+  /// Whether the threads of the program have ended, so that only threads of the library are left. The thread of `main` stays in the list of
+  /// threads until the process ends. Makes one system call.
+  [[nodiscard]] static bool are_others_gone() noexcept {
+    struct ::stat tasks {};
+    if (::stat("/proc/self/task", &tasks) != 0) return false;
+    constexpr std::uint64_t links_of_folder = 2;
+    if (tasks.st_nlink != links_of_folder + 1 + __atomic_load_n(&count(), __ATOMIC_RELAXED)) return false;
+    char path[64];
+    static_cast<void>(std::snprintf(path, sizeof path, "/proc/self/task/%d/stat", int{::getpid()}));
+    int const file = ::open(path, O_RDONLY | O_CLOEXEC);
+    if (file < 0) return false;
+    char text[256];
+    ::ssize_t const length = ::read(file, text, sizeof text - 1);
+    ::close(file);
+    text[length > 0 ? length : 0] = '\0';
+    char const* const name_end = std::strrchr(text, ')');  // the state follows the name
+    return name_end != nullptr && name_end[1] == ' ' && name_end[2] == 'Z';
+  }
+
   /// Waits until the thread has ended. Must not be called on the thread itself.
   void join() const noexcept { ::pthread_join(thread_, nullptr); }
 
  private:
+  /// The number of threads of the library.
+  static std::uint64_t& count() noexcept {
+    static std::uint64_t value = 0;
+    return value;
+  }
+
   struct start_values {
     char const* name;
     std::function<void()> body;
@@ -62,7 +94,9 @@ class own_thread {
   static void* run(void* argument) {
     std::unique_ptr<start_values> const start{static_cast<start_values*>(argument)};
     ::pthread_setname_np(::pthread_self(), start->name);
+    __atomic_fetch_add(&count(), 1, __ATOMIC_RELAXED);
     start->body();
+    __atomic_fetch_sub(&count(), 1, __ATOMIC_RELAXED);
     return nullptr;
   }
 

@@ -26,13 +26,16 @@ inline constexpr std::uint32_t prepares_threads = 32;    ///< threads with logs 
 inline constexpr open_scope_word flags_for_end = nvtx_attached | has_listener;
 static_assert(flags_for_end < one_deeper && (flags_for_end & is_deep) == 0);
 
-/// A log of another kind, such as the log of GPU scopes. It is drained together with the thread logs.
+/// A log of another kind, such as the log of GPU scopes.
 struct side_log {
-  /// Value for `max_ns` of `drain` at the end of the session: drain everything, with a short wait.
+  /// Value for `max_ns` of `poll` at the end of the session: waits shortly for what is not complete.
   static constexpr std::int64_t until_the_end = -1;
 
-  /// Moves complete records to the profile, for about `max_ns` nanoseconds.
-  void (*drain)(profile_builder& into, std::int64_t max_ns);
+  /// Asks whether records are complete, for about `max_ns` nanoseconds. Called on the step thread between steps, and at the end of the
+  /// session on the session's thread.
+  void (*poll)(std::int64_t max_ns);
+  /// Moves complete records to the profile. Called on the session's thread, like the functions below. @param last the session ends.
+  void (*drain)(profile_builder& into, bool last);
   /// Discards records of earlier sessions.
   void (*reset)();
   /// The beginning of the oldest scope that `drain` has not moved; the maximum value if there is none.

@@ -8,8 +8,9 @@
 #include <exception>
 #include <functional>
 #include <memory>
-#include <mutex>
+#include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "../options.hpp"
@@ -22,7 +23,7 @@
 namespace profkit::detail {
 
 /// Writes the reports of `PROFKIT=report=every:60s` and `report=every:1000`: files in the output directory, or a line on stderr without a
-/// directory. They have their own thread, so neither an analysis nor a slow disk delays draining.
+/// directory. They have their own thread, which asks the owner for snapshots. So neither an analysis nor a slow disk delays draining.
 ///
 /// A report that takes longer than the period, or than the steps, delays the next one. The thread rests at least as long as the report
 /// took, so it uses at most half of one core.
@@ -31,10 +32,6 @@ class live_reports {
   live_reports() = default;
   live_reports(live_reports const&) = delete;
   live_reports& operator=(live_reports const&) = delete;
-  ~live_reports() {
-    stop();
-    join();
-  }
 
   /// Starts the thread. Does nothing without a period or a number of steps.
   /// @param wanted the options of the session; borrowed.
@@ -46,6 +43,7 @@ class live_reports {
     try {
       thread_ = std::make_unique<own_thread>("profkit report", [this] { run(); });
     } catch (std::exception const& failure) {
+      has_left_.store(true);
       warn("no reports while the program runs: ", failure.what());
     }
   }
@@ -58,57 +56,86 @@ class live_reports {
     wakes_.wake();
   }
 
-  /// Prevents further output. Waits for a report that is being written, but not for a report that is being computed.
+  /// Prevents further output. Waits for a report that is being written, but not for a report that is being computed, and at most 10
+  /// seconds.
   void stop() noexcept {
     is_stopping_.store(true);
     wakes_.wake();
-    std::lock_guard<std::mutex> const not_writing{output_mutex_};
+    static_cast<void>(wait_until([this] { return !is_writing_.load(); }));
   }
 
-  /// Waits for the thread, after `stop`. Must not be called with a lock of the session.
-  void join() noexcept {
-    if (thread_ == nullptr) return;
+  /// Waits for the end of the thread, after `stop`.
+  /// @return false if it still writes a file after 10 seconds.
+  [[nodiscard]] bool join() noexcept {
+    if (thread_ == nullptr) return true;
+    if (!wait_until([this] { return has_left_.load() || !is_writing_.load(); })) return false;
     thread_->join();
     thread_.reset();
+    return true;
   }
 
  private:
   using clock = std::chrono::steady_clock;
 
+  template <class Condition>
+  [[nodiscard]] static bool wait_until(Condition const& condition) noexcept {
+    auto const latest = clock::now() + std::chrono::seconds{10};
+    while (!condition()) {
+      if (clock::now() > latest) return false;
+      std::this_thread::sleep_for(std::chrono::milliseconds{1});
+    }
+    return true;
+  }
+
   void run() noexcept {
+    constexpr std::chrono::hours longest{24 * 365};
     bool const has_period = wanted_->report_every > std::chrono::milliseconds{0};
+    clock::duration const period = std::min<std::chrono::milliseconds>(wanted_->report_every, longest);
     clock::time_point rested = clock::now();
-    clock::time_point next = has_period ? rested + wanted_->report_every : clock::time_point::max();
+    clock::time_point next = rested + (has_period ? period : longest);
     while (!is_stopping_.load()) {
       clock::time_point const now = clock::now();
       if (now < rested) {
         wakes_.wait(rested - now);
-      } else if (now >= next || is_requested_.exchange(false)) {
+      } else if ((has_period && now >= next) || is_requested_.exchange(false)) {
         make_report();
         clock::time_point const done = clock::now();
         rested = done + (done - now);
-        if (now >= next) next = std::max(next + wanted_->report_every, rested);
+        if (now >= next) next = std::max(next + period, rested);
       } else {
-        constexpr std::chrono::hours longest{1};
-        wakes_.wait(std::min<clock::duration>(next - now, longest));
+        wakes_.wait(std::min<clock::duration>(std::max(next - now, clock::duration{1'000'000}), std::chrono::hours{1}));
       }
     }
+    has_left_.store(true);
   }
 
   void make_report() noexcept {
     try {
       report const so_far = take_snapshot_();
-      std::lock_guard<std::mutex> const writing{output_mutex_};
-      if (is_stopping_.load()) return;
-      if (wanted_->output_directory.empty()) {
-        warn(status_line(so_far.summary(), so_far.profile().time.duration()));
-      } else {
-        so_far.write(wanted_->output_directory, wanted_->trace_steps);
-      }
+      is_writing_.store(true);
+      if (!is_stopping_.load()) write(so_far);
       last_failure_.clear();
     } catch (std::exception const& failure) {  // for example a full disk; the next report tries again
-      if (std::exchange(last_failure_, failure.what()) != failure.what()) warn(failure.what());
+      if (!is_stopping_.load()) warn_once(failure.what());
     }
+    is_writing_.store(false);
+  }
+
+  void write(report const& so_far) const {
+    if (wanted_->output_directory.empty()) {
+      warn(status_line(so_far.summary(), so_far.profile().time.duration()));
+    } else {
+      so_far.write(wanted_->output_directory, wanted_->trace_steps);
+    }
+  }
+
+  void warn_once(char const* failure) noexcept {
+    if (last_failure_ == failure) return;
+    try {
+      last_failure_ = failure;
+    } catch (std::exception const&) {  // no memory
+    }
+    warn(failure);
   }
 
   options const* wanted_ = nullptr;
@@ -116,7 +143,8 @@ class live_reports {
   std::string last_failure_;               ///< each message is printed once
   std::atomic<bool> is_requested_{false};  ///< by `step_ended`
   std::atomic<bool> is_stopping_{false};
-  std::mutex output_mutex_;
+  std::atomic<bool> is_writing_{false};
+  std::atomic<bool> has_left_{false};
   waker wakes_;
   std::unique_ptr<own_thread> thread_;
 };

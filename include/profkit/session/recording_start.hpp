@@ -17,7 +17,7 @@ namespace profkit::detail {
 /// @param log_slots maximum number of slots of a thread's log.
 /// @param into receives the clock and the cost of scopes.
 /// @return 0 or `use_monotonic_clock`.
-inline std::uint32_t start_recording(std::uint64_t log_slots, profile_builder& into) noexcept {
+inline std::uint32_t start_recording(std::uint64_t log_slots, profile_builder& into) {
   watch_forks();
   install_logs(log_slots);
   install_slow_path();

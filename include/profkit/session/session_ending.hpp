@@ -1,29 +1,46 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <sys/stat.h>
+
 #include <chrono>
+#include <cstdio>
+#include <cstdlib>
 #include <exception>
-#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
 
 #include "../profile/profile.hpp"
-#include "../profile/profile_builder.hpp"
 #include "../record/memory_poll.hpp"
+#include "../record/own_thread.hpp"
 #include "../record/recorder.hpp"
 #include "../report/report.hpp"
 #include "console.hpp"
-#include "guarded_profile.hpp"
+#include "ordered_mutex.hpp"
 #include "session_exit.hpp"
 #include "session_impl.hpp"
 #include "session_outputs.hpp"
-#include "session_thread.hpp"
 
 namespace profkit::detail {
 
-// The end of a running session: by its destructor, by `report()`, by `exit` or by a signal.
+// The end of a running session: by its destructor, by `report()`, by `exit` or by a signal. All of them ask the owner to end the recording.
+// Those that also write outputs hold `session_exit::mutex`.
+
+/// A round of the owner.
+template <class Unused>
+session_owner::round_result session_impl<Unused>::round() noexcept {
+  auto const result = recording_.round();
+  if (session_signals::received_signal() != 0 && options_.report_on_signals) end_by_signal();
+  auto const now = std::chrono::steady_clock::now();
+  if (now >= next_look_at_threads_) {
+    next_look_at_threads_ = now + std::chrono::seconds{1};
+    // After `pthread_exit` in `main`, the process ends with its last thread. The session's own threads must not keep it.
+    if (own_thread::are_others_gone()) std::exit(0);
+  }
+  return result;
+}
 
 template <class Unused>
 bool session_impl<Unused>::end() noexcept {
@@ -31,35 +48,32 @@ bool session_impl<Unused>::end() noexcept {
     warn_if_orphaned();
     return false;
   }
-  bool const is_stopped = thread_.stop(max_wait_at_end);
-  bool was_step_open = false;
+  bool const is_step_open = is_step_open_.load();
+  if (!options_.enabled) return !is_step_open;
+  if (called_collector::is_on_this_thread() || ordered_mutex::is_any_held()) {
+    if (!session_exit::has_begun()) warn("a session was destroyed by one of its collectors; it continues");
+    return false;
+  }
   {
-    call const inside{*this};
-    was_step_open = is_step_open_;
+    no_cancellation const whole;
+    ordered_lock const ending{session_exit::mutex()};
     end_with_outputs();
     end_process_if_signalled();
+    session_exit::forget(*this);
   }
-  if (options_.enabled) session_exit::forget(*this);
-  return is_stopped && !was_step_open && !session_exit::has_begun();  // other threads may still be in its steps
+  bool const are_threads_gone = owner_.join() && live_reports_.join();
+  return are_threads_gone && !is_step_open && !session_exit::has_begun();  // other threads may still be in its steps
 }
 
-/// Runs on the session's thread while other threads of the program continue.
+/// Runs on the owner's thread while other threads of the program continue.
 template <class Unused>
 void session_impl<Unused>::end_by_signal() noexcept {
-  auto const deadline = std::chrono::steady_clock::now() + std::chrono::seconds{5};
-  std::unique_lock<std::recursive_mutex> calls{recording_.call_mutex(), std::defer_lock};
-  while (!calls.owns_lock() && std::chrono::steady_clock::now() < deadline) {
-    if (thread_.is_stopping()) return;  // the thread that ends the session then raises the signal
-    calls = lock_within(recording_.call_mutex(), std::chrono::milliseconds{1});
-  }
-  if (calls.owns_lock()) {
-    end_with_outputs();
-  } else {
-    warn("no report after the signal: a collector is still running");
-  }
-  session_signals::end_process(session_signals::received_signal());
+  if (!session_exit::mutex().try_lock()) return;  // the thread that ends the session raises the signal
+  std::lock_guard<ordered_mutex> const ending{session_exit::mutex(), std::adopt_lock};
+  end_process_if_signalled();
 }
 
+/// With `session_exit::mutex`, except by `report()`.
 template <class Unused>
 void session_impl<Unused>::end_process_if_signalled() noexcept {
   int const signal = options_.report_on_signals ? session_signals::received_signal() : 0;
@@ -68,79 +82,97 @@ void session_impl<Unused>::end_process_if_signalled() noexcept {
   session_signals::end_process(signal);
 }
 
+/// With `session_exit::mutex`.
 template <class Unused>
 void session_impl<Unused>::end_at_exit() noexcept {
-  if (is_of_parent()) {
-    warn_if_orphaned();
-    return;
-  }
-  bool const is_stopped = thread_.stop(std::chrono::seconds{1}) && !session_thread::is_current();
-  if (!has_outputs(options_) && !journal_) {
-    __atomic_fetch_and(&recorder.flags, ~recording, __ATOMIC_RELEASE);
-    live_reports_.stop();
-    if (is_stopped) live_reports_.join();
-    return;
-  }
-  auto calls = lock_within(recording_.call_mutex(), is_ending_.load() ? max_wait_at_end : std::chrono::seconds{1});
-  if (is_stopped && calls.owns_lock() && depth_ == 0) {
+  if (is_of_parent()) return warn_if_orphaned();
+  if (has_outputs(options_) || journal_) {
     end_with_outputs();
   } else {
-    warn("no report: exit() was called while a collector or profkit itself was running");
+    __atomic_fetch_and(&recorder.flags, ~recording, __ATOMIC_RELEASE);
+    live_reports_.stop();
+    owner_.end();
   }
   end_process_if_signalled();
-  live_reports_.stop();
-  if (!calls.owns_lock() || depth_ != 0) return;
-  calls.unlock();
-  live_reports_.join();  // after this, static memory that its thread uses is destroyed
+  static_cast<void>(owner_.join() && live_reports_.join());  // after this, static memory that the threads use is destroyed
 }
 
 /// Runs in the child of a `fork`. If the parent has ended, as after `daemon`, there is no report.
 template <class Unused>
 void session_impl<Unused>::warn_if_orphaned() const noexcept {
   bool const is_wanted = has_outputs(options_) || !options_.journal.empty();
-  if (!is_wanted || report_ || !process_.has_ended()) return;
-  warn("no report: the session was created in process " + std::to_string(process_.id()) +
-       ", which has ended. After fork() or daemon(), create the session in the process that continues");
+  if (!is_wanted || states_.is(session_state::ended) || !process_.has_ended()) return;
+  char text[256];
+  static_cast<void>(std::snprintf(text, sizeof text,
+                                  "no report: the session was created in process %d, which has ended. After fork() or daemon(), create the "
+                                  "session in the process that continues",
+                                  int{process_.id()}));
+  warn(text);
 }
 
-/// Runs once, with the call lock.
+/// Runs with `session_exit::mutex`.
 template <class Unused>
 void session_impl<Unused>::end_with_outputs() noexcept {
-  is_ending_.store(true);
+  if (states_.is(session_state::running) && is_step_open_.load())
+    recording_.counters().abandoned_steps.fetch_add(1, std::memory_order_relaxed);
   try {
-    if (std::exchange(is_step_open_, false) && is_running()) recording_.counters().abandon_step();
-    if (has_outputs(options_) && (is_running() || report_) && !std::exchange(has_given_outputs_, true))
-      write_outputs(make_report(), options_);
-    stop();
+    ask_to_end();
+    bool const is_wanted = has_outputs(options_) && !std::exchange(has_given_outputs_, true);
+    if (is_wanted && report_) write_outputs(*report_, options_);
+    if (is_wanted && !report_) warn("no report: " + why_no_report_);
   } catch (std::exception const& failure) {
-    warn(failure.what());
+    warn("no report: ", failure.what());
   }
+  if (states_.is(session_state::ended)) return;
+  owner_.end();  // without a report
+  states_.move(session_state::ended);
+}
+
+/// @throws profkit::error, std::bad_alloc
+template <class Unused>
+profkit::report session_impl<Unused>::ended_report() {
+  if (!options_.enabled) return report_without_data("profkit is off (PROFKIT=off, a PROFKIT that is not valid, or options::enabled)");
+  ask_to_end();
+  if (states_.is(session_state::ended) && report_) return *report_;
+  return report_without_data(states_.is(session_state::ended) ? why_no_report_ : why_no_answer());
+}
+
+/// Asks the owner to end the recording and to make the report, and waits for it.
+template <class Unused>
+void session_impl<Unused>::ask_to_end() {
+  if (states_.is(session_state::ended)) return;
+  if (states_.move(session_state::ending)) {
+    __atomic_fetch_and(&recorder.flags, ~(recording | use_monotonic_clock), __ATOMIC_RELEASE);
+    stop_polling();
+    live_reports_.stop();
+  }
+  if (owner_.ask([this] { end_recording(); }) == session_owner::answer::too_late && owner_.calls().stuck() != nullptr)
+    warn("no report: " + why_no_answer());
+}
+
+/// Runs on the owner's thread. If there is no memory before the profile is complete, another call continues.
+template <class Unused>
+void session_impl<Unused>::end_recording() {
+  if (states_.is(session_state::ended)) return;
+  steps_.close();
+  recording_.finish(steps_.calls(), steps_.stop());
+  try {
+    std::optional<summary> figures = recording_.figures();
+    report_.emplace(report_of(recording_.take_profile(), std::move(figures)));
+  } catch (std::exception const& failure) {
+    why_no_report_ = failure.what();
+    set_ended();
+    throw;
+  }
+  set_ended();
 }
 
 template <class Unused>
-profkit::report session_impl<Unused>::make_report() {
-  if (report_) return *report_;
-  stop();
-  std::lock_guard<std::mutex> const no_snapshot{snapshot_mutex_};
-  recording_.describe_collectors();
-  std::optional<summary> figures = recording_.figures();
-  report_.emplace(report_of(recording_.take_profile(), std::move(figures)));
-  return *report_;
-}
-
-template <class Unused>
-void session_impl<Unused>::stop() {
-  if (!is_running()) return;
-  live_reports_.stop();
-  host_probe_.end(host_speed_);
-  measure_loop_.close();
-  stop_polling();
-  __atomic_fetch_and(&recorder.flags, ~(recording | use_monotonic_clock), __ATOMIC_RELEASE);
-  static_cast<void>(thread_.stop(max_wait_at_end));
-  recording_.counters().set_host_speed(host_speed_);
-  recording_.finish(auto_stop_.result());
+void session_impl<Unused>::set_ended() noexcept {
   if (options_.report_on_signals) session_signals::remove();
   __atomic_store_n(&recorder.owner, static_cast<void const*>(nullptr), __ATOMIC_RELEASE);
+  states_.move(session_state::ended);
+  owner_.end();
 }
 
 }  // namespace profkit::detail

@@ -8,9 +8,13 @@
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
-#include <mutex>
+#include <new>
 
-#include "session_thread.hpp"
+#include "../collect/collector_list.hpp"
+#include "console.hpp"
+#include "ordered_mutex.hpp"
+#include "owning_process.hpp"
+#include "session_owner.hpp"
 
 namespace profkit::detail {
 
@@ -30,19 +34,21 @@ class ends_with_process {
 /// `quick_exit`, `abort` and `exec`.
 class session_exit {
  public:
-  /// Registers the session. To be called when the session starts and after each collector started: exit handlers run in reverse order of
-  /// registration, so this one runs before the handlers of a driver that a collector initialised.
-  static void watch(ends_with_process& session) {
-    {
-      std::lock_guard<std::mutex> const lock{now().mutex};
-      now().running.store(&session);
-    }
-    static_cast<void>(std::atexit(end_running));
+  /// Held while a session ends and writes its outputs.
+  [[nodiscard]] static ordered_mutex& mutex() noexcept { return now().mutex; }
+
+  /// Registers the running session.
+  static void watch(ends_with_process& session) noexcept {
+    now().running.store(&session);
+    run_before_later_handlers();
   }
 
-  /// Unregisters the session. Waits for a handler that is using it.
+  /// Exit handlers run in reverse order of registration. To be called when something registered a handler that must run later, such as a
+  /// driver that a collector initialised.
+  static void run_before_later_handlers() noexcept { static_cast<void>(std::atexit(end_running)); }
+
+  /// Unregisters the session. To be called with the mutex.
   static void forget(ends_with_process const& session) noexcept {
-    std::lock_guard<std::mutex> const lock{now().mutex};
     if (now().running.load() == &session) now().running.store(nullptr);
   }
 
@@ -51,25 +57,30 @@ class session_exit {
 
  private:
   struct state {
-    std::mutex mutex;
+    ordered_mutex mutex{lock_order::ending};
     std::atomic<ends_with_process*> running{nullptr};
     std::atomic<bool> has_begun{false};
+    owning_process process;
   };
 
+  /// Never destroyed, because other threads may use it until the process ends.
   static state& now() noexcept {
-    static state value;
-    return value;
+    alignas(state) static unsigned char memory[sizeof(state)];
+    static auto* const value = new (memory) state;
+    return *value;
   }
 
   static void end_running() noexcept {
     ends_with_process* const running = now().running.load();
     if (running == nullptr) return;
-    if (running->is_of_parent()) {  // in a child the mutex may stay locked forever
+    if (now().process.is_parent()) {  // in a child the mutex may stay locked forever
       now().running.store(nullptr);
       return running->end_at_exit();
     }
-    now().has_begun.store(true);
-    std::lock_guard<std::mutex> const lock{now().mutex};
+    bool const is_first = !now().has_begun.exchange(true);
+    if (called_collector::is_on_this_thread() || ordered_mutex::is_any_held())
+      return is_first ? warn("no report: exit() was called by a collector, or while profkit wrote a report") : void();
+    ordered_lock const ending{mutex()};
     if (now().running.load() == running) running->end_at_exit();
     now().running.store(nullptr);
   }
@@ -147,7 +158,7 @@ class session_signals {
     }
     if (::getpid() == process()) {
       received() = signal;
-      session_thread::wake();
+      session_owner::wake();
     } else {
       static_cast<void>(::raise(signal));  // the child of a fork has no such thread: delivered when this handler returns
     }

@@ -1,253 +1,232 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <pthread.h>
+
 #include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <exception>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
 
 #include "../collect/collector_list.hpp"
-#include "../collect/host_probe.hpp"
 #include "../options.hpp"
 #include "../profile/error.hpp"
 #include "../profile/finite.hpp"
 #include "../profile/profile.hpp"
-#include "../profile/profile_builder.hpp"
+#include "../record/no_cancellation.hpp"
 #include "../record/step.hpp"
 #include "../report/report.hpp"
-#include "auto_stop.hpp"
 #include "console.hpp"
 #include "find_rank.hpp"
-#include "guarded_profile.hpp"
 #include "live_reports.hpp"
-#include "measure_loop.hpp"
 #include "owning_process.hpp"
 #include "rank_options.hpp"
 #include "session_exit.hpp"
 #include "session_factory.hpp"
 #include "session_journal.hpp"
-#include "session_outputs.hpp"
+#include "session_owner.hpp"
 #include "session_recording.hpp"
-#include "session_thread.hpp"
+#include "session_state.hpp"
+#include "step_side.hpp"
 
 namespace profkit::detail {
 
-/// The implementation of `session`. It is a class template with an unused parameter, so that only translation units that use it compile its
-/// functions: all units, or with `PROFKIT_CODE_ELSEWHERE` only the one that includes `profkit/code.hpp`.
+/// The implementation of `session`. All calls except steps are requests to the owner (`session_owner`), so they may be made on any thread.
+/// It is a class template with an unused parameter, so that only translation units that use it compile its functions: all units, or with
+/// `PROFKIT_CODE_ELSEWHERE` only the one that includes `profkit/code.hpp`.
 template <class Unused>
 class session_impl final : public session_core, private ends_with_process {
  public:
   explicit session_impl(options wanted)
-      : rank_{wanted.use_rank ? find_rank() : found_rank{}},
-        options_{options_of_rank(std::move(wanted), rank_.rank)},
-        auto_stop_{options_} {
+      : rank_{wanted.use_rank ? find_rank() : found_rank{}}, options_{options_of_rank(std::move(wanted), rank_.rank)} {
     recording_.content().set(&profile::item_name, options_.item_name);
     recording_.content().set(&profile::precision, options_.precision);
-    if (options_.enabled) {
-      start();
-    } else {
-      recording_.content().set(&quality_record::not_recorded,
-                               "profkit is off (PROFKIT=off, a PROFKIT that is not valid, or options::enabled)");
-    }
+    if (options_.enabled) start();
   }
 
   raw_step begin_step() override {
-    call const inside{*this};
-    if (is_step_open_) throw error{"a profkit::step is open already; steps of one session cannot nest or overlap"};
-    is_step_open_ = true;
+    ::pthread_testcancel();  // so that a thread whose loop has no other cancellation point can be cancelled between steps
+    no_cancellation const whole;
+    if (is_step_open_.exchange(true)) throw error{"a profkit::step is open already; steps of one session cannot nest or overlap"};
     raw_step next;
-    next.index = next_step_++;
+    next.index = next_step_.fetch_add(1);
     next.warmup = next.index < options_.warmup_steps;
     next.has_kernels = options_.collects_kernels_in(next.index);
     next.items = options_.items_per_step;
     next.model_flops = amount_or_zero(options_.model_flops_per_step);
-    if (!is_running()) {
-      if (is_of_parent() && !std::exchange(is_child_warned_, true)) warn("this process records nothing: " + process_.why_not_in_child());
-      return next;
+    if (is_of_parent() && !is_child_warned_.exchange(true)) warn("this process records nothing: " + process_.why_not_in_child());
+    if (!states_.is(session_state::running)) return next;
+    try {
+      // A session in static memory is constructed at the first step, so this registration makes the exit handler run before its destructor.
+      if (next.index == 0) session_exit::run_before_later_handlers();
+      steps_.prepare(next.warmup);
+      std::uint64_t const begin = ticks(clock_flag_);
+      steps_.begin({{}, next.index, next.warmup, next.items, next.model_flops, next.has_kernels, false});
+      recording_.counters().bookkeeping_ticks.fetch_add(ticks(clock_flag_) - begin, std::memory_order_relaxed);
+    } catch (...) {
+      is_step_open_.store(false);
+      throw;
     }
-    // A session in static memory is constructed at the first step, so this registration makes the exit handler run before its destructor.
-    if (next.index == 0) session_exit::watch(*this);
-    if (!next.warmup) probe_host();
-    recording_.expect_step();
-    // Before the readings of the collectors, because a tool that starts recording here may need time.
-    if (!next.warmup) measure_loop_.open();
-    std::uint64_t const begin = ticks(clock_flag_);
-    recording_.begin_step({{}, next.index, next.warmup, next.items, next.model_flops, next.has_kernels, false});
-    recording_.counters().add_bookkeeping(ticks(clock_flag_) - begin);
     return next;
   }
 
   void end_step(raw_step const& done) noexcept override {
-    call const inside{*this};
-    is_step_open_ = false;
-    if (!is_running()) return;
-    try {
-      recording_.end_step(done);
-      if (thread_.failure().empty()) {
-        recording_.gpu_times().read_scopes_if_due();
-      } else {
-        recording_.drain_without_thread();
+    no_cancellation const whole;
+    if (!is_of_parent() && states_.is(session_state::running)) {
+      try {
+        steps_.end(done);
+      } catch (std::exception const& failure) {
+        recording_.counters().abandoned_steps.fetch_add(1, std::memory_order_relaxed);
+        warn("a step is lost: ", failure.what());
       }
-      auto_stop_.add(done, recording_);
+      if (!owner_.failure().empty()) owner_.run_round_without_thread();
       live_reports_.step_ended(done.index + 1);
-    } catch (std::exception const& failure) {
-      warn("step " + std::to_string(done.index) + " is lost: " + failure.what());
+      recording_.counters().bookkeeping_ticks.fetch_add(ticks(clock_flag_) - done.end_ticks, std::memory_order_relaxed);
     }
-    recording_.counters().add_bookkeeping(ticks(clock_flag_) - done.end_ticks);
+    is_step_open_.store(false);
   }
 
   void take(std::unique_ptr<collector> taken) override {
-    if (is_of_parent()) {
-      recording_.keep(std::move(taken)).fail("the session belongs to the parent process");
-      return;
+    no_cancellation const whole;
+    auto added = std::make_unique<collector_list::entry>();
+    added->what = std::move(taken);
+    collector& latest = *added->what;
+    if (std::optional<std::string> const reason = why_not_collected(latest)) {
+      latest.fail(*reason);
+    } else {
+      auto const start = [&] { recording_.start(latest, options_.memory_at_scopes); };
+      if (owner_.borrow(start) == session_owner::answer::too_late) latest.fail(why_no_answer());
+      session_exit::run_before_later_handlers();
     }
-    call const inside{*this};
-    recording_.take(std::move(taken), [&](collector& latest, profile_builder& content) {
-      if (!options_.enabled) {
-        latest.fail("profkit is off");
-      } else if (!is_running()) {
-        latest.fail("the session has ended");
-      } else if (latest.kind() == collector_kind::kernels && !options_.kernels) {
-        latest.fail("switched off by kernels=off");
-      } else if (latest.kind() == collector_kind::gpu_utilization && std::exchange(has_utilization_, true)) {
-        latest.fail("the session already has this collector");
-      } else {
-        latest.use_clock(recording_.calendar());
-        collector_list::guarded(latest, [&](collector& each) { each.start(content); });
-        sample_source* const samples = latest.status().works ? latest.samples() : nullptr;
-        if (samples != nullptr && !recording_.use_samples(*samples)) latest.fail("another collector takes samples already");
-        if (options_.memory_at_scopes && latest.status().works) latest.poll_at_scopes(content);
-        session_exit::watch(*this);
-      }
-    });
+    recording_.collectors().add(std::move(added));
   }
 
   profkit::report report() override {
-    if (is_of_parent()) {
-      if (report_) return *report_;
-      return report_.emplace(process_.report_in_child());
-    }
-    call const inside{*this};
-    if (is_step_open_) throw error{"profkit::session::report() was called inside a step; call it when the step has ended"};
-    profkit::report result = make_report();
+    no_cancellation const whole;
+    refuse_in_collector("report");
+    if (is_of_parent()) return report_of_parent();
+    if (is_step_open_.load()) throw error{"profkit::session::report() was called inside a step; call it when the step has ended"};
+    profkit::report result = ended_report();
     end_process_if_signalled();
     return result;
   }
 
   profkit::report snapshot() override {
-    if (is_of_parent()) return process_.report_in_child();
-    if (session_thread::is_current()) {
-      throw error{
-          "profkit::session::snapshot() was called by a collector, on the session's own thread; call it on a thread of the program"};
+    no_cancellation const whole;
+    refuse_in_collector("snapshot");
+    if (is_of_parent()) return report_of_parent();
+    if (states_.is(session_state::running)) {
+      auto const so_far = std::make_shared<std::optional<recorded_so_far>>();
+      auto const asked = std::chrono::steady_clock::now();
+      auto const copy = [this, so_far, asked] {
+        if (states_.is(session_state::running)) so_far->emplace(recording_.copy(std::chrono::steady_clock::now() - asked > max_behind));
+      };
+      if (owner_.ask(copy, rounds_of_snapshot) == session_owner::answer::given && *so_far) {
+        std::optional<summary> figures = (*so_far)->complete();
+        return report_of(std::move((*so_far)->profile), std::move(figures));
+      }
     }
-    std::optional<recorded_so_far> so_far;
-    {
-      std::lock_guard<std::mutex> const one{snapshot_mutex_};
-      if (is_running()) so_far = recording_.snapshot([this] { return !thread_.is_stopping(); });
-    }
-    if (so_far) return report_of(std::move(so_far->profile), std::move(so_far->figures));
-    call const inside{*this};
-    return make_report();
+    if (owner_.calls().stuck() != nullptr) return report_without_data(why_no_answer());
+    return ended_report();
   }
 
   [[nodiscard]] bool end() noexcept override;
 
   [[nodiscard]] std::uint64_t wanted_steps() const noexcept override { return options_.max_wanted_steps(); }
-  [[nodiscard]] std::uint64_t next_step() const noexcept override { return next_step_; }
-  [[nodiscard]] bool has_enough() const noexcept override { return auto_stop_.has_enough(); }
+  [[nodiscard]] std::uint64_t next_step() const noexcept override { return next_step_.load(); }
+  [[nodiscard]] bool has_enough() const noexcept override { return steps_.has_enough(); }
 
  private:
+  /// The first round requests data that collectors hold back; after the second one, everything recorded before the request is drained.
+  static constexpr int rounds_of_snapshot = 2;
+  /// A snapshot that waits longer than this lacks something.
+  static constexpr std::chrono::seconds max_behind{1};
+
   /// @param figures n/a: computed from the profile.
   static profkit::report report_of(profile recorded, std::optional<summary> figures) {
     auto content = std::make_shared<profile const>(std::move(recorded));
-    if (!figures) {
-      profkit::report result{std::move(content)};
-      return result;
-    }
-    profkit::report result{std::move(content), std::make_shared<summary const>(*std::move(figures))};
-    return result;
+    if (!figures) return profkit::report{std::move(content)};
+    return profkit::report{std::move(content), std::make_shared<summary const>(*std::move(figures))};
   }
 
-  /// Holds the call lock during a session call. Other threads and the end of the program wait for it.
-  struct call {
-    explicit call(session_impl& session) : session_{session.is_of_parent() ? nullptr : &session} {
-      if (session_ == nullptr) return;
-      session_->recording_.call_mutex().lock();
-      ++session_->depth_;
-    }
-    ~call() {
-      if (session_ == nullptr) return;
-      --session_->depth_;
-      session_->recording_.call_mutex().unlock();
-    }
-    call(call const&) = delete;
-    call& operator=(call const&) = delete;
+  [[nodiscard]] profkit::report report_without_data(std::string reason) const {
+    profile nothing;
+    nothing.item_name = options_.item_name;
+    nothing.precision = options_.precision;
+    nothing.quality.not_recorded = std::move(reason);
+    recording_.collectors().describe(nothing.collectors);
+    return report_of(std::move(nothing), std::nullopt);
+  }
 
-    session_impl* session_;
-  };
+  /// The report in the child of a `fork`.
+  [[nodiscard]] profkit::report report_of_parent() const {
+    return states_.is(session_state::ended) && report_ ? *report_ : process_.report_in_child();
+  }
 
-  [[nodiscard]] bool is_running() const noexcept { return __atomic_load_n(&recorder.owner, __ATOMIC_ACQUIRE) == this; }
+  static void refuse_in_collector(char const* function) {
+    if (!called_collector::is_on_this_thread()) return;
+    throw error{std::string{"profkit::session::"} + function + "() was called by a collector; call it outside of collectors"};
+  }
 
   [[nodiscard]] bool is_of_parent() const noexcept override { return options_.enabled && process_.is_parent(); }
 
-  /// Runs on the session's thread.
-  std::chrono::nanoseconds round() noexcept {
-    auto const next = recording_.round([this] { return thread_.is_stopping() || session_signals::received_signal() != 0; });
-    if (session_signals::received_signal() != 0 && options_.report_on_signals) end_by_signal();
-    return next;
+  /// Why the owner did not answer.
+  [[nodiscard]] std::string why_no_answer() const {
+    collector const* const stuck = owner_.calls().stuck();
+    if (stuck == nullptr) return "the session has ended";
+    return "the collector \"" + std::string{stuck->name()} + "\" has not returned from a function for 10 s";
   }
 
-  // session_start.hpp
+  [[nodiscard]] std::optional<std::string> why_not_collected(collector const& added) {
+    if (is_of_parent()) return "the session belongs to the parent process";
+    if (!options_.enabled) return "profkit is off";
+    if (!states_.is(session_state::running)) return "the session has ended";
+    if (added.kind() == collector_kind::kernels && !options_.kernels) return "switched off by kernels=off";
+    if (added.kind() == collector_kind::gpu_utilization && has_utilization_.exchange(true)) return "the session already has this collector";
+    return std::nullopt;
+  }
+
+  // make_session.hpp
   void start();
+  void start_recording_and_thread(std::unique_ptr<collector> sampler);
+  void undo_start() noexcept;
   void make_journal();
-  void start_thread();
   [[nodiscard]] std::uint64_t max_kept_steps() const noexcept;
 
   // session_ending.hpp
+  session_owner::round_result round() noexcept;
   void end_by_signal() noexcept;
   void end_process_if_signalled() noexcept;
   void end_at_exit() noexcept override;
   void warn_if_orphaned() const noexcept;
   void end_with_outputs() noexcept;
-  profkit::report make_report();
-  void stop();
-
-  /// Runs before the first measured step.
-  void probe_host() {
-    if (host_speed_) return;
-    host_probe_.begin(host_speed_);
-    recording_.counters().set_host_speed(host_speed_);
-  }
-
-  /// Long, because a collector of the program may be running.
-  static constexpr std::chrono::hours max_wait_at_end{1};
+  profkit::report ended_report();
+  void ask_to_end();
+  void end_recording();
+  void set_ended() noexcept;
 
   found_rank const rank_;
   options options_;
   owning_process const process_;
-  bool is_child_warned_ = false;
+  session_states states_;
   std::optional<session_journal> journal_;
-  session_recording recording_;
-  session_thread thread_;
-  int depth_ = 0;                 ///< number of nested session calls
+  session_owner owner_;
+  session_recording recording_{owner_};
+  step_side steps_{options_, recording_, owner_};
   std::uint32_t clock_flag_ = 0;  ///< 0 or `use_monotonic_clock`
-  std::uint64_t next_step_ = 0;
-  auto_stop auto_stop_;
-  host_probe host_probe_;
-  std::optional<host_speed_record> host_speed_;
-  bool has_utilization_ = false;  ///< the program added a collector of this kind
-  bool is_step_open_ = false;
-  std::mutex snapshot_mutex_;  ///< held while the recording is copied; lock order: after the call lock
-  measure_loop measure_loop_;
-  std::optional<profkit::report> report_;
-  bool has_given_outputs_ = false;
-  std::atomic<bool> is_ending_{false};
-  live_reports live_reports_;  ///< last member, because its thread uses the others
+  std::atomic<std::uint64_t> next_step_{0};
+  std::atomic<bool> is_step_open_{false};
+  std::atomic<bool> has_utilization_{false};  ///< the program added a collector of this kind
+  std::atomic<bool> is_child_warned_{false};
+  std::chrono::steady_clock::time_point next_look_at_threads_{};  ///< used by the owner
+  std::optional<profkit::report> report_;                         ///< written by the owner before the state is `ended`
+  std::string why_no_report_;                                     ///< likewise
+  bool has_given_outputs_ = false;                                ///< guarded by `session_exit::mutex`
+  live_reports live_reports_;
 };
 
 }  // namespace profkit::detail

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <exception>
 #include <memory>
-#include <mutex>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -15,108 +17,168 @@
 #include "../drain/drain_pace.hpp"
 #include "../drain/log_drain.hpp"
 #include "../profile/profile_builder.hpp"
-#include "../profile/sliced_copy.hpp"
+#include "../record/recorder.hpp"
 #include "console.hpp"
-#include "gpu_time_reader.hpp"
-#include "guarded_profile.hpp"
-#include "journal_feed.hpp"
 #include "missing_work.hpp"
-#include "own_collectors.hpp"
-#include "recorded_so_far.hpp"
-#include "session_counters.hpp"
+#include "other_recorders.hpp"
 #include "session_journal.hpp"
-#include "session_thread.hpp"
-#include "snapshot_rounds.hpp"
+#include "session_owner.hpp"
 #include "window_stream.hpp"
 
 namespace profkit::detail {
 
-/// The recording of a running session: its profile, and the logs and collectors that fill it. Two threads use it:
-///
-/// * The session's thread drains logs and collectors into the profile, and writes the journal.
-/// * The step thread calls the collectors around each step, and then reads GPU times (`gpu_time_reader`).
-///
-/// The content lock guards the profile and the read positions of the logs; the session's thread offers it every 4,096 events of a drain.
-/// The call lock is held during each session call, and by the session's thread only when a signal ends the program.
+/// Values that other threads add to, and that the owner copies to the profile.
+struct step_counters {
+  std::atomic<std::uint64_t> bookkeeping_ticks{0};
+  std::atomic<std::uint64_t> abandoned_steps{0};
+};
+
+/// A copy of a running session's recording, made by the owner. `complete` continues on another thread.
+struct recorded_so_far {
+  profkit::profile profile;
+  std::optional<window_stream> windows;  ///< n/a if the profile has all records
+  snapshot_record missing;
+  bool times_steps = false;
+  bool has_steps = false;
+
+  /// Computes what needs only the copy. @return the figures; n/a if they follow from the profile.
+  [[nodiscard]] std::optional<summary> complete() {
+    count_missing_work(profile, times_steps, missing);
+    profile.quality.snapshot = missing;
+    if (!windows) return std::nullopt;
+    windows->waiting().quality = profile.quality;
+    windows->add_rest(has_steps);
+    profile.quality.untraced_records -= windows->kept().move_to(profile);
+    return windows->sums().finish();
+  }
+};
+
+/// The recording of a session: its profile, and the logs and collectors that fill it. Only the owner uses it (`session_owner`), except for
+/// `collectors` and where a comment says so.
 class session_recording {
  public:
-  using call_lock = std::unique_lock<std::recursive_mutex>;
+  /// @param owner borrowed.
+  explicit session_recording(session_owner& owner) : owner_{owner} {}
 
-  /// Sets the steps whose records are kept. To be called before `start`.
-  void keep(kept_steps const& which) { windows_.keep(which); }
-
-  /// Starts reading the logs. The profile and the collectors must exist already.
+  /// Starts reading the logs.
   /// @param clock_flag 0 or `use_monotonic_clock`.
   /// @param journal borrowed; null without a journal.
   /// @param max_share maximum share of one core for draining.
-  void start(std::uint32_t clock_flag, session_journal* journal, double max_share) {
+  /// @param keep the steps whose records are kept.
+  void start(std::uint32_t clock_flag, session_journal* journal, double max_share, kept_steps const& keep) {
+    windows_.keep(keep);
     logs_.emplace(content_, clock_flag);
-    journal_.start(journal);
+    journal_ = journal;
     pace_ = drain_pace{max_share, journal != nullptr};
   }
 
-  [[nodiscard]] std::recursive_mutex& call_mutex() noexcept { return call_mutex_; }
+  [[nodiscard]] profile_builder& content() noexcept { return content_; }
+  [[nodiscard]] collector_list& collectors() noexcept { return collectors_; }
+  [[nodiscard]] collector_list const& collectors() const noexcept { return collectors_; }
+  /// May be used on any thread.
+  [[nodiscard]] step_counters& counters() noexcept { return counters_; }
+  /// `log_drain` says which functions may be called on the step thread.
+  [[nodiscard]] log_drain& logs() noexcept { return *logs_; }
 
-  // The following functions are for the step thread, with the call lock.
+  /// Sets a speed of the host to be reported.
+  void set_host_speed(std::optional<host_speed_record> const& measured) noexcept { content_.environment().host_speed = measured; }
+  /// Sets the reason why the session has no journal although one was requested.
+  void has_no_journal(std::string reason) { no_journal_ = std::move(reason); }
+  /// From now on, copies the GPU times of steps for `next_gpu_step`.
+  void pass_gpu_steps() noexcept { passes_gpu_steps_ = true; }
+  /// The GPU times of steps that are in the profile, for the step thread.
+  [[nodiscard]] handoff_queue<gpu_step_record>& gpu_steps() noexcept { return gpu_steps_; }
 
-  /// To be called before the readings of the collectors.
-  void expect_step() { logs_->begin_step(); }
-
-  void begin_step(step_record const& step) noexcept {
-    collectors_.for_each([&](collector& each) { each.prepare_step(step); });
-    collectors_.for_each([&](collector& each) { each.before_step(step); });
+  /// Starts a collector. Called on the thread that adds it, which is the owner meanwhile.
+  void start(collector& added, bool wants_polls) {
+    added.use_clock(logs_->calendar());
+    owner_.calls().call(added, [&](collector& each) { each.start(content_); });
+    if (!added.works()) return;
+    sample_source* const samples = added.samples();
+    if (samples != nullptr && std::exchange(is_sampled_, true)) return added.fail("another collector takes samples already");
+    if (samples != nullptr) logs_->use_samples(*samples);
+    if (wants_polls) owner_.calls().call(added, [&](collector& each) { each.poll_at_scopes(content_); });
   }
 
-  void end_step(raw_step const& done) {
-    step_record const step{{}, done.index, done.warmup, done.items, done.model_flops, done.has_kernels, done.is_excluded};
-    collectors_.for_each([&](collector& each) { each.after_step(step); });
-    if (done.is_abandoned) counters_.abandon_step();
-    logs_->end_step(done);
+  /// Drains logs and collectors, and writes the journal.
+  [[nodiscard]] session_owner::round_result round() noexcept {
+    auto const begin = std::chrono::steady_clock::now();
+    std::chrono::nanoseconds const period = begin - std::exchange(last_round_, begin);
+    std::chrono::nanoseconds const busy_before{clock_ns(CLOCK_THREAD_CPUTIME_ID)};
+    std::uint64_t slots = 0;
+    bool is_complete = false;
+    bool const is_wanted = owner_.are_rounds_wanted();
+    try {
+      keep_only_chosen_steps();
+      is_complete = logs_->is_due();
+      auto const goes_on = [&] { return is_complete = is_complete && !owner_.is_interrupted(); };
+      if (is_complete) slots = logs_->drain(false, goes_on, [&] { add_windows(); });
+      drain_collectors(journal_ != nullptr || is_wanted || std::exchange(are_operations_wanted_, false));
+      append_to_journal();
+    } catch (std::exception const& failure) {  // no memory: the next round continues where this one stopped
+      is_complete = false;
+      if (!std::exchange(has_told_failure_, true)) warn("recorded data cannot be read: ", failure.what());
+    }
+    if (journal_ != nullptr) journal_->write();
+    auto const taken = std::chrono::steady_clock::now() - begin;
+    std::chrono::nanoseconds const busy = std::chrono::nanoseconds{clock_ns(CLOCK_THREAD_CPUTIME_ID)} - busy_before;
+    bool const is_soon = owner_.are_rounds_wanted() || owner_.is_interrupted();
+    return {is_soon ? drain_pace::soon_after(taken) : pace_.wait_after({taken, busy, slots, period}), is_complete && is_wanted};
   }
 
-  /// The values that the next `round` copies to profile and journal.
-  [[nodiscard]] session_counters& counters() noexcept { return counters_; }
-
-  /// Converts ticks to a duration.
-  [[nodiscard]] std::chrono::nanoseconds duration(std::uint64_t ticks) const { return logs_->duration(ticks); }
-
-  [[nodiscard]] gpu_time_reader& gpu_times() noexcept { return gpu_times_; }
-
-  /// Replaces the session's thread if it could not be started: does its work for about a millisecond.
-  void drain_without_thread() {
-    if (!gpu_times_.is_due()) return;
-    auto const deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds{1};
-    static_cast<void>(round([deadline] { return std::chrono::steady_clock::now() > deadline; }));
-    gpu_times_.read_scopes();
+  /// Copies the recording of the running session.
+  [[nodiscard]] recorded_so_far copy(bool is_behind) {
+    describe();
+    recorded_so_far result;
+    if (has_figures_of_more()) {
+      take_windows();
+      result.windows = windows_;
+    }
+    result.times_steps = collectors_.time_steps();
+    result.has_steps = logs_->has_steps();
+    result.missing.is_behind = is_behind;
+    result.missing.is_step_open = logs_->has_unfinished_step();
+    result.profile = content_.so_far();
+    result.profile.quality.open_scopes += logs_->open_scopes();
+    return result;
   }
 
-  /// The clock of the session. To be called with the content lock.
-  [[nodiscard]] calendar_clock& calendar() noexcept { return logs_->calendar(); }
-
-  /// Adds a collector.
-  /// @param start called with the collector and the profile.
-  template <class Start>
-  void take(std::unique_ptr<collector> taken, Start&& start) {
-    auto const content = shared_.hold();
-    start(collectors_.add(std::move(taken)), content_);
+  /// Ends the recording: drains the rest, which may wait for a GPU, and stops the collectors. If it throws, another call continues.
+  /// @param steps the calls of collectors on the step thread; closed.
+  void finish(called_collector const& steps, std::optional<stop_record> const& stop) {
+    if (phase_ == phase::logs) {
+      keep_only_chosen_steps();
+      static_cast<void>(logs_->drain(
+          true, [] { return true; }, [&] { add_windows(); }));
+      phase_ = phase::gpu_scopes;
+    }
+    describe();
+    append_to_journal();  // the program may be killed while a collector waits
+    if (journal_ != nullptr) journal_->write();
+    if (phase_ == phase::gpu_scopes) {
+      for_each_side_log([](side_log& each) { each.poll(side_log::until_the_end); });
+      phase_ = phase::collectors;
+      for_each_side_log([&](side_log& each) { each.drain(content_, true); });
+    }
+    if (phase_ == phase::collectors) {
+      phase_ = phase::content;
+      collectors_.for_each([&](collector& each) {
+        if (!steps.wait_for(each)) return each.fail("a function that the step thread called has not returned");
+        owner_.calls().call(each, [&](collector& last) { last.drain(content_, true); });
+      });
+      collectors_.for_each([&](collector& each) { owner_.calls().call(each, [](collector& last) { last.stop(); }); });
+    }
+    content_.set(&profile::stop, stop);
+    describe();
+    if (journal_ == nullptr) return;
+    journal_->append(content_.so_far(), content_.rest(), true);
+    journal_->write();
+    describe_collectors();  // includes whether the last frame was written
+    journal_->close();
   }
 
-  /// Charges the samples of a collector to scopes. To be called with the content lock.
-  /// @return false if another collector already provides samples.
-  [[nodiscard]] bool use_samples(sample_source& from) {
-    if (std::exchange(is_sampled_, true)) return false;
-    logs_->use_samples(from);
-    return true;
-  }
-
-  /// Keeps a collector without starting it, in the child of a `fork`.
-  collector& keep(std::unique_ptr<collector> taken) { return collectors_.add(std::move(taken)); }
-
-  [[nodiscard]] bool times_steps() const noexcept { return collectors_.time_steps(); }
-
-  /// The figures of the session, after `finish` and `describe_collectors`; n/a if the profile has all records.
+  /// The figures of the session, after `finish`; n/a if the profile has all records.
   [[nodiscard]] std::optional<summary> figures() {
-    std::lock_guard<std::mutex> const lock{windows_mutex_};
     if (!has_figures_of_more()) return std::nullopt;
     windows_.take(content_);
     windows_.add_rest(logs_->has_steps());
@@ -130,116 +192,40 @@ class session_recording {
     return result;
   }
 
-  /// The profile. To be used before the first `round` and after `finish`.
-  [[nodiscard]] profile_builder& content() noexcept { return content_; }
-
-  /// The description of the session's thread and journal for the report.
-  [[nodiscard]] own_collectors& own() noexcept { return own_; }
-
-  /// Fills `profile::collectors`. To be called while no thread drains.
-  void describe_collectors() {
-    std::vector<collector_record> outcomes = collectors_.describe();
-    own_.describe(journal_.journal(), outcomes);
-    content_.set(&profile::collectors, std::move(outcomes));
-  }
-
-  /// Copies the recording of the running session. May be called on any thread except the session's own, one at a time. Other threads wait
-  /// for at most one slice of the copy.
-  /// @param has_thread whether the session's thread continues its rounds.
-  template <class HasThread>
-  [[nodiscard]] recorded_so_far snapshot(HasThread&& has_thread) {
-    snapshot_record missing;
-    missing.is_behind = !rounds_.wait_for_all([&] {
-      if (own_.is_thread_there()) {
-        session_thread::wake();
-      } else if (call_lock const calls{call_mutex_, std::try_to_lock}; calls.owns_lock()) {
-        static_cast<void>(round([] { return false; }));
-      }
-      return has_thread();
-    });
-    std::unique_lock<std::mutex> windows{windows_mutex_};
-    auto content = shared_.hold();
-    describe();
-    std::optional<window_stream> figures;
-    if (has_figures_of_more()) {
-      take_windows();
-      figures = windows_;
-    }
-    windows.unlock();
-    bool const times_steps = collectors_.time_steps();
-    missing.is_step_open = logs_->has_unfinished_step();
-    sliced_copy copy{content_.so_far()};
-    copy.head().quality.open_scopes += logs_->open_scopes();
-    while (copy.copy_slice(content_.so_far())) shared_.make_way(content);
-    content.unlock();
-    profile result = copy.take();
-    count_missing_work(result, times_steps, missing);
-    result.quality.snapshot = missing;
-    if (!figures) return {std::move(result), std::nullopt};
-    figures->waiting().quality = result.quality;
-    figures->add_rest(logs_->has_steps());
-    result.quality.untraced_records -= figures->kept().move_to(result);
-    return {std::move(result), figures->sums().finish()};
-  }
-
-  /// Ends the recording after the session's thread has ended: drains the rest, which may wait for a GPU, and stops the collectors.
-  void finish(std::optional<stop_record> const& stop) {
-    auto content = shared_.hold();
-    keep_only_chosen_steps();
-    static_cast<void>(logs_->drain(
-        true, [] { return true; }, [&] { add_windows(content); }));
-    describe();
-    journal_.append(0);  // the program may be killed while a collector waits
-    journal_.write();
-    gpu_times_.read_scopes_at_end();
-    collectors_.drain(content_, true, false);
-    collectors_.for_each([](collector& each) { each.stop(); });
-    content_.set(&profile::stop, stop);
-    describe();
-    journal_.append_last();
-    journal_.write();
-    describe();  // includes whether the last frame was written
-    journal_.close();
-  }
-
-  // The following functions are for the session's thread, or for the step thread if there is none.
-
-  /// Drains logs and collectors, and writes the journal.
-  /// @param is_interrupted called every 4,096 events; if true, the next round drains the rest.
-  /// @return the pause before the next round.
-  template <class Interrupted>
-  std::chrono::nanoseconds round(Interrupted&& is_interrupted) noexcept {
-    auto const begin = std::chrono::steady_clock::now();
-    std::chrono::nanoseconds const period = begin - std::exchange(last_round_, begin);
-    std::chrono::nanoseconds const busy_before{clock_ns(CLOCK_THREAD_CPUTIME_ID)};
-    std::uint64_t slots = 0;
-    std::lock_guard<std::mutex> const windows{windows_mutex_};
-    try {
-      auto content = shared_.hold();
-      keep_only_chosen_steps();
-      bool is_whole = logs_->is_due();
-      auto const goes_on = [&] {
-        shared_.make_way(content);
-        is_whole = is_whole && !is_interrupted();
-        return is_whole;
-      };
-      bool const is_for_snapshot = rounds_.are_wanted();
-      if (is_whole) slots = logs_->drain(false, goes_on, [&] { add_windows(content); });
-      collectors_.drain(content_, false, journal_.has_journal() || is_for_snapshot || std::exchange(are_operations_wanted_, false));
-      append_to_journal();
-      if (is_for_snapshot && is_whole) rounds_.count_one();
-    } catch (std::exception const& failure) {  // no memory: the next round continues where this one stopped
-      if (!std::exchange(has_told_failure_, true)) {
-        warn("recorded data cannot be read: ", failure.what());
-      }
-    }
-    journal_.write();
-    auto const taken = std::chrono::steady_clock::now() - begin;
-    std::chrono::nanoseconds const busy = std::chrono::nanoseconds{clock_ns(CLOCK_THREAD_CPUTIME_ID)} - busy_before;
-    return rounds_.are_wanted() ? drain_pace::soon_after(taken) : pace_.wait_after({taken, busy, slots, period});
-  }
-
  private:
+  /// The next part of `finish`.
+  enum class phase { logs, gpu_scopes, collectors, content };
+
+  template <class Visit>
+  static void for_each_side_log(Visit const& visit) {
+    for (side_log* side = __atomic_load_n(&recorder.side_logs, __ATOMIC_ACQUIRE); side != nullptr; side = side->next) visit(*side);
+  }
+
+  /// The beginning of the oldest GPU scope that is not in the profile; nothing if there is none.
+  [[nodiscard]] static std::optional<timestamp> oldest_unread_scope() {
+    std::optional<timestamp> result;
+    for_each_side_log([&](side_log const& each) {
+      timestamp const oldest{std::chrono::nanoseconds{each.oldest_ns()}};
+      result = std::min(result.value_or(oldest), oldest);
+    });
+    return result;
+  }
+
+  void drain_collectors(bool flushes) {
+    for_each_side_log([&](side_log& each) { each.drain(content_, false); });
+    collectors_.for_each([&](collector& each) {
+      owner_.calls().call(each, [&](collector& working) {
+        working.drain(content_, false);
+        if (flushes) working.flush();
+      });
+    });
+    std::vector<gpu_step_record> const& timed = content_.so_far().gpu_steps;
+    while (passes_gpu_steps_ && passed_gpu_steps_ < timed.size()) {
+      gpu_steps_.push(timed[passed_gpu_steps_]);
+      ++passed_gpu_steps_;
+    }
+  }
+
   /// With `keep=last:N` and `keep=slowest:K`: after the first step begins, the profile keeps only records of kept steps.
   void keep_only_chosen_steps() noexcept {
     if (!windows_.kept().is_all() && logs_->has_steps()) content_.keep_no_more();
@@ -254,56 +240,85 @@ class session_recording {
   void take_windows() {
     append_to_journal();
     windows_.take(content_);
-    journal_.forget_rest();
+    if (journal_ != nullptr) journal_->forget_rest();
   }
 
   /// Adds complete windows if enough was recorded.
-  /// @param content unlocked while windows are added, which takes milliseconds.
-  void add_windows(guarded_profile::lock& content) {
-    if (!windows_.is_due(content_) && !journal_.is_full()) return;
+  void add_windows() {
+    bool const is_full = journal_ != nullptr && journal_->is_full();
+    if (!windows_.is_due(content_) && !is_full) return;
     std::optional<arrival> until = logs_->arrived();
     if (!until) return;
     describe();
     until->times_steps = collectors_.time_steps();
-    until->unread_gpu_scope = gpu_time_reader::oldest_unread_scope();
+    until->unread_gpu_scope = oldest_unread_scope();
     are_operations_wanted_ = true;
     take_windows();
-    std::uint64_t const records = content_.records();
-    content.unlock();
-    journal_.write();
+    if (journal_ != nullptr) journal_->write();
     windows_.add_complete(*until);
-    if (journal_.is_full()) journal_.begin_next_file(windows_.head(), records);
-    content = shared_.hold();
+    if (journal_ != nullptr && journal_->is_full()) begin_next_journal_file();
   }
 
+  void begin_next_journal_file() {
+    journal_head head = windows_.head();
+    std::uint64_t const records = content_.records();
+    head.forgotten = records - std::min(records, count_records(head.waiting));
+    journal_->begin_next_file(head);
+  }
+
+  /// Encodes all new records. Each frame contains the number of open scopes, because it may be the last one.
   void append_to_journal() {
-    if (!journal_.has_journal()) return;
+    if (journal_ == nullptr) return;
     describe();
-    journal_.append(logs_->open_scopes());
+    std::uint64_t const left_open = content_.so_far().quality.open_scopes;
+    content_.count(&quality_record::open_scopes, logs_->open_scopes());
+    journal_->append(content_.so_far(), content_.rest(), false);
+    content_.set(&quality_record::open_scopes, left_open);
   }
 
+  /// Copies single values to the profile.
   void describe() {
-    counters_.describe(*logs_, content_);
+    content_.environment().clock_offset_ns = logs_->calendar().offset_ns();
+    content_.set(&profile::time, logs_->time());
+    content_.set(&quality_record::clock_changes, logs_->calendar().changes());
+    content_.set(&quality_record::clock_change, logs_->calendar().change());
+    content_.set(&quality_record::bookkeeping, logs_->clock().duration(counters_.bookkeeping_ticks.load(std::memory_order_relaxed)));
+    content_.set(&quality_record::abandoned_steps, counters_.abandoned_steps.load(std::memory_order_relaxed));
     describe_collectors();
   }
 
-  std::recursive_mutex call_mutex_;  ///< recursive, because a collector may call the session, for example to add another collector
-  guarded_profile shared_;
-  profile_builder& content_{shared_.content()};
+  /// Fills `profile::collectors`, including the session's own parts: thread, journal, and recorders of other libraries.
+  void describe_collectors() {
+    std::vector<collector_record> outcomes;
+    collectors_.describe(outcomes);
+    describe_other_recorders(outcomes);
+    if (!owner_.failure().empty()) outcomes.push_back({"draining", "between steps only", owner_.failure(), {}});
+    if (!no_journal_.empty()) outcomes.push_back({"journal", "not written", no_journal_, collector_kind::journal});
+    if (journal_ != nullptr) {
+      bool const is_written = journal_->failure().empty();
+      outcomes.push_back({"journal", is_written ? "written" : "not written", is_written ? journal_->file() : journal_->failure(),
+                          collector_kind::journal});
+    }
+    content_.set(&profile::collectors, std::move(outcomes));
+  }
+
+  session_owner& owner_;
+  profile_builder content_;
   std::optional<log_drain> logs_;
   drain_pace pace_;
   std::chrono::steady_clock::time_point last_round_ = std::chrono::steady_clock::now();
   collector_list collectors_;
-  gpu_time_reader gpu_times_{shared_, collectors_};
-  journal_feed journal_{content_};
-  own_collectors own_;
-  session_counters counters_;
-  snapshot_rounds rounds_;
-  std::mutex windows_mutex_;  ///< lock order: before the content lock
+  session_journal* journal_ = nullptr;
+  std::string no_journal_;
+  step_counters counters_;
   window_stream windows_;
+  handoff_queue<gpu_step_record> gpu_steps_;
+  std::size_t passed_gpu_steps_ = 0;
+  bool passes_gpu_steps_ = false;
   bool is_sampled_ = false;             ///< a collector takes samples
   bool are_operations_wanted_ = false;  ///< the next window needs records that collectors hold back
   bool has_told_failure_ = false;
+  phase phase_ = phase::logs;
 };
 
 }  // namespace profkit::detail
