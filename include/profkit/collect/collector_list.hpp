@@ -6,8 +6,8 @@
 #include <memory>
 #include <string>
 #include <utility>
-#include <vector>
 
+#include "../profile/own_memory.hpp"
 #include "../profile/profile_builder.hpp"
 #include "collector.hpp"
 
@@ -56,8 +56,8 @@ class collector_list {
   }
 
   /// The outcome of each collector.
-  [[nodiscard]] std::vector<collector_record> describe() const {
-    std::vector<collector_record> result;
+  [[nodiscard]] own_vector<collector_record> describe() const {
+    own_vector<collector_record> result;
     for (auto const& each : all_) {
       collector_status const& status = each->status();
       result.push_back({std::string{each->name()}, status.works ? "collected" : "not collected", status.reason, each->kind()});
@@ -66,7 +66,7 @@ class collector_list {
   }
 
  private:
-  std::vector<std::unique_ptr<collector>> all_;
+  own_vector<std::unique_ptr<collector>> all_;
 };
 
 }  // namespace profkit::detail

@@ -9,8 +9,8 @@
 #include <memory>
 #include <optional>
 #include <string_view>
-#include <vector>
 
+#include "../profile/own_memory.hpp"
 #include "../record/calendar_clock.hpp"
 #include "collector.hpp"
 #include "cuda_environment.hpp"
@@ -121,7 +121,7 @@ class gpu_clocks final : public collector {
   std::optional<ended_step> last_step_;  ///< n/a if a reading followed the step
   std::chrono::steady_clock::time_point next_reading_{};
   detail::own_mutex mutex_;
-  std::vector<device_clock_record> records_;  ///< guarded by `mutex_`
+  detail::own_vector<device_clock_record> records_;  ///< guarded by `mutex_`
 };
 
 }  // namespace profkit

@@ -6,12 +6,11 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <optional>
 #include <string_view>
 #include <utility>
-#include <vector>
 
+#include "../profile/own_memory.hpp"
 #include "collector.hpp"
 #include "cuda_environment.hpp"
 #include "cuda_event_pair.hpp"
@@ -123,14 +122,14 @@ class cuda_step_timer final : public collector {
     records_.push_back(time);
   }
 
-  cudaStream_t stream_;                        ///< borrowed
-  std::int32_t device_ = 0;                    ///< current device at `start`
-  std::vector<detail::cuda_event_pair> free_;  ///< events that the next steps reuse
-  std::deque<timed_step> pending_;             ///< ended steps with unread events, in order
+  cudaStream_t stream_;                               ///< borrowed
+  std::int32_t device_ = 0;                           ///< current device at `start`
+  detail::own_vector<detail::cuda_event_pair> free_;  ///< events that the next steps reuse
+  detail::own_deque<timed_step> pending_;             ///< ended steps with unread events, in order
   detail::own_mutex mutex_;
-  std::vector<gpu_step_record> records_;  ///< guarded by `mutex_`
-  std::optional<timed_step> open_;        ///< the running step, if its first event was recorded
-  std::uint64_t untimed_ = 0;             ///< steps without a time so far
+  detail::own_vector<gpu_step_record> records_;  ///< guarded by `mutex_`
+  std::optional<timed_step> open_;               ///< the running step, if its first event was recorded
+  std::uint64_t untimed_ = 0;                    ///< steps without a time so far
 };
 
 }  // namespace profkit

@@ -6,8 +6,8 @@
 #include <chrono>
 #include <cstdint>
 #include <optional>
-#include <vector>
 
+#include "../profile/own_memory.hpp"
 #include "../profile/profile_builder.hpp"
 #include "../record/calendar_clock.hpp"
 #include "../record/clock.hpp"
@@ -168,7 +168,7 @@ class log_drain {
   step_queue steps_;
   std::atomic<bool> has_steps_{false};
   bool is_whole_ = false;
-  std::vector<raw_step> steps_to_add_;  ///< steps whose scopes are not drained yet
+  own_vector<raw_step> steps_to_add_;  ///< steps whose scopes are not drained yet
 };
 
 }  // namespace profkit::detail

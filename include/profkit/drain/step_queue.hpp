@@ -7,8 +7,8 @@
 #include <mutex>
 #include <optional>
 #include <utility>
-#include <vector>
 
+#include "../profile/own_memory.hpp"
 #include "../record/clock.hpp"
 #include "../record/step.hpp"
 
@@ -37,10 +37,10 @@ class step_queue {
   }
 
   /// Takes the steps that ended until a moment. Later steps stay, because the logs of their scopes are read at a later anchor of the clock.
-  [[nodiscard]] std::vector<raw_step> take_until(std::uint64_t ticks) {
+  [[nodiscard]] own_vector<raw_step> take_until(std::uint64_t ticks) {
     std::lock_guard<std::mutex> const lock{mutex_};
     auto const later = std::find_if(finished_.begin(), finished_.end(), [&](raw_step const& each) { return each.end_ticks > ticks; });
-    std::vector<raw_step> rest{later, finished_.end()};
+    own_vector<raw_step> rest{later, finished_.end()};
     finished_.erase(later, finished_.end());
     return std::exchange(finished_, std::move(rest));
   }
@@ -60,7 +60,7 @@ class step_queue {
  private:
   std::mutex mutable mutex_;
   std::optional<clock_line> newest_;
-  std::vector<raw_step> finished_;
+  own_vector<raw_step> finished_;
   bool is_open_ = false;
 };
 

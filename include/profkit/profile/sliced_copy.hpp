@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <cstddef>
 #include <utility>
-#include <vector>
 
 #include "journal_format.hpp"
+#include "own_memory.hpp"
 #include "profile.hpp"
 #include "profile_follower.hpp"
 #include "record_fields.hpp"
@@ -77,7 +77,7 @@ class sliced_copy {
     }
 
     template <class Record>
-    void copy(std::vector<Record> const& from, std::vector<Record>& to, std::size_t size) {
+    void copy(own_vector<Record> const& from, own_vector<Record>& to, std::size_t size) {
       std::size_t const count = std::min(size - to.size(), bytes_left / sizeof(Record));
       auto const first = from.begin() + static_cast<std::ptrdiff_t>(to.size());
       to.insert(to.end(), first, first + static_cast<std::ptrdiff_t>(count));
@@ -87,8 +87,8 @@ class sliced_copy {
   };
 
   profile copy_;
-  member_addresses to_;             ///< addresses of the members of `copy_`
-  std::vector<std::size_t> sizes_;  ///< final lengths of the growing lists
+  member_addresses to_;            ///< addresses of the members of `copy_`
+  own_vector<std::size_t> sizes_;  ///< final lengths of the growing lists
 };
 
 }  // namespace profkit::detail
