@@ -5,10 +5,10 @@
 #include <chrono>
 #include <cstddef>
 #include <optional>
-#include <vector>
 
 #include "../collect/collector_list.hpp"
 #include "../drain/log_drain.hpp"
+#include "../profile/own_memory.hpp"
 #include "../record/recorder.hpp"
 #include "guarded_profile.hpp"
 
@@ -83,8 +83,8 @@ class gpu_time_reader {
       each.read_step_times();
       each.drain(shared_.content(), false);
     });
-    std::vector<gpu_step_record> const& all = shared_.content().so_far().gpu_steps;
-    std::vector<gpu_step_record>& seen = step_times_.gpu_steps;
+    own_vector<gpu_step_record> const& all = shared_.content().so_far().gpu_steps;
+    own_vector<gpu_step_record>& seen = step_times_.gpu_steps;
     seen.insert(seen.end(), all.begin() + static_cast<std::ptrdiff_t>(seen.size()), all.end());
   }
 

@@ -3,8 +3,8 @@
 
 #include <string>
 #include <utility>
-#include <vector>
 
+#include "../profile/own_memory.hpp"
 #include "../profile/profile.hpp"
 #include "other_recorders.hpp"
 #include "session_journal.hpp"
@@ -23,7 +23,7 @@ class own_collectors {
   [[nodiscard]] bool is_thread_there() const noexcept { return no_thread_.empty(); }
 
   /// @param journal null without a journal.
-  void describe(session_journal const* journal, std::vector<collector_record>& into) const {
+  void describe(session_journal const* journal, own_vector<collector_record>& into) const {
     describe_other_recorders(into);
     if (!no_thread_.empty()) into.push_back({"draining", "between steps only", no_thread_, {}});
     if (!no_journal_.empty()) into.push_back({"journal", "not written", no_journal_, collector_kind::journal});

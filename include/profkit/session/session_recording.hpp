@@ -8,12 +8,12 @@
 #include <mutex>
 #include <optional>
 #include <utility>
-#include <vector>
 
 #include "../analyze/summary.hpp"
 #include "../collect/collector_list.hpp"
 #include "../drain/drain_pace.hpp"
 #include "../drain/log_drain.hpp"
+#include "../profile/own_memory.hpp"
 #include "../profile/profile_builder.hpp"
 #include "../profile/sliced_copy.hpp"
 #include "console.hpp"
@@ -138,7 +138,7 @@ class session_recording {
 
   /// Fills `profile::collectors`. To be called while no thread drains.
   void describe_collectors() {
-    std::vector<collector_record> outcomes = collectors_.describe();
+    own_vector<collector_record> outcomes = collectors_.describe();
     own_.describe(journal_.journal(), outcomes);
     content_.set(&profile::collectors, std::move(outcomes));
   }
