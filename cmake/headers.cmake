@@ -241,6 +241,7 @@ set(PROFKIT_HEADERS
     profkit/profile/launch_numbers.hpp
     profkit/profile/name_positions.hpp
     profkit/profile/atomic_file.hpp
+    profkit/profile/own_memory.hpp
     profkit/profile/path_table.hpp
     profkit/profile/profile.hpp
     profkit/profile/profile_file_code.hpp

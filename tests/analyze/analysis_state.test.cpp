@@ -160,8 +160,8 @@ TEST_CASE("the layout number changes if members have different types or another 
                                         state_layout<std::pair<double, int>>(),
                                         state_layout<std::pair<int, float>>(),
                                         state_layout<std::pair<unsigned, double>>(),
-                                        state_layout<std::pair<int, std::vector<double>>>(),
-                                        state_layout<std::vector<std::pair<int, double>>>(),
+                                        state_layout<std::pair<int, profkit::detail::own_vector<double>>>(),
+                                        state_layout<profkit::detail::own_vector<std::pair<int, double>>>(),
                                         state_layout<profkit::detail::exact_sums>(),
                                         state_layout<profkit::quantile_sketch>(),
                                         state_layout<profkit::detail::duration_statistics>(),
@@ -212,8 +212,9 @@ TEST_CASE("figures whose sum overflows nanoseconds are refused", "[analysis_stat
 }
 
 TEST_CASE("overlapping GPU periods are refused", "[analysis_state]") {
-  std::vector<profkit::detail::gpu_step_period> periods = {{0, {at_ms(1), at_ms(2)}, std::nullopt}, {1, {at_ms(2), at_ms(4)}, 3}};
-  std::vector<profkit::detail::gpu_step_period> read;
+  profkit::detail::own_vector<profkit::detail::gpu_step_period> periods = {{0, {at_ms(1), at_ms(2)}, std::nullopt},
+                                                                           {1, {at_ms(2), at_ms(4)}, 3}};
+  profkit::detail::own_vector<profkit::detail::gpu_step_period> read;
   read_state_of(state_of(periods), read);
   profkit::detail::check_periods(read);
   REQUIRE(read.size() == 2);

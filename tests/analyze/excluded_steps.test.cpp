@@ -39,7 +39,7 @@ profkit::profile without(profkit::profile profile, std::size_t step) {
 /// Removes the number and the times of excluded steps from a summary.
 std::string json_of(profkit::summary summary) {
   summary.steps.excluded = 0;
-  std::vector<profkit::listed_step>& listed = summary.listed_steps;
+  profkit::detail::own_vector<profkit::listed_step>& listed = summary.listed_steps;
   listed.erase(std::remove_if(listed.begin(), listed.end(), [](profkit::listed_step const& each) { return each.is_excluded; }),
                listed.end());
   return profkit::report_json(summary);

@@ -115,10 +115,10 @@ std::vector<profkit::job_rank> job_on_hosts(std::uint32_t slow, std::uint32_t se
 }
 
 /// @return the rank that delays the others most, if any. No rank takes longer in any scope.
-std::optional<std::size_t> holds_up(std::vector<std::vector<double>> const& held, std::vector<double> const& exposed, double step,
-                                    double bound) {
+std::optional<std::size_t> holds_up(profkit::detail::own_vector<profkit::detail::own_vector<double>> const& held,
+                                    std::vector<double> const& exposed, double step, double bound) {
   auto const no_excess = [](std::vector<std::size_t> const& /*candidate*/) { return 0.0; };
-  std::vector<profkit::job_rank_summary> ranks(held.size());
+  profkit::detail::own_vector<profkit::job_rank_summary> ranks(held.size());
   for (std::size_t i = 0; i < ranks.size(); ++i) ranks[i].imposed_exposed = milliseconds{exposed[i]};
   std::vector<std::size_t> const found = profkit::detail::holding_ranks{held, ranks}.find(step, bound, no_excess);
   return found.empty() ? std::nullopt : std::optional{found.front()};
@@ -641,7 +641,7 @@ TEST_CASE("no rank is named for a delay of some steps by a busy host, but one is
     int by_chance = 0;
     int found = 0;
     for (int job = 0; job < jobs; ++job) {
-      std::vector<std::vector<double>> held(ranks, std::vector<double>(steps));
+      profkit::detail::own_vector<profkit::detail::own_vector<double>> held(ranks, profkit::detail::own_vector<double>(steps));
       std::vector<double> late(ranks);
       for (std::size_t step = 0; step < steps; ++step) {
         for (double& each : late) each = persistence * each + delay(random);

@@ -384,7 +384,7 @@ TEST_CASE("a number of elements beyond the file is refused", "[save]") {
   std::memcpy(&bytes[0], &claimed, sizeof claimed);
   std::istringstream stream{bytes};
   profkit::detail::archive_reader archive{stream, bytes.size()};
-  std::vector<counted_element> elements;
+  profkit::detail::own_vector<counted_element> elements;
   counted_element::made = 0;
   CHECK_THROWS_MATCHES(archive(elements), profkit::error, MessageMatches(ContainsSubstring("cut off")));
   CHECK(counted_element::made <= there + 1);

@@ -230,7 +230,7 @@ TEST_CASE("halves are rounded up and sizes are in units of 1,000,000 bytes", "[n
 
 TEST_CASE("a total beyond 64 bits wraps around without undefined behaviour", "[nsys_csv]") {
   constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
-  std::vector<std::int64_t> samples{most, most, 3};
+  profkit::detail::own_vector<std::int64_t> samples{most, most, 3};
   CHECK(profkit::detail::nsys_statistics_of(samples).total == 1);
 }
 

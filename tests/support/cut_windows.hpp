@@ -28,16 +28,16 @@ using profkit::interval;
 using profkit::timestamp;
 
 template <class Record, class IsWanted>
-void keep(std::vector<Record>& records, IsWanted const& is_wanted) {
+void keep(profkit::detail::own_vector<Record>& records, IsWanted const& is_wanted) {
   records.erase(std::remove_if(records.begin(), records.end(), [&](Record const& each) { return !is_wanted(each); }), records.end());
 }
 
 /// The records of the steps that begin in a stretch of time.
 /// @param position_of for each step, its index in the window.
-inline std::vector<profkit::detail::gpu_step_period> own_periods(profkit::profile const& whole,
-                                                                 std::vector<profkit::detail::gpu_step_period> const& periods,
-                                                                 interval const& own, std::vector<std::size_t> const& position_of) {
-  std::vector<profkit::detail::gpu_step_period> result;
+inline profkit::detail::own_vector<profkit::detail::gpu_step_period> own_periods(
+    profkit::profile const& whole, profkit::detail::own_vector<profkit::detail::gpu_step_period> const& periods, interval const& own,
+    profkit::detail::own_vector<std::size_t> const& position_of) {
+  profkit::detail::own_vector<profkit::detail::gpu_step_period> result;
   for (profkit::detail::gpu_step_period each : periods) {
     timestamp const begin = whole.steps[each.step].time.begin;
     if (begin < own.begin || own.end <= begin) continue;
@@ -51,7 +51,7 @@ inline std::vector<profkit::detail::gpu_step_period> own_periods(profkit::profil
 class neighbouring_calls {
  public:
   neighbouring_calls(profkit::profile const& profile, profkit::attribution const& launched) : profile_{profile}, lanes_{launched.lanes} {
-    std::vector<bool> launches(profile.api_calls.size());
+    profkit::detail::own_vector<bool> launches(profile.api_calls.size());
     for (std::uint32_t const call : launched.launch_of) {
       if (call != profkit::attribution::none) launches[call] = true;
     }
@@ -63,10 +63,10 @@ class neighbouring_calls {
   }
 
   /// Marks the neighbours.
-  void mark(interval const& stretch, std::vector<bool>& calls) const {
+  void mark(interval const& stretch, profkit::detail::own_vector<bool>& calls) const {
     constexpr std::uint32_t none = profkit::attribution::none;
-    std::vector<std::uint32_t> before(lanes_.count(), none);
-    std::vector<std::uint32_t> after = before;
+    profkit::detail::own_vector<std::uint32_t> before(lanes_.count(), none);
+    profkit::detail::own_vector<std::uint32_t> after = before;
     for (std::uint32_t const call : launching_) {
       interval const& time = profile_.api_calls[call].time;
       std::uint32_t const lane = lanes_.lane_of(profile_.api_calls[call].thread);
@@ -75,7 +75,7 @@ class neighbouring_calls {
       if (time.end <= stretch.begin && (last == none || profile_.api_calls[last].time.end < time.end)) last = call;
       if (time.begin >= stretch.end && (next == none || time.begin < profile_.api_calls[next].time.begin)) next = call;
     }
-    for (std::vector<std::uint32_t> const* const each : {&before, &after}) {
+    for (profkit::detail::own_vector<std::uint32_t> const* const each : {&before, &after}) {
       for (std::uint32_t const call : *each) {
         if (call != none) calls[call] = true;
       }
@@ -85,7 +85,7 @@ class neighbouring_calls {
  private:
   profkit::profile const& profile_;
   profkit::detail::thread_lanes const& lanes_;
-  std::vector<std::uint32_t> launching_;
+  profkit::detail::own_vector<std::uint32_t> launching_;
 };
 
 /// The state of the allocators at a point in time.
@@ -98,7 +98,8 @@ class memory_at_borders {
   }
 
   /// @param position_of for each scope, its index in the window; includes the scopes that are open when the stretch begins.
-  [[nodiscard]] profkit::detail::memory_before before(interval const& own, std::vector<std::uint32_t> const& position_of) const {
+  [[nodiscard]] profkit::detail::memory_before before(interval const& own,
+                                                      profkit::detail::own_vector<std::uint32_t> const& position_of) const {
     using profkit::detail::memory_change;
     profkit::detail::memory_before result;
     for (std::size_t i = 0; i < changes_.size(); ++i) {
@@ -116,7 +117,7 @@ class memory_at_borders {
 
  private:
   [[nodiscard]] profkit::detail::live_allocation live(std::uint32_t allocation, timestamp border,
-                                                      std::vector<std::uint32_t> const& position_of) const {
+                                                      profkit::detail::own_vector<std::uint32_t> const& position_of) const {
     profkit::detail::live_allocation result;
     result.record = whole_.allocations[allocation];
     std::uint32_t scope = scope_of_[allocation];
@@ -128,9 +129,9 @@ class memory_at_borders {
   }
 
   profkit::profile const& whole_;
-  std::vector<profkit::detail::allocator_changes> changes_;
-  std::vector<std::uint32_t> scope_of_;   ///< by allocation
-  std::vector<std::uint32_t> parent_of_;  ///< by scope
+  profkit::detail::own_vector<profkit::detail::allocator_changes> changes_;
+  profkit::detail::own_vector<std::uint32_t> scope_of_;   ///< by allocation
+  profkit::detail::own_vector<std::uint32_t> parent_of_;  ///< by scope
 };
 
 }  // namespace cut
@@ -138,8 +139,8 @@ class memory_at_borders {
 /// Cuts a profile into windows. Each window has a copy of its records, and of the tables.
 /// @param whole the recorded profile.
 /// @param borders in ascending order, outside steps. The first and the last window are unbounded on the outside.
-[[nodiscard]] inline std::vector<profkit::window> cut_windows(profkit::profile const& whole,
-                                                              std::vector<profkit::timestamp> const& borders) {
+[[nodiscard]] inline profkit::detail::own_vector<profkit::window> cut_windows(
+    profkit::profile const& whole, profkit::detail::own_vector<profkit::timestamp> const& borders) {
   using profkit::interval;
   using profkit::timestamp;
   profkit::attribution const launched = profkit::attribute(whole);
@@ -149,9 +150,9 @@ class memory_at_borders {
   bool const has_steps = profkit::detail::measured_time::had_steps(whole);
   std::optional<std::uint32_t> const steps_thread =
       profkit::detail::thread_of_steps(whole, profkit::detail::measured_time::with_kernels(whole));
-  std::vector<timestamp> launched_at;
+  profkit::detail::own_vector<timestamp> launched_at;
   for (std::size_t k = 0; k < whole.gpu_operations.size(); ++k) launched_at.push_back(profkit::detail::launch_moment(whole, launched, k));
-  std::vector<profkit::window> result;
+  profkit::detail::own_vector<profkit::window> result;
   for (std::size_t i = 0; i <= borders.size(); ++i) {
     interval const own{i == 0 ? timestamp::min() : borders[i - 1], i == borders.size() ? timestamp::max() : borders[i]};
     auto const is_own = [&](timestamp moment) { return own.begin <= moment && moment < own.end; };
@@ -162,7 +163,7 @@ class memory_at_borders {
       if (is_own(launched_at[k])) first_start = std::min(first_start, begin);
       if (begin >= own.end && (!next || begin < whole.gpu_operations[*next].time.begin)) next = k;
     }
-    std::vector<bool> is_needed(whole.api_calls.size());
+    profkit::detail::own_vector<bool> is_needed(whole.api_calls.size());
     neighbours.mark(own, is_needed);
     interval calls = own;  // the stretch in which the needed records were launched, including its end
     profkit::window each{whole, {own, has_steps, steps_thread, {}, {}, {}}};
@@ -181,7 +182,7 @@ class memory_at_borders {
     auto const touches = [&](interval const& time) {
       return calls.begin <= time.end && (time.begin < own.end || (own.end < calls.end && time.begin <= calls.end));
     };
-    std::vector<std::uint32_t> scopes;
+    profkit::detail::own_vector<std::uint32_t> scopes;
     for (std::uint32_t scope = 0; scope < whole.scopes.size(); ++scope) {
       if (touches(whole.scopes[scope].time)) scopes.push_back(scope);
     }
@@ -192,7 +193,7 @@ class memory_at_borders {
       return whole.scopes[a].time.begin > whole.scopes[b].time.begin;
     });
     each.records.scopes.clear();
-    std::vector<std::uint32_t> scope_position_of(whole.scopes.size());
+    profkit::detail::own_vector<std::uint32_t> scope_position_of(whole.scopes.size());
     for (std::uint32_t const scope : scopes) {
       scope_position_of[scope] = static_cast<std::uint32_t>(each.records.scopes.size());
       each.records.scopes.push_back(whole.scopes[scope]);
@@ -200,7 +201,7 @@ class memory_at_borders {
     }
     each.frame.memory = memory.before(own, scope_position_of);
     each.records.steps.clear();
-    std::vector<std::size_t> position_of;
+    profkit::detail::own_vector<std::size_t> position_of;
     for (profkit::step_record const& step : whole.steps) {
       bool const is_begun_in = std::any_of(each.records.scopes.begin(), each.records.scopes.end(), [&](auto const& scope) {
         return step.time.begin <= scope.time.begin && scope.time.begin < step.time.end;

@@ -39,7 +39,7 @@ class summary_filler {
     (*this)(value.emplace());
   }
   template <class T>
-  void operator()(std::vector<T>& values) {
+  void operator()(profkit::detail::own_vector<T>& values) {
     values.resize(2);
     for (T& each : values) (*this)(each);
   }
@@ -65,7 +65,7 @@ inline profkit::summary filled_summary() {
   }
   for (profkit::adopted_summary& each : result.adopted) each.depth = 1;
   result.budget->has_launches = true;  // otherwise a report has no launch-bound times
-  auto const in_lists = [](std::vector<profkit::path_time>& times) { times[0].path = 0, times[1].path = 1; };
+  auto const in_lists = [](profkit::detail::own_vector<profkit::path_time>& times) { times[0].path = 0, times[1].path = 1; };
   for (profkit::timeline_step& each : result.timeline->steps) in_lists(each.stages), in_lists(each.gpu);
   for (profkit::timeline_collective& each : result.timeline->collectives) {
     each.kind = each.path = 1;
@@ -111,7 +111,7 @@ class summary_values {
     if (value) (*this)(*value);
   }
   template <class T>
-  void operator()(std::vector<T>& values) {
+  void operator()(profkit::detail::own_vector<T>& values) {
     put(std::to_string(values.size()) + " elements");
     for (T& each : values) (*this)(each);
   }

@@ -53,7 +53,7 @@ class random_walk {
   profkit::timestamp tick() { return now_ += std::chrono::nanoseconds{1 + random_() % 50}; }
 
   std::uint32_t path_in(std::uint32_t parent) {
-    std::vector<profkit::path_record>& paths = into_.profile.paths;
+    profkit::detail::own_vector<profkit::path_record>& paths = into_.profile.paths;
     std::string const name(1, static_cast<char>('a' + random_() % 3));
     auto const known =
         std::find_if(paths.begin(), paths.end(), [&](auto const& each) { return each.parent == parent && each.name == name; });

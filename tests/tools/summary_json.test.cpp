@@ -86,7 +86,7 @@ class placed_values {
     if (what) add(place, *what);
   }
   template <class T>
-  void add(std::string const& place, std::vector<T> const& what) {
+  void add(std::string const& place, profkit::detail::own_vector<T> const& what) {
     put(place, static_cast<double>(what.size()));
     for (T const& each : what) add(place, each);
   }

@@ -197,7 +197,7 @@ TEST_CASE("scopes and budget are those of usual steps", "[watch]") {
   REQUIRE(rows.front().share);
   CHECK(*rows.front().share == Catch::Approx(1.0).margin(0.01));
   // No part of the validation is a row, and the share of the GPU is that of the usual kind.
-  std::vector<std::string> const& usual = run.figures.kinds.front().parts;
+  auto const& usual = run.figures.kinds.front().parts;
   for (watched_scope const& each : rows) {
     if (each.depth == 1) CHECK(std::find(usual.begin(), usual.end(), each.name) != usual.end());
   }

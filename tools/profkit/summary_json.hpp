@@ -148,14 +148,14 @@ class summary_json_reader {
     read_value(into.emplace(), from, key);
   }
   template <class T>
-  void read_value(std::vector<T>& into, json_place const& from, std::string const& key) const {
+  void read_value(profkit::detail::own_vector<T>& into, json_place const& from, std::string const& key) const {
     if (!from.value->is_array()) from.fail("is not a list");
     for (std::size_t i = 0; i < from.value->size(); ++i) {
       read_value(into.emplace_back(), {&(*from.value)[i], from.where + "[" + std::to_string(i) + "]"}, key);
     }
   }
   /// Memory by source and quantity.
-  void read_value(std::vector<profkit::memory_summary>& into, json_place const& from, std::string const& key) const {
+  void read_value(profkit::detail::own_vector<profkit::memory_summary>& into, json_place const& from, std::string const& key) const {
     if (!from.value->is_object()) from.fail("is not an object");
     for (auto const& [source, quantities] : from.value->items()) {
       json_place const place{&quantities, from.where + '.' + source};
@@ -178,8 +178,8 @@ class summary_json_reader {
   }
 
   /// The rows are depth first.
-  static void find_parents(std::vector<profkit::scope_summary>& rows) {
-    std::vector<std::size_t> around;  // the last row of each depth
+  static void find_parents(profkit::detail::own_vector<profkit::scope_summary>& rows) {
+    profkit::detail::own_vector<std::size_t> around;  // the last row of each depth
     for (std::size_t i = 0; i < rows.size(); ++i) {
       around.resize(std::min<std::size_t>(around.size(), rows[i].depth));
       if (!around.empty()) rows[i].parent = around.back();

@@ -257,7 +257,7 @@ class watch_screen {
 
   /// The whole run: the mean step time of each of its parts.
   void add_trend(screen_line& to, profkit::summary const& figures, std::size_t columns) const {
-    std::vector<profkit::trend_window_summary> const& windows = figures.trend.windows;
+    auto const& windows = figures.trend.windows;
     std::size_t const shown = std::min(windows.size(), columns);
     std::vector<double> means(shown);
     for (std::size_t i = 0; i < shown; ++i) {

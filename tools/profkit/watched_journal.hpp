@@ -185,7 +185,7 @@ class watched_journal {
   }
 
   void note_steps(std::size_t from) {
-    std::vector<profkit::step_record> const& all = windows_.waiting().steps;
+    auto const& all = windows_.waiting().steps;
     for (std::size_t i = from; i < all.size(); ++i) {
       steps_.add(all[i]);
       last_step_end_ = std::max(last_step_end_.value_or(all[i].time.end), all[i].time.end);

@@ -146,7 +146,7 @@ class backward_work {
     return has_gpu_ ? (row->gpu ? row->gpu->kernel_self : milliseconds{}) : std::max(row->host_self, milliseconds{});
   }
 
-  std::vector<profkit::path_record> const& paths_;
+  decltype(profkit::profile::paths) const& paths_;
   bool has_gpu_;
   std::vector<profkit::scope_summary const*> rows_;  ///< null: nothing in the measured steps
   std::vector<bool> inside_;                         ///< an adopted scope or named work

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <optional>
 #include <utility>
-#include <vector>
 
+#include "../profile/own_memory.hpp"
 #include "../profile/profile.hpp"
 #include "../profile/time.hpp"
 #include "analysis_parts.hpp"
@@ -89,9 +89,9 @@ class analysis_work {
       return;
     }
     all_.has_any = true;
-    std::vector<std::uint32_t> const path_of = all_.paths.add(other.paths);
-    std::vector<std::uint32_t> const name_of = all_.gpu.add_names(other.gpu.names());
-    std::vector<std::uint32_t> const allocator_of = all_.memory.add(other.memory, path_of);
+    own_vector<std::uint32_t> const path_of = all_.paths.add(other.paths);
+    own_vector<std::uint32_t> const name_of = all_.gpu.add_names(other.gpu.names());
+    own_vector<std::uint32_t> const allocator_of = all_.memory.add(other.memory, path_of);
     all_.scopes.add(other.scopes, path_of);
     all_.counters.add(other.counters);
     all_.clocks.add(other.clocks);
@@ -115,8 +115,8 @@ class analysis_work {
  private:
   /// Intermediate results for a window with kernels collected.
   struct added_window {
-    std::vector<std::uint32_t> path_of;  ///< maps paths of the window to paths of this analysis
-    wall_by_kind steps;                  ///< the window's own steps with kernels collected
+    own_vector<std::uint32_t> path_of;  ///< maps paths of the window to paths of this analysis
+    wall_by_kind steps;                 ///< the window's own steps with kernels collected
     counted_operations counted;
   };
 
@@ -137,8 +137,8 @@ class analysis_work {
     if (has_kernels(records)) counted.emplace(records, *launched, with_kernels);
     counted_operations const* const operations = counted ? &*counted : nullptr;
 
-    std::vector<std::uint32_t> path_of = all_.paths.add(records.paths);
-    std::vector<std::uint32_t> const name_of = all_.gpu.add_names(records.gpu_names);
+    own_vector<std::uint32_t> path_of = all_.paths.add(records.paths);
+    own_vector<std::uint32_t> const name_of = all_.gpu.add_names(records.gpu_names);
     step_kinds const kinds{records, when};
     if (all_.kinds.enter(kinds.all(), frame.gpu_wall)) rename_kinds();
     all_.scopes.add(records, when, path_of);

@@ -5,8 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
-#include <vector>
 
+#include "../profile/own_memory.hpp"
 #include "../profile/time.hpp"
 
 namespace profkit {
@@ -48,16 +48,16 @@ struct starving_scope {
 /// @brief The step budget: the wall time of the measured steps with kernels collected, without the time between steps. Wall time is host
 /// step time, or the GPU period if that is longer (`gpu_period_summary::is_longer`).
 struct budget_summary {
-  bool is_of_gpu = false;                ///< wall time is the GPU period
-  milliseconds wall{};                   ///< sum of the step times; the totals of the rows add up to it
-  milliseconds busy{};                   ///< time with at least one running operation
-  std::vector<budget_row> rows;          ///< in the order of first appearance; work outside any scope comes last
-  milliseconds overlap{};                ///< sum of the durations of the operations minus `busy`
-  hidden_work copies;                    ///< copies and memsets
-  hidden_work communication;             ///< kernels of the class `communication`
-  std::vector<starving_scope> starving;  ///< longest first
-  std::uint64_t steps = 0;               ///< number of steps
-  bool has_launches = true;              ///< false: no launching call was recorded, so launch-bound time is n/a and counts as host-bound
+  bool is_of_gpu = false;                       ///< wall time is the GPU period
+  milliseconds wall{};                          ///< sum of the step times; the totals of the rows add up to it
+  milliseconds busy{};                          ///< time with at least one running operation
+  detail::own_vector<budget_row> rows;          ///< in the order of first appearance; work outside any scope comes last
+  milliseconds overlap{};                       ///< sum of the durations of the operations minus `busy`
+  hidden_work copies;                           ///< copies and memsets
+  hidden_work communication;                    ///< kernels of the class `communication`
+  detail::own_vector<starving_scope> starving;  ///< longest first
+  std::uint64_t steps = 0;                      ///< number of steps
+  bool has_launches = true;  ///< false: no launching call was recorded, so launch-bound time is n/a and counts as host-bound
 };
 
 }  // namespace profkit

@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <optional>
 #include <utility>
-#include <vector>
 
+#include "../profile/own_memory.hpp"
 #include "../profile/profile.hpp"
 #include "../profile/time.hpp"
 #include "analysis_parts.hpp"
@@ -65,7 +65,7 @@ summary complete_summary(analysis_parts& all, AddBudget const& add_budget) {
   std::optional<gpu_work> gpu;
   std::optional<gpu_idle> idle;
   milliseconds busy_per_step{};
-  std::vector<std::size_t> kernel_rows;
+  own_vector<std::size_t> kernel_rows;
   if (all.gpu.has_kernels()) {
     sums = std::move(all.gpu).sums(paths.position_of);
     gpu.emplace(*sums, tree, paths.paths);
@@ -94,7 +94,7 @@ summary complete_summary(analysis_parts& all, AddBudget const& add_budget) {
   kind_rows{paths.paths, rows.paths(), kernel_rows}.fill(result, kinds, whole.steps, whole.gpu_periods);
   std::uint64_t const steps = whole.per_step.steps();
   if (!all.has_steps || steps > 0) moved(std::move(all.memory), paths.position_of).fill(result, rows.paths(), paths.paths.size());
-  std::vector<std::uint32_t> adopted;  // paths
+  own_vector<std::uint32_t> adopted;  // paths
   if (has_adopted(paths.paths)) {
     adopted_sums const done = moved(std::move(all.adopted), paths.position_of);
     result.adopted = adopted_scopes{paths.paths, tree, done, all.gpu.has_kernels()}.rows(adopted);

@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <vector>
 
+#include "../profile/own_memory.hpp"
 #include "../profile/time.hpp"
 #include "budget_summary.hpp"
 #include "step_summary.hpp"
@@ -38,12 +38,12 @@ struct launch_place_summary {
 
 /// @brief The executions of one kernel in the steps of one kind.
 struct kind_kernel_summary {
-  std::size_t kernel = 0;                         ///< position in `gpu_summary::kernels`
-  std::uint64_t count = 0;                        ///< number of executions
-  milliseconds total{};                           ///< sum of their durations
-  milliseconds min{};                             ///< duration of the shortest
-  milliseconds max{};                             ///< duration of the longest
-  std::vector<launch_place_summary> launched_in;  ///< by total time, longest first
+  std::size_t kernel = 0;                                ///< position in `gpu_summary::kernels`
+  std::uint64_t count = 0;                               ///< number of executions
+  milliseconds total{};                                  ///< sum of their durations
+  milliseconds min{};                                    ///< duration of the shortest
+  milliseconds max{};                                    ///< duration of the longest
+  detail::own_vector<launch_place_summary> launched_in;  ///< by total time, longest first
 };
 
 /// @brief The measured steps with the same set of parts. Parts are the scopes directly inside the step on its thread, without their
@@ -54,18 +54,18 @@ struct kind_kernel_summary {
 ///
 /// An analysis distinguishes the 16 kinds that occur first. Steps of further kinds count as one kind, "other".
 struct step_kind_summary {
-  std::string name;                ///< "usual", "step 40", "9 steps with optimizer", "other"
-  bool is_usual = false;           ///< the kind has at least half of the measured steps; there may be no such kind
-  std::vector<std::string> parts;  ///< in the order of their first appearance; empty for "other"
-  std::uint64_t steps = 0;         ///< number of measured steps of the kind
-  std::uint64_t gpu_steps = 0;     ///< number of these steps with kernels collected
+  std::string name;                       ///< "usual", "step 40", "9 steps with optimizer", "other"
+  bool is_usual = false;                  ///< the kind has at least half of the measured steps; there may be no such kind
+  detail::own_vector<std::string> parts;  ///< in the order of their first appearance; empty for "other"
+  std::uint64_t steps = 0;                ///< number of measured steps of the kind
+  std::uint64_t gpu_steps = 0;            ///< number of these steps with kernels collected
   /// @brief Times, verdicts and items of these steps alone. `step_time` has the same basis as in `summary::steps` if that was measured for
   /// the kind. Excludes warm-up, `clocks`, `stop` and the number of steps by which the host ran ahead: see `summary::steps`.
   step_summary times;
-  std::optional<budget_summary> budget;      ///< its wall time has the basis of `summary::budget`; n/a if kernels were not collected
-  std::vector<kind_scope_summary> scopes;    ///< rows with a scope or with GPU time in these steps, in the order of `summary::scopes`
-  std::optional<milliseconds> outside;       ///< part of `budget_summary::wall` that is charged to no scope; n/a without `budget`
-  std::vector<kind_kernel_summary> kernels;  ///< by total time, longest first; empty if kernels were not collected
+  std::optional<budget_summary> budget;           ///< its wall time has the basis of `summary::budget`; n/a if kernels were not collected
+  detail::own_vector<kind_scope_summary> scopes;  ///< rows with a scope or with GPU time in these steps, in the order of `summary::scopes`
+  std::optional<milliseconds> outside;            ///< part of `budget_summary::wall` that is charged to no scope; n/a without `budget`
+  detail::own_vector<kind_kernel_summary> kernels;  ///< by total time, longest first; empty if kernels were not collected
 };
 
 /// @brief One step of `summary::listed_steps`.

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <vector>
 
+#include "../profile/own_memory.hpp"
 #include "../profile/profile.hpp"
 #include "../profile/time.hpp"
 #include "duration_summary.hpp"
@@ -18,10 +18,10 @@ namespace profkit {
 /// The period of a step begins when the step has begun and all earlier work is complete, and ends when its own work is complete.
 /// Definition: docs/step_budget.md.
 struct gpu_period_summary {
-  duration_summary time;              ///< over the measured steps with kernels collected, up to the last one that launched an operation
-  std::vector<milliseconds> samples;  ///< like `step_summary::host_samples`
-  verdict_summary verdict;            ///< the verdict on the periods
-  milliseconds host_mean{};           ///< mean host time of the same steps
+  duration_summary time;  ///< over the measured steps with kernels collected, up to the last one that launched an operation
+  detail::own_vector<milliseconds> samples;  ///< like `step_summary::host_samples`
+  verdict_summary verdict;                   ///< the verdict on the periods
+  milliseconds host_mean{};                  ///< mean host time of the same steps
   /// @brief The period is longer than the host time by more than noise: the host runs ahead of the devices, and the period is the step
   /// time.
   bool is_longer = false;
@@ -44,15 +44,15 @@ struct step_summary {
   duration_summary host;                ///< `host.count` is the number of measured steps
   std::optional<duration_summary> gpu;  ///< between CUDA events; n/a without a step timer
   /// @brief Step times in order: one per step, or with more than 65,536 steps the means of groups of 2, 4, 8, ... neighbouring steps.
-  std::vector<milliseconds> host_samples;
-  std::vector<milliseconds> gpu_samples;         ///< the same between CUDA events
+  detail::own_vector<milliseconds> host_samples;
+  detail::own_vector<milliseconds> gpu_samples;  ///< the same between CUDA events
   std::uint64_t items = 0;                       ///< sum of the items of the measured steps
   std::string item_name;                         ///< `options::item_name`
   std::optional<double> items_per_second;        ///< items per step divided by `step_time`
   std::string items_per_second_basis;            ///< the basis of `step_time`
   verdict_summary host_verdict;                  ///< the verdict on host times
   std::optional<verdict_summary> gpu_verdict;    ///< n/a without a step timer
-  std::vector<clock_summary> clocks;             ///< one per device; empty if clocks were not read
+  detail::own_vector<clock_summary> clocks;      ///< one per device; empty if clocks were not read
   std::optional<stop_record> stop;               ///< n/a for a fixed number of steps
   std::optional<gpu_period_summary> gpu_period;  ///< n/a if kernels were not collected, or no step launched an operation
   std::optional<step_time_summary> step_time;    ///< n/a without measured steps

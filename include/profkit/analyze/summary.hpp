@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <vector>
 
+#include "../profile/own_memory.hpp"
 #include "../profile/profile.hpp"
 #include "../profile/time.hpp"
 #include "budget_summary.hpp"
@@ -81,9 +81,9 @@ struct scope_summary {
   std::optional<gpu_idle_summary> gpu_idle;    ///< n/a if kernels were not collected, without steps, and for scopes of other threads
   std::optional<double> share_of_parent;       ///< share of the host total of the parent
   std::optional<double> share_of_steps;        ///< share of the host total of the measured steps
-  std::vector<scope_memory_summary> memory;    ///< by allocator; empty without allocators or without scopes in the measured steps
-  std::optional<work_summary> work{};          ///< n/a if neither the scopes nor scopes inside declared work
-  std::optional<scope_per_step> per_step{};    ///< n/a without steps
+  detail::own_vector<scope_memory_summary> memory;  ///< by allocator; empty without allocators or without scopes in the measured steps
+  std::optional<work_summary> work{};               ///< n/a if neither the scopes nor scopes inside declared work
+  std::optional<scope_per_step> per_step{};         ///< n/a without steps
 };
 
 /// @brief All scopes with one name, anywhere in the tree. A scope inside another scope of its name does not count twice.
@@ -137,11 +137,11 @@ struct gpu_summary {
   std::uint64_t unknown_launches = 0;              ///< unattributed operations without a recorded launch
   std::uint64_t operations_of_graphs = 0;          ///< number of operations of CUDA graphs
   std::uint64_t operations_of_unknown_graphs = 0;  ///< those whose capture was not recorded; charged to the scopes that launched the graphs
-  std::vector<kernel_summary> kernels;             ///< by total time, longest first
-  std::vector<kernel_class_summary> classes;       ///< by total time, longest first
-  std::vector<copy_summary> copies;                ///< copies and memsets, by total time, longest first
-  std::optional<std::vector<api_summary>> api;     ///< n/a unless all API calls were collected; by total time, longest first
-  std::uint64_t steps = 0;                         ///< number of measured steps with kernels collected
+  detail::own_vector<kernel_summary> kernels;      ///< by total time, longest first
+  detail::own_vector<kernel_class_summary> classes;    ///< by total time, longest first
+  detail::own_vector<copy_summary> copies;             ///< copies and memsets, by total time, longest first
+  std::optional<detail::own_vector<api_summary>> api;  ///< n/a unless all API calls were collected; by total time, longest first
+  std::uint64_t steps = 0;                             ///< number of measured steps with kernels collected
 };
 
 /// @brief The work of adopting scopes (`adopting_scope`) in one role for the scopes with one path or a path inside it. It excludes time in
@@ -190,28 +190,28 @@ struct counter_summary {
 ///
 /// A plain value; `analyze` computes it, `save_summary` and `load_summary` store it.
 struct summary {
-  environment_record environment;         ///< the machine and the program
-  bool covers_steps = true;               ///< false: the session had no step, so all figures cover the whole session
-  step_summary steps;                     ///< step times, verdicts, throughput
-  std::vector<step_kind_summary> kinds;   ///< kinds of the measured steps: the usual one first, then by number of steps; "other" last
-  std::vector<listed_step> listed_steps;  ///< all steps in order, or a sample of them: see `listed_step`
-  std::vector<scope_summary> scopes;      ///< depth first, the step first; children in the order of first appearance
-  std::vector<scope_name_summary> names;  ///< in the order of their first rows in `scopes`
-  std::optional<gpu_summary> gpu;         ///< n/a if kernels were not collected
-  std::optional<budget_summary> budget;   ///< n/a if kernels were not collected, and without steps
-  std::vector<adopted_summary> adopted;   ///< in tree order; empty if no scope adopted another
-  limits_summary limits;                  ///< device peaks
-  std::optional<model_summary> model;     ///< n/a without steps, and without declared work of a step
-  std::vector<utilization_summary> utilization;      ///< by device; empty if utilization was not measured
-  std::vector<memory_summary> memory;                ///< readings of the memory sources
-  std::vector<allocator_summary> allocators;         ///< in the order of `profile::allocators`; empty without allocators
-  std::vector<counter_summary> counters;             ///< in the order of `profile::counter_names`
-  std::optional<host_samples_summary> host_samples;  ///< n/a without host samples
-  std::optional<rank_timeline> timeline;             ///< for the report of many ranks; n/a without collectives
-  run_trend_summary trend;                           ///< history of the measured steps; empty without steps
-  std::vector<collector_record> collectors;          ///< outcomes of the collectors
-  quality_record quality;                            ///< dropped and lost data
-  std::uint64_t scopes_recorded = 0;                 ///< number of scopes in the measured steps, on all threads
+  environment_record environment;               ///< the machine and the program
+  bool covers_steps = true;                     ///< false: the session had no step, so all figures cover the whole session
+  step_summary steps;                           ///< step times, verdicts, throughput
+  detail::own_vector<step_kind_summary> kinds;  ///< kinds of the measured steps: the usual one first, then by number of steps; "other" last
+  detail::own_vector<listed_step> listed_steps;         ///< all steps in order, or a sample of them: see `listed_step`
+  detail::own_vector<scope_summary> scopes;             ///< depth first, the step first; children in the order of first appearance
+  detail::own_vector<scope_name_summary> names;         ///< in the order of their first rows in `scopes`
+  std::optional<gpu_summary> gpu;                       ///< n/a if kernels were not collected
+  std::optional<budget_summary> budget;                 ///< n/a if kernels were not collected, and without steps
+  detail::own_vector<adopted_summary> adopted;          ///< in tree order; empty if no scope adopted another
+  limits_summary limits;                                ///< device peaks
+  std::optional<model_summary> model;                   ///< n/a without steps, and without declared work of a step
+  detail::own_vector<utilization_summary> utilization;  ///< by device; empty if utilization was not measured
+  detail::own_vector<memory_summary> memory;            ///< readings of the memory sources
+  detail::own_vector<allocator_summary> allocators;     ///< in the order of `profile::allocators`; empty without allocators
+  detail::own_vector<counter_summary> counters;         ///< in the order of `profile::counter_names`
+  std::optional<host_samples_summary> host_samples;     ///< n/a without host samples
+  std::optional<rank_timeline> timeline;                ///< for the report of many ranks; n/a without collectives
+  run_trend_summary trend;                              ///< history of the measured steps; empty without steps
+  detail::own_vector<collector_record> collectors;      ///< outcomes of the collectors
+  quality_record quality;                               ///< dropped and lost data
+  std::uint64_t scopes_recorded = 0;                    ///< number of scopes in the measured steps, on all threads
 };
 
 }  // namespace profkit

@@ -3,8 +3,8 @@
 
 #include <cstdint>
 #include <optional>
-#include <vector>
 
+#include "../profile/own_memory.hpp"
 #include "../profile/profile.hpp"
 #include "../profile/time.hpp"
 #include "gpu/gpu_step_periods.hpp"
@@ -59,7 +59,7 @@ struct window_frame {
 
   /// @brief The parts of the GPU periods of all measured steps that lie in the stretch, also of steps of earlier stretches. Disjoint, in
   /// time order.
-  std::vector<detail::gpu_wall_part> gpu_wall;
+  detail::own_vector<detail::gpu_wall_part> gpu_wall;
 
   detail::memory_before memory;  ///< at the beginning of the stretch
 };

@@ -13,20 +13,21 @@
 #include <string>
 #include <type_traits>
 #include <utility>
-#include <vector>
+
+#include "../profile/own_memory.hpp"
 
 namespace profkit::detail {
 
 /// A program or library with executable code in this process.
 struct code_module {
-  std::string path;                   ///< path of its file
-  std::string name;                   ///< file name
-  std::uint64_t base = 0;             ///< load address; symbol addresses are relative to it
-  std::uint64_t begin = 0;            ///< first address of its executable code
-  std::uint64_t end = 0;              ///< end of its executable code
-  std::vector<Elf64_Phdr> headers{};  ///< its program headers, to compare them with its file
-  bool is_permanent = false;          ///< never unloaded while the program runs
-  std::uint64_t unloaded_in = 0;      ///< number of the first scan that did not find it; 0: still loaded
+  std::string path;                  ///< path of its file
+  std::string name;                  ///< file name
+  std::uint64_t base = 0;            ///< load address; symbol addresses are relative to it
+  std::uint64_t begin = 0;           ///< first address of its executable code
+  std::uint64_t end = 0;             ///< end of its executable code
+  own_vector<Elf64_Phdr> headers{};  ///< its program headers, to compare them with its file
+  bool is_permanent = false;         ///< never unloaded while the program runs
+  std::uint64_t unloaded_in = 0;     ///< number of the first scan that did not find it; 0: still loaded
 
   [[nodiscard]] bool contains(std::uint64_t address) const noexcept { return begin <= address && address < end; }
 
@@ -98,10 +99,10 @@ class code_modules {
         &now_);
     if (before.looks != 0 && now_.loaded == before.loaded && now_.unloaded == before.unloaded) return;
     ++now_.looks;
-    std::vector<code_module> loaded;
+    own_vector<code_module> loaded;
     ::dl_iterate_phdr(
         [](dl_phdr_info* info, std::size_t, void* to) {
-          add(*info, *static_cast<std::vector<code_module>*>(to));
+          add(*info, *static_cast<own_vector<code_module>*>(to));
           return 0;
         },
         &loaded);
@@ -120,7 +121,7 @@ class code_modules {
   }
 
   /// Modules up to the dynamic linker were loaded with the program and are never unloaded. Later ones may be unloaded.
-  static void mark_permanent(std::vector<code_module>& loaded) {
+  static void mark_permanent(own_vector<code_module>& loaded) {
     std::uint64_t const linker = ::getauxval(AT_BASE);
     auto const last = std::find_if(loaded.begin(), loaded.end(), [&](code_module const& each) { return each.base == linker; });
     for (auto each = loaded.begin(); each != loaded.end() && (last != loaded.end() || each == loaded.begin()); ++each) {
@@ -129,7 +130,7 @@ class code_modules {
     }
   }
 
-  static void add(dl_phdr_info const& info, std::vector<code_module>& to) {
+  static void add(dl_phdr_info const& info, own_vector<code_module>& to) {
     code_module result;
     for (unsigned i = 0; i < info.dlpi_phnum; ++i) {
       ElfW(Phdr) const& each = info.dlpi_phdr[i];
@@ -162,7 +163,7 @@ class code_modules {
   moment now_{};
   moment round_{};   ///< counters at the start of the current round
   moment window_{};  ///< counters at the start of the previous round; the samples of this round were taken after it
-  std::vector<code_module> all_;
+  own_vector<code_module> all_;
 };
 
 }  // namespace profkit::detail

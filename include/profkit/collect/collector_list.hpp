@@ -11,8 +11,8 @@
 #include <string>
 #include <thread>
 #include <utility>
-#include <vector>
 
+#include "../profile/own_memory.hpp"
 #include "../profile/profile_builder.hpp"
 #include "../record/no_cancellation.hpp"
 #include "../record/ticks.hpp"
@@ -145,7 +145,7 @@ class collector_list {
   }
 
   /// The outcome of each collector.
-  void describe(std::vector<collector_record>& into) const {
+  void describe(own_vector<collector_record>& into) const {
     for_each([&](collector const& each) {
       collector_status const status = each.status();
       into.push_back({std::string{each.name()}, status.works ? "collected" : "not collected", status.reason, each.kind()});

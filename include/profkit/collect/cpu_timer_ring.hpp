@@ -12,8 +12,8 @@
 #include <cstdint>
 #include <ctime>
 #include <utility>
-#include <vector>
 
+#include "../profile/own_memory.hpp"
 #include "../record/thread_registry.hpp"
 #include "../record/ticks.hpp"
 #include "code_sample.hpp"
@@ -105,7 +105,7 @@ class cpu_timer_ring {
 
   /// Reads and removes the samples so far.
   /// @param into receives the samples, oldest first.
-  void read(std::vector<code_sample>& into) {
+  void read(own_vector<code_sample>& into) {
     std::uint64_t const end = ring_->written.load(std::memory_order_acquire);
     for (; ring_->read != end; ++ring_->read) {
       slot const& from = ring_->list[ring_->read % slots];

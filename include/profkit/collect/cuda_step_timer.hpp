@@ -6,12 +6,11 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <optional>
 #include <string_view>
 #include <utility>
-#include <vector>
 
+#include "../profile/own_memory.hpp"
 #include "../record/handoff_queue.hpp"
 #include "collector.hpp"
 #include "cuda_environment.hpp"
@@ -119,14 +118,14 @@ class cuda_step_timer final : public collector {
     }
   }
 
-  cudaStream_t stream_;                             ///< borrowed
-  std::int32_t device_ = 0;                         ///< current device at `start`
-  CUcontext context_ = nullptr;                     ///< its context
-  std::vector<detail::cuda_event_pair> free_;       ///< events that the next steps reuse
-  std::deque<timed_step> pending_;                  ///< ended steps with unread events, in order
-  detail::handoff_queue<gpu_step_record> records_;  ///< from the step thread to the session's thread
-  std::optional<timed_step> open_;                  ///< the running step, if its first event was recorded
-  std::uint64_t untimed_ = 0;                       ///< steps without a time so far
+  cudaStream_t stream_;                               ///< borrowed
+  std::int32_t device_ = 0;                           ///< current device at `start`
+  CUcontext context_ = nullptr;                       ///< its context
+  detail::own_vector<detail::cuda_event_pair> free_;  ///< events that the next steps reuse
+  detail::own_deque<timed_step> pending_;             ///< ended steps with unread events, in order
+  detail::handoff_queue<gpu_step_record> records_;    ///< from the step thread to the session's thread
+  std::optional<timed_step> open_;                    ///< the running step, if its first event was recorded
+  std::uint64_t untimed_ = 0;                         ///< steps without a time so far
 };
 
 }  // namespace profkit

@@ -8,7 +8,8 @@
 #include <cstring>
 #include <mutex>
 #include <optional>
-#include <vector>
+
+#include "../profile/own_memory.hpp"
 
 namespace profkit::detail {
 
@@ -122,9 +123,9 @@ class cupti_buffers {
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::vector<std::uint8_t*> free_;
-  std::vector<cupti_buffer> full_;  ///< oldest first
-  std::size_t in_hand_ = 0;         ///< number of buffers taken by the reader
+  own_vector<std::uint8_t*> free_;
+  own_vector<cupti_buffer> full_;  ///< oldest first
+  std::size_t in_hand_ = 0;        ///< number of buffers taken by the reader
   std::size_t made_ = 0;
   bool is_closed_ = false;
 };

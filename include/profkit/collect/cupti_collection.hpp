@@ -8,8 +8,8 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
+#include "../profile/own_memory.hpp"
 #include "../profile/profile_builder.hpp"
 #include "collector.hpp"
 #include "cuda_environment.hpp"
@@ -102,7 +102,7 @@ class cupti_collection final : public collector {
   void take_graph_nodes(profile_builder& into) {
     auto const nodes = tracing_->graph_nodes_if_changed(seen_graph_nodes_);
     if (!nodes) return;
-    std::vector<graph_node_record> records;
+    own_vector<graph_node_record> records;
     for (auto const& [node, scope] : *nodes) {
       records.push_back({node, scope ? paths_.path_of(*scope.node(), into) : path_record::no_parent});
     }
@@ -129,9 +129,9 @@ class cupti_collection final : public collector {
   std::unique_ptr<cupti_tracing> tracing_;
   cupti_batch batch_;  ///< a member, so that its memory is reused
   scope_node_paths paths_;
-  std::uint64_t seen_graph_nodes_ = 0;    ///< number of changes of the graph nodes that were read
-  std::vector<std::uint32_t> gpu_names_;  ///< positions in `profile::gpu_names`, by the reader's numbers
-  std::vector<std::uint32_t> api_names_;
+  std::uint64_t seen_graph_nodes_ = 0;   ///< number of changes of the graph nodes that were read
+  own_vector<std::uint32_t> gpu_names_;  ///< positions in `profile::gpu_names`, by the reader's numbers
+  own_vector<std::uint32_t> api_names_;
 };
 
 template <class Unused>

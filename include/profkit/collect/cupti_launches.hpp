@@ -9,8 +9,8 @@
 #include <cstdint>
 #include <string_view>
 #include <utility>
-#include <vector>
 
+#include "../profile/own_memory.hpp"
 #include "../record/api_call.hpp"
 #include "../record/site.hpp"
 #include "cupti_library.hpp"
@@ -97,7 +97,7 @@ class cupti_launches {
     return value;
   }
 
-  std::vector<CUpti_CallbackId> launching_;
+  own_vector<CUpti_CallbackId> launching_;
   bool is_listening_ = false;
 };
 

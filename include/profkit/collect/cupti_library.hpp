@@ -9,9 +9,9 @@
 #include <cstdlib>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "../profile/error.hpp"
+#include "../profile/own_memory.hpp"
 
 namespace profkit::detail {
 
@@ -108,7 +108,7 @@ class cupti_library {
   static void* open_system_copy() {
     char const* const text = ::secure_getenv("LD_LIBRARY_PATH");
     std::string_view rest = text == nullptr ? "" : text;
-    std::vector<std::string> absolute;
+    own_vector<std::string> absolute;
     bool has_relative = false;
     while (!rest.empty()) {
       std::size_t const end = rest.find_first_of(":;");

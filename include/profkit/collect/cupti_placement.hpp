@@ -4,9 +4,8 @@
 #include <chrono>
 #include <cstdint>
 #include <optional>
-#include <unordered_map>
-#include <vector>
 
+#include "../profile/own_memory.hpp"
 #include "../profile/profile_builder.hpp"
 #include "../profile/time.hpp"
 #include "../record/calendar_clock.hpp"
@@ -32,7 +31,7 @@ class cupti_placement {
   /// @param known contains the launch of the operation, if it was recorded.
   void place(gpu_operation_record& operation, profile_builder& known) {
     if (clock_.changes() == 0) return place_all(operation.time);
-    std::vector<timestamp> const begins = clock_.may_be(operation.time.begin);
+    own_vector<timestamp> const begins = clock_.may_be(operation.time.begin);
     std::optional<timestamp> const launch = known.launch_time(operation.correlation);
     if (begins.size() > 1 && !launch) known.count(&quality_record::uncertain_operations);
     timestamp const begin = first_from(launch.value_or(timestamp{}) - clock_error, begins);
@@ -45,14 +44,14 @@ class cupti_placement {
 
   void place_all(interval& time) const noexcept { time = {clock_.at_calendar(time.begin), clock_.at_calendar(time.end)}; }
 
-  static timestamp first_from(timestamp earliest, std::vector<timestamp> const& moments) {
+  static timestamp first_from(timestamp earliest, own_vector<timestamp> const& moments) {
     for (timestamp const each : moments) {
       if (each >= earliest) return each;
     }
     return moments.back();
   }
 
-  static timestamp last_until(timestamp latest, std::vector<timestamp> const& moments) {
+  static timestamp last_until(timestamp latest, own_vector<timestamp> const& moments) {
     for (auto each = moments.rbegin(); each != moments.rend(); ++each) {
       if (*each <= latest) return *each;
     }
@@ -60,7 +59,7 @@ class cupti_placement {
   }
 
   calendar_clock const& clock_;
-  std::unordered_map<std::uint32_t, timestamp> latest_ends_;  ///< the end of the latest call of each thread
+  own_hash_map<std::uint32_t, timestamp> latest_ends_;  ///< the end of the latest call of each thread
 };
 
 }  // namespace profkit::detail

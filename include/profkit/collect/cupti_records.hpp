@@ -12,10 +12,9 @@
 #include <memory>
 #include <string>
 #include <type_traits>
-#include <unordered_map>
 #include <utility>
-#include <vector>
 
+#include "../profile/own_memory.hpp"
 #include "../profile/profile.hpp"
 #include "../profile/time.hpp"
 #include "cupti_library.hpp"
@@ -32,11 +31,11 @@ inline std::string demangle(char const* mangled) {
 /// The content of some buffers. `name` of a record is a number of `cupti_record_reader`, not a position in the profile. Correlations have
 /// 32 bits.
 struct cupti_batch {
-  std::vector<gpu_name_record> new_gpu_names;  ///< in the order of their numbers
-  std::vector<std::string> new_api_names;
-  std::vector<gpu_operation_record> operations;  ///< times are from CLOCK_REALTIME, here and in `calls`
-  std::vector<api_call_record> calls;            ///< `thread` is the system thread number
-  std::uint64_t invalid = 0;                     ///< number of records without times
+  own_vector<gpu_name_record> new_gpu_names;  ///< in the order of their numbers
+  own_vector<std::string> new_api_names;
+  own_vector<gpu_operation_record> operations;  ///< times are from CLOCK_REALTIME, here and in `calls`
+  own_vector<api_call_record> calls;            ///< `thread` is the system thread number
+  std::uint64_t invalid = 0;                    ///< number of records without times
 
   /// Clears all members. Keeps the memory for the records of some buffers, because page faults would cost more than reading the records.
   void clear() {
@@ -213,10 +212,10 @@ class cupti_record_reader {
   static constexpr unsigned recent_bits = 10;
 
   cupti_library const& cupti_;
-  std::unordered_map<std::string, std::uint32_t> numbers_;    ///< by text: mangled names of kernels, names of copies and memsets
-  std::vector<std::string const*> texts_;                     ///< keys of `numbers_`, by number
+  own_hash_map<std::string, std::uint32_t> numbers_;          ///< by text: mangled names of kernels, names of copies and memsets
+  own_vector<std::string const*> texts_;                      ///< keys of `numbers_`, by number
   std::uint32_t recent_[std::size_t{1} << recent_bits] = {};  ///< by address of the text
-  std::unordered_map<std::uint64_t, std::uint32_t> calls_;
+  own_hash_map<std::uint64_t, std::uint32_t> calls_;
 };
 
 }  // namespace profkit::detail

@@ -11,7 +11,8 @@
 #include <cstdint>
 #include <cstring>
 #include <string>
-#include <vector>
+
+#include "../profile/own_memory.hpp"
 
 namespace profkit::detail {
 
@@ -43,9 +44,9 @@ class elf_symbols {
   [[nodiscard]] int file() const noexcept { return file_; }
 
   /// Whether the file has these program headers. They differ if the file was replaced since it was loaded.
-  [[nodiscard]] bool has_headers(std::vector<Elf64_Phdr> const& loaded) const {
+  [[nodiscard]] bool has_headers(own_vector<Elf64_Phdr> const& loaded) const {
     if (!is_elf_ || header_.e_phnum != loaded.size() || header_.e_phentsize != sizeof(Elf64_Phdr)) return false;
-    std::vector<Elf64_Phdr> own(loaded.size());
+    own_vector<Elf64_Phdr> own(loaded.size());
     return read(header_.e_phoff, own.data(), own.size() * sizeof(Elf64_Phdr)) &&
            std::memcmp(own.data(), loaded.data(), own.size() * sizeof(Elf64_Phdr)) == 0;
   }
@@ -53,10 +54,10 @@ class elf_symbols {
   /// Finds the functions that contain addresses, in `.symtab`, or in `.dynsym` if `.symtab` was stripped.
   /// @param addresses relative to the load address of the module, in ascending order.
   /// @return by address.
-  [[nodiscard]] std::vector<function> find(std::vector<std::uint64_t> const& addresses) const {
-    std::vector<function> result(addresses.size());
+  [[nodiscard]] own_vector<function> find(own_vector<std::uint64_t> const& addresses) const {
+    own_vector<function> result(addresses.size());
     if (!is_elf_ || header_.e_shentsize != sizeof(Elf64_Shdr)) return result;
-    std::vector<Elf64_Shdr> sections(header_.e_shnum);
+    own_vector<Elf64_Shdr> sections(header_.e_shnum);
     if (!read(header_.e_shoff, sections.data(), sections.size() * sizeof(Elf64_Shdr))) return result;
     for (std::uint32_t const kind : {std::uint32_t{SHT_SYMTAB}, std::uint32_t{SHT_DYNSYM}}) {
       auto const table =
@@ -74,10 +75,10 @@ class elf_symbols {
     std::string name{};
   };
 
-  void search(Elf64_Shdr const& table, Elf64_Shdr const& names, std::vector<std::uint64_t> const& addresses,
-              std::vector<function>& result) const {
-    std::vector<found> best(addresses.size());
-    std::vector<Elf64_Sym> piece;
+  void search(Elf64_Shdr const& table, Elf64_Shdr const& names, own_vector<std::uint64_t> const& addresses,
+              own_vector<function>& result) const {
+    own_vector<found> best(addresses.size());
+    own_vector<Elf64_Sym> piece;
     std::uint64_t const count = table.sh_size / sizeof(Elf64_Sym);
     constexpr std::uint64_t max_symbols = 4096;  // read at a time
     for (std::uint64_t i = 0; i < count; i += max_symbols) {

@@ -7,10 +7,9 @@
 #include <map>
 #include <optional>
 #include <string>
-#include <unordered_map>
 #include <utility>
-#include <vector>
 
+#include "../profile/own_memory.hpp"
 #include "../profile/profile_builder.hpp"
 #include "code_modules.hpp"
 #include "dwarf_library.hpp"
@@ -36,13 +35,13 @@ class function_names {
 
   /// To be called after the samples of a round were read, before their addresses are looked up.
   /// @param addresses all addresses of the samples, in any order.
-  void learn(std::vector<std::uint64_t> addresses) {
+  void learn(own_vector<std::uint64_t> addresses) {
     bool const have_changed = modules_.end_round();
     if (have_changed || are_of_change_ || names_.size() > max_known) names_.clear();
     are_of_change_ = have_changed;
     std::sort(addresses.begin(), addresses.end());
     addresses.erase(std::unique(addresses.begin(), addresses.end()), addresses.end());
-    std::map<code_module const*, std::vector<std::uint64_t>> unknown;
+    std::map<code_module const*, own_vector<std::uint64_t>> unknown;
     for (std::uint64_t const each : addresses) {
       if (names_.count(each) != 0) continue;
       code_module const* const module = modules_.find(each);
@@ -55,7 +54,7 @@ class function_names {
   /// The function of a sample.
   /// @param leaf the address that the thread executed.
   /// @param callers addresses in its callers, nearest first; addresses that are not code are skipped.
-  std::uint32_t function_of(std::uint64_t leaf, std::vector<std::uint64_t> const& callers, profile_builder& into) {
+  std::uint32_t function_of(std::uint64_t leaf, own_vector<std::uint64_t> const& callers, profile_builder& into) {
     known_function* const known = known_at(leaf);
     if (known == nullptr) return into.position_of(function_record{{}, {}, named_caller(callers)});
     if (!known->name.empty()) {
@@ -78,12 +77,12 @@ class function_names {
   static constexpr char const* replaced_module = "a library that was unloaded or replaced";
   static constexpr std::size_t max_known = 65'536;  ///< maximum number of addresses; beyond it, the table is cleared
 
-  void learn(code_module const& module, std::vector<std::uint64_t> const& wanted) {
-    std::vector<std::uint64_t> relative;
+  void learn(code_module const& module, own_vector<std::uint64_t> const& wanted) {
+    own_vector<std::uint64_t> relative;
     relative.reserve(wanted.size());
     for (std::uint64_t const each : wanted) relative.push_back(each - module.base);
     elf_symbols const symbols{module.path};
-    std::vector<elf_symbols::function> found(wanted.size());
+    own_vector<elf_symbols::function> found(wanted.size());
     if (symbols.has_headers(module.headers)) found = symbols.find(relative);
     for (std::size_t i = 0; i < wanted.size(); ++i) {
       elf_symbols::function const& each = found[i];
@@ -98,7 +97,7 @@ class function_names {
     return found == names_.end() ? nullptr : &found->second;
   }
 
-  [[nodiscard]] std::string named_caller(std::vector<std::uint64_t> const& callers) {
+  [[nodiscard]] std::string named_caller(own_vector<std::uint64_t> const& callers) {
     for (std::uint64_t const each : callers) {
       known_function const* const known = known_at(each);
       if (known != nullptr && !known->name.empty()) return known->name;
@@ -109,8 +108,8 @@ class function_names {
   dwarf_library debug_;
   source_lines lines_{debug_};
   code_modules modules_;
-  std::unordered_map<std::uint64_t, known_function> names_;  ///< by address
-  bool are_of_change_ = false;                               ///< `names_` is for samples taken while modules changed
+  own_hash_map<std::uint64_t, known_function> names_;  ///< by address
+  bool are_of_change_ = false;                         ///< `names_` is for samples taken while modules changed
 };
 
 }  // namespace profkit::detail

@@ -10,11 +10,10 @@
 #include <string>
 #include <string_view>
 #include <system_error>
-#include <unordered_map>
 #include <utility>
-#include <vector>
 
 #include "../profile/error.hpp"
+#include "../profile/own_memory.hpp"
 #include "../profile/profile_builder.hpp"
 #include "../record/calendar_clock.hpp"
 #include "../record/recorder.hpp"
@@ -78,7 +77,7 @@ class host_sampling final : public collector, private sample_source {
       if (read(*log)) ++waiting;
     }
     if (uses_timers_) ask_to_prepare(is_round_to_ask(waiting));
-    std::vector<std::uint64_t> addresses;
+    own_vector<std::uint64_t> addresses;
     for (auto const& [thread, sample] : read_) {
       addresses.push_back(sample.leaf);
       addresses.insert(addresses.end(), sample.callers.begin(), sample.callers.end());
@@ -215,7 +214,7 @@ class host_sampling final : public collector, private sample_source {
   }
 
   void read(sampled_thread& thread, cpu_timer_ring& ring) {
-    std::vector<code_sample> samples;
+    own_vector<code_sample> samples;
     std::uint64_t const lost_before = ring.lost();
     ring.read(samples);
     how_.lost += ring.lost() - lost_before;
@@ -228,7 +227,7 @@ class host_sampling final : public collector, private sample_source {
   }
 
   void read(sampled_thread& thread, perf_ring& ring) {
-    std::vector<code_sample> samples;
+    own_vector<code_sample> samples;
     std::uint64_t const lost_before = ring.lost();
     ring.read(samples);
     how_.lost += ring.lost() - lost_before;
@@ -282,9 +281,9 @@ class host_sampling final : public collector, private sample_source {
   sampling_record how_;
   std::uint64_t random_ = static_cast<std::uint64_t>(monotonic_ns());  ///< random state for the periods; not for secrets
   function_names names_;
-  std::unordered_map<thread_log const*, std::unique_ptr<sampled_thread>> threads_;
+  own_hash_map<thread_log const*, std::unique_ptr<sampled_thread>> threads_;
   /// Samples of a round, until their functions are known.
-  std::vector<std::pair<sampled_thread*, code_sample>> read_;
+  own_vector<std::pair<sampled_thread*, code_sample>> read_;
 };
 
 }  // namespace profkit::detail

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "../profile/error.hpp"
+#include "../profile/own_memory.hpp"
 #include "collector_code.hpp"
 #include "host_sampling.hpp"
 #include "memory_source.hpp"

@@ -15,8 +15,8 @@
 #include <string>
 #include <system_error>
 #include <utility>
-#include <vector>
 
+#include "../profile/own_memory.hpp"
 #include "code_sample.hpp"
 
 namespace profkit::detail {
@@ -97,7 +97,7 @@ class perf_ring {
 
   /// Reads and removes the samples so far.
   /// @param into receives the samples, oldest first.
-  void read(std::vector<code_sample>& into) {
+  void read(own_vector<code_sample>& into) {
     auto& head = *reinterpret_cast<perf_event_mmap_page*>(memory_);
     std::uint64_t const end = __atomic_load_n(&head.data_head, __ATOMIC_ACQUIRE);
     std::uint64_t at = head.data_tail;
@@ -171,7 +171,7 @@ class perf_ring {
   }
 
   /// The members of a sample, in the order of `perf_event_open(2)`: address, process and thread, time, call chain, stack.
-  void read_sample(std::uint64_t at, std::uint64_t end, std::vector<code_sample>& into) const {
+  void read_sample(std::uint64_t at, std::uint64_t end, own_vector<code_sample>& into) const {
     constexpr std::uint64_t word = sizeof(std::uint64_t);
     if (end - at < 4 * word) return;
     code_sample next;

@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <utility>
-#include <vector>
 
+#include "../profile/own_memory.hpp"
 #include "../profile/profile_builder.hpp"
 #include "../profile/time.hpp"
 #include "../record/thread_log.hpp"
@@ -40,7 +40,7 @@ class waiting_samples {
   }
 
  private:
-  std::vector<raw_sample> list_;
+  own_vector<raw_sample> list_;
   std::size_t next_ = 0;  ///< position of the oldest sample that is still in the list
 };
 

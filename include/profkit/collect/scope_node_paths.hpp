@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <unordered_map>
 #include <utility>
 
+#include "../profile/own_memory.hpp"
 #include "../profile/profile_builder.hpp"
 #include "../record/scope_node.hpp"
 
@@ -57,7 +57,7 @@ class scope_node_paths {
     return path_in_step(record.parent, *node.parent, in) + "/" + name;
   }
 
-  std::unordered_map<scope_node const*, std::uint32_t> paths_;
+  own_hash_map<scope_node const*, std::uint32_t> paths_;
 };
 
 }  // namespace profkit::detail

@@ -11,8 +11,8 @@
 #include <memory>
 #include <string>
 #include <utility>
-#include <vector>
 
+#include "../profile/own_memory.hpp"
 #include "dwarf_library.hpp"
 
 namespace profkit::detail {
@@ -129,7 +129,7 @@ class source_lines {
     struct stat identity_;
     int file_;
     dwarf_library::dwarf* debug_;
-    std::vector<range> units_;  ///< by address
+    own_vector<range> units_;  ///< by address
   };
 
   [[nodiscard]] module const* module_of(int file) {
@@ -142,7 +142,7 @@ class source_lines {
   }
 
   dwarf_library const& library_;
-  std::vector<std::unique_ptr<module>> modules_;
+  own_vector<std::unique_ptr<module>> modules_;
 };
 
 }  // namespace profkit::detail

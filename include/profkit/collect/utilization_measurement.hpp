@@ -11,10 +11,10 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "../profile/device_utilization_record.hpp"
 #include "../profile/error.hpp"
+#include "../profile/own_memory.hpp"
 #include "../profile/profile_builder.hpp"
 #include "../profile/time.hpp"
 #include "../record/calendar_clock.hpp"
@@ -150,7 +150,7 @@ class utilization_measurement final : public collector {
 
   /// Ends all windows. The next windows begin at the same time.
   void end_windows(profile_builder& into, std::uint64_t step) {
-    std::vector<device_utilization_record> ended;
+    own_vector<device_utilization_record> ended;
     for (auto& [number, device] : devices_) ended.push_back({{begin_time_, {}}, step, number, device->end()});
     set_begin();
     for (device_utilization_record& each : ended) {

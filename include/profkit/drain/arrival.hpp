@@ -2,8 +2,8 @@
 #pragma once
 
 #include <optional>
-#include <vector>
 
+#include "../profile/own_memory.hpp"
 #include "../profile/profile.hpp"
 #include "../profile/time.hpp"
 
@@ -15,7 +15,7 @@ struct arrival {
   bool has_steps = false;                       ///< a step has begun
   bool times_steps = false;                     ///< a collector adds to `profile::gpu_steps`
   std::optional<timestamp> unread_gpu_scope{};  ///< the beginning of the oldest GPU scope whose time has not been read
-  std::vector<scope_record> open_scopes{};      ///< open scopes of each thread, innermost first; their ends are `timestamp::max()`
+  own_vector<scope_record> open_scopes{};       ///< open scopes of each thread, innermost first; their ends are `timestamp::max()`
   std::optional<timestamp> open_call{};         ///< the beginning of the oldest API call that has not returned
 };
 

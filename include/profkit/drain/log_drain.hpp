@@ -6,8 +6,8 @@
 #include <chrono>
 #include <cstdint>
 #include <optional>
-#include <vector>
 
+#include "../profile/own_memory.hpp"
 #include "../profile/profile_builder.hpp"
 #include "../record/calendar_clock.hpp"
 #include "../record/clock.hpp"
@@ -176,7 +176,7 @@ class log_drain {
   std::atomic<bool> has_steps_{false};
   std::atomic<bool> is_step_open_{false};
   bool is_whole_ = false;
-  std::vector<raw_step> steps_to_add_;  ///< steps whose scopes are not drained yet
+  own_vector<raw_step> steps_to_add_;  ///< steps whose scopes are not drained yet
 };
 
 }  // namespace profkit::detail

@@ -4,11 +4,10 @@
 #include <algorithm>
 #include <cstdint>
 #include <optional>
-#include <unordered_map>
 #include <utility>
-#include <vector>
 
 #include "../collect/sample_source.hpp"
+#include "../profile/own_memory.hpp"
 #include "../profile/profile_builder.hpp"
 #include "../record/clock.hpp"
 #include "../record/recorder.hpp"
@@ -60,7 +59,7 @@ class log_reader {
   template <class Pause>
   bool drain(clock_line const& clock, std::uint64_t& until_ticks, bool last, std::uint64_t& slots, Pause&& goes_on) {
     // From the oldest thread to the newest, so that adopted paths precede adopting ones in the tree.
-    std::vector<thread_log*> logs;
+    own_vector<thread_log*> logs;
     for (thread_log* log = __atomic_load_n(&recorder.logs, __ATOMIC_ACQUIRE); log != nullptr; log = log->next) logs.push_back(log);
     auto const pause = [&] { return goes_on() || last; };
     slice_end_ = last ? ~std::uint64_t{0} : slots + slots_of_slice;
@@ -182,7 +181,7 @@ class log_reader {
   profile_builder& into_;
   sample_source* samples_ = nullptr;
   event_records records_;
-  std::unordered_map<thread_log const*, thread_reading> readings_;
+  own_hash_map<thread_log const*, thread_reading> readings_;
   lost_events lost_before_ = all_lost_events();
   std::uint64_t events_ = 0;
   std::uint64_t slice_end_ = 0;  ///< total number of slots at which the slice ends

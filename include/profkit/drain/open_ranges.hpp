@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "../profile/own_memory.hpp"
 #include "../profile/profile.hpp"
 #include "../profile/time.hpp"
 #include "../record/site.hpp"
@@ -94,7 +95,7 @@ class open_ranges {
 
   __attribute__((noinline)) void grow() { ranges_.resize(2 * ranges_.size() + 8); }
 
-  std::vector<open_range> ranges_;  ///< entries beyond `depth_` are reused
+  own_vector<open_range> ranges_;  ///< entries beyond `depth_` are reused
   std::size_t depth_ = 0;
 };
 

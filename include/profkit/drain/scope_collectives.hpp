@@ -2,8 +2,8 @@
 #pragma once
 
 #include <cstddef>
-#include <vector>
 
+#include "../profile/own_memory.hpp"
 #include "../profile/profile_builder.hpp"
 #include "../profile/time.hpp"
 
@@ -33,7 +33,7 @@ class scope_collectives {
     collective_record record;
   };
 
-  std::vector<open_collective> open_;
+  own_vector<open_collective> open_;
 };
 
 }  // namespace profkit::detail

@@ -5,8 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <unordered_map>
 
+#include "../profile/own_memory.hpp"
 #include "../profile/profile_builder.hpp"
 #include "../record/site.hpp"
 
@@ -72,7 +72,7 @@ class scope_paths {
   }
 
   std::array<recent_path, 512> recent_;
-  std::unordered_map<path_key, std::uint32_t, path_hash> paths_;
+  own_hash_map<path_key, std::uint32_t, path_hash> paths_;
 };
 
 }  // namespace profkit::detail

@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <iterator>
 #include <optional>
 
+#include "../profile/own_memory.hpp"
 #include "../profile/time.hpp"
 
 namespace profkit::detail {
@@ -47,7 +47,7 @@ class step_scopes {
     interval time;
   };
 
-  std::deque<entry> times_;
+  own_deque<entry> times_;
 };
 
 }  // namespace profkit::detail

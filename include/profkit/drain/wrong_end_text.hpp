@@ -3,8 +3,8 @@
 
 #include <cstdint>
 #include <string>
-#include <vector>
 
+#include "../profile/own_memory.hpp"
 #include "../profile/profile.hpp"
 #include "../record/recorder.hpp"
 #include "../record/wrong_end.hpp"
@@ -33,8 +33,8 @@ namespace profkit::detail {
 }
 
 /// The wrong ends counted since the session began.
-[[nodiscard]] inline std::vector<wrong_end_record> known_wrong_ends() {
-  std::vector<wrong_end_record> result;
+[[nodiscard]] inline own_vector<wrong_end_record> known_wrong_ends() {
+  own_vector<wrong_end_record> result;
   for (wrong_end const& each : recorder.wrong_ends.entries) {
     if (__atomic_load_n(&each.state, __ATOMIC_ACQUIRE) == 2)
       result.push_back({text_of(each), __atomic_load_n(&each.count, __ATOMIC_RELAXED)});

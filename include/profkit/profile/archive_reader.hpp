@@ -16,13 +16,13 @@
 #include <tuple>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
 #include "amount_budget.hpp"
 #include "check_read.hpp"
 #include "described.hpp"
 #include "error.hpp"
 #include "flat_records.hpp"
+#include "own_memory.hpp"
 #include "record_fields.hpp"
 #include "time.hpp"
 #include "wide_integer.hpp"
@@ -77,7 +77,7 @@ class archive_reader {
     if (is_there) (*this)(value.emplace(T{}));
   }
   template <class T>
-  void operator()(std::vector<T>& values) {
+  void operator()(own_vector<T>& values) {
     std::size_t const count = length(1);
     values.clear();
     if constexpr (is_flat<T>) {

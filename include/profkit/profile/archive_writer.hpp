@@ -14,11 +14,11 @@
 #include <tuple>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
 #include "byte_output.hpp"
 #include "described.hpp"
 #include "flat_records.hpp"
+#include "own_memory.hpp"
 #include "record_fields.hpp"
 #include "time.hpp"
 #include "wide_integer.hpp"
@@ -62,7 +62,7 @@ class archive_writer {
     if (value) (*this)(*value);
   }
   template <class T>
-  void operator()(std::vector<T> const& values) {
+  void operator()(own_vector<T> const& values) {
     list(values.data(), values.size());
   }
   template <class First, class Second>

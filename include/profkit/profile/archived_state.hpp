@@ -12,12 +12,12 @@
 #include <tuple>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
 #include "archive_reader.hpp"
 #include "archive_writer.hpp"
 #include "checksum.hpp"
 #include "error.hpp"
+#include "own_memory.hpp"
 #include "record_fields.hpp"
 #include "time.hpp"
 #include "wide_integer.hpp"
@@ -54,7 +54,7 @@ class layout_archive {
     list("?", T{});
   }
   template <class T>
-  void operator()(std::vector<T> const&) {
+  void operator()(own_vector<T> const&) {
     list("*", T{});
   }
   template <class T>

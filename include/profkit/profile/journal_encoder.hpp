@@ -9,13 +9,13 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
-#include <vector>
 
 #include "archive_writer.hpp"
 #include "byte_output.hpp"
 #include "checksum.hpp"
 #include "flat_records.hpp"
 #include "journal_format.hpp"
+#include "own_memory.hpp"
 #include "profile.hpp"
 #include "profile_follower.hpp"
 #include "record_fields.hpp"
@@ -76,7 +76,7 @@ class journal_encoder {
   struct delta {
     journal_encoder& encoder;
     archive_writer& to;
-    std::vector<void*> const& rest;
+    own_vector<void*> const& rest;
     std::size_t members = 0;
     std::size_t lists = 0;
     std::size_t others = 0;
@@ -98,7 +98,7 @@ class journal_encoder {
 
     /// Positions in records refer to lists that have no limit per frame. So their targets are in the same frame or an earlier one.
     template <class Record>
-    void put_new_records(std::vector<Record> const& list, std::vector<Record> const& rest_of_list) {
+    void put_new_records(own_vector<Record> const& list, own_vector<Record> const& rest_of_list) {
       if (lists == encoder.written_.size()) {
         encoder.written_.push_back(0);
         encoder.written_of_rest_.push_back(0);
@@ -160,9 +160,9 @@ class journal_encoder {
     return sum.value();
   }
 
-  std::vector<std::size_t> written_;  ///< number of written records of each growing list
-  std::vector<std::size_t> written_of_rest_;
-  std::vector<std::string> latest_;  ///< all other members, as last written
+  own_vector<std::size_t> written_;  ///< number of written records of each growing list
+  own_vector<std::size_t> written_of_rest_;
+  own_vector<std::string> latest_;  ///< all other members, as last written
   bool has_ended_ = false;
 };
 

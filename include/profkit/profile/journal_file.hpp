@@ -13,7 +13,6 @@
 #include <string_view>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
 #include "archive_reader.hpp"
 #include "checksum.hpp"
@@ -21,6 +20,7 @@
 #include "error.hpp"
 #include "input_file.hpp"
 #include "journal_format.hpp"
+#include "own_memory.hpp"
 #include "profile.hpp"
 #include "record_fields.hpp"
 #include "validate.hpp"
@@ -108,7 +108,7 @@ class journal_file {
   /// Reads the output of `journal_encoder::delta`, and stores the destinations.
   struct reading {
     archive_reader& from;
-    std::vector<void*>& members;  ///< members of the profile in order; null: unchanged
+    own_vector<void*>& members;  ///< members of the profile in order; null: unchanged
 
     template <class Member>
     void operator()(Member& member) {
@@ -122,7 +122,7 @@ class journal_file {
   };
 
   struct adding {
-    std::vector<void*>::const_iterator next;
+    own_vector<void*>::const_iterator next;
     std::uint32_t file_format;
 
     template <class Member>
@@ -154,7 +154,7 @@ class journal_file {
 
   bool read_records(std::ifstream& file, std::uint64_t size, profile& into) {
     profile part;
-    std::vector<void*> members;
+    own_vector<void*> members;
     bool const is_whole = read_content(file, size, [&](archive_reader& archive) {
       reading frame{archive, members};
       fields(frame, part);

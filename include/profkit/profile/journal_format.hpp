@@ -6,9 +6,9 @@
 #include <cstring>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "checksum.hpp"
+#include "own_memory.hpp"
 #include "profile.hpp"
 #include "record_fields.hpp"
 
@@ -67,10 +67,10 @@ void fields(Archive& archive, journal_head& value) {
 template <class Member>
 inline constexpr bool is_growing = false;
 template <class Record>
-inline constexpr bool is_growing<std::vector<Record>> = true;
+inline constexpr bool is_growing<own_vector<Record>> = true;
 template <>
-inline constexpr bool is_growing<std::vector<graph_node_record>> = false;
+inline constexpr bool is_growing<own_vector<graph_node_record>> = false;
 template <>
-inline constexpr bool is_growing<std::vector<collector_record>> = false;
+inline constexpr bool is_growing<own_vector<collector_record>> = false;
 
 }  // namespace profkit::detail

@@ -5,9 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <unordered_map>
-#include <vector>
 
+#include "own_memory.hpp"
 #include "profile.hpp"
 
 namespace profkit::detail {
@@ -26,7 +25,7 @@ class launch_numbers {
 
   /// @param calls the same list on each call; it may have grown.
   /// @return the beginning of the call with this extended correlation; nothing if it is not in the list.
-  [[nodiscard]] std::optional<timestamp> begin_of(std::uint64_t correlation, std::vector<api_call_record> const& calls) {
+  [[nodiscard]] std::optional<timestamp> begin_of(std::uint64_t correlation, own_vector<api_call_record> const& calls) {
     for (; indexed_ < calls.size(); ++indexed_) begins_.emplace(calls[indexed_].correlation, calls[indexed_].time.begin);
     auto const found = begins_.find(correlation);
     return found == begins_.end() ? std::nullopt : std::optional{found->second};
@@ -34,8 +33,8 @@ class launch_numbers {
 
  private:
   std::uint64_t newest_ = 0;
-  std::unordered_map<std::uint64_t, timestamp> begins_;  ///< filled by `begin_of`
-  std::size_t indexed_ = 0;                              ///< number of calls in `begins_`
+  own_hash_map<std::uint64_t, timestamp> begins_;  ///< filled by `begin_of`
+  std::size_t indexed_ = 0;                        ///< number of calls in `begins_`
 };
 
 }  // namespace profkit::detail

@@ -7,7 +7,6 @@
 #include <fstream>
 #include <ios>
 #include <string>
-#include <vector>
 
 #include "archive_reader.hpp"
 #include "archive_writer.hpp"
@@ -19,6 +18,7 @@
 #include "journal_content.hpp"
 #include "journal_format.hpp"
 #include "journal_reader.hpp"
+#include "own_memory.hpp"
 #include "profile.hpp"
 #include "profile_file_code.hpp"
 
@@ -35,7 +35,7 @@ inline void write_profile(profile const& profile, byte_output& to) {
 /// Adds the collector "journal" with the state of a session that did not end.
 inline void describe_recovery(journal_content& what) {
   if (what.is_complete) return;
-  std::vector<collector_record>& collectors = what.content.collectors;
+  own_vector<collector_record>& collectors = what.content.collectors;
   auto at =
       std::find_if(collectors.begin(), collectors.end(), [](collector_record const& each) { return each.kind == collector_kind::journal; });
   if (at == collectors.end()) at = collectors.insert(collectors.end(), collector_record{});

@@ -8,12 +8,11 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
-#include <vector>
 
 #include "launch_numbers.hpp"
 #include "name_positions.hpp"
+#include "own_memory.hpp"
 #include "path_table.hpp"
 #include "profile.hpp"
 #include "profile_builder_code.hpp"
@@ -23,7 +22,7 @@ namespace profkit::detail {
 
 struct builder_tables {
   path_table paths;
-  std::unordered_map<std::uint64_t, std::uint32_t> threads;  ///< by system number: the first entry
+  own_hash_map<std::uint64_t, std::uint32_t> threads;  ///< by system number: the first entry
   name_positions gpu_names;
   name_positions api_names;
   name_positions counter_names;
@@ -35,7 +34,7 @@ struct builder_tables {
 };
 
 /// @return the position of a text in a list, to which it is appended if it is new.
-inline std::uint32_t position_of(std::string_view name, name_positions& table, std::vector<std::string>& names) {
+inline std::uint32_t position_of(std::string_view name, name_positions& table, own_vector<std::string>& names) {
   auto const [position, is_new] = table.find_or_add(std::string{name}, names.size());
   if (is_new) names.emplace_back(name);
   return position;
@@ -44,7 +43,7 @@ inline std::uint32_t position_of(std::string_view name, name_positions& table, s
 /// Long lists grow fourfold. Unwritten memory takes address space but no pages, while copying a list needs the pages of both lists. If
 /// there is not enough address space, a list grows like any vector.
 template <class Record>
-__attribute__((noinline)) void make_room(std::vector<Record>& list) {
+__attribute__((noinline)) void make_room(own_vector<Record>& list) {
   constexpr std::size_t many = (std::size_t{1} << 20U) / sizeof(Record);
   if (list.capacity() < many) return;
   try {
@@ -225,12 +224,12 @@ void profile_builder_code<Unused>::add(measured_roof_record roof) {
 
 template <class Unused>
 template <class Record>
-inline bool profile_builder_code<Unused>::add_within_budget(Record const& record, std::vector<Record> profile::*list) {
+inline bool profile_builder_code<Unused>::add_within_budget(Record const& record, own_vector<Record> profile::*list) {
   if (__builtin_expect(records_left_ == 0, 0)) {
     add_beyond_budget(record, list);
     return false;
   }
-  std::vector<Record>& to = made_.*list;
+  own_vector<Record>& to = made_.*list;
   if (__builtin_expect(to.size() == to.capacity(), 0)) make_room(to);
   to.push_back(record);
   --records_left_;
@@ -239,7 +238,7 @@ inline bool profile_builder_code<Unused>::add_within_budget(Record const& record
 
 template <class Unused>
 template <class Record>
-void profile_builder_code<Unused>::add_of_step(Record record, std::vector<Record> profile::*list) {
+void profile_builder_code<Unused>::add_of_step(Record record, own_vector<Record> profile::*list) {
   if ((made_.*list).size() < max_of_steps_) {
     (made_.*list).push_back(std::move(record));
   } else {
@@ -249,7 +248,7 @@ void profile_builder_code<Unused>::add_of_step(Record record, std::vector<Record
 
 template <class Unused>
 template <class Record>
-void profile_builder_code<Unused>::add_beyond_budget(Record record, std::vector<Record> profile::*list) {
+void profile_builder_code<Unused>::add_beyond_budget(Record record, own_vector<Record> profile::*list) {
   if (!collects_rest_) {
     ++made_.quality.discarded_records;
     return;

@@ -3,8 +3,9 @@
 
 #include <cstdint>
 #include <string>
-#include <unordered_map>
 #include <utility>
+
+#include "own_memory.hpp"
 
 namespace profkit::detail {
 
@@ -19,7 +20,7 @@ class name_positions {
   }
 
  private:
-  std::unordered_map<std::string, std::uint32_t> positions_;
+  own_hash_map<std::string, std::uint32_t> positions_;
 };
 
 }  // namespace profkit::detail

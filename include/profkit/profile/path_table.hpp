@@ -6,10 +6,9 @@
 #include <functional>
 #include <optional>
 #include <string>
-#include <unordered_map>
 #include <utility>
-#include <vector>
 
+#include "own_memory.hpp"
 #include "profile.hpp"
 
 namespace profkit::detail {
@@ -25,14 +24,14 @@ class path_table {
   static constexpr std::uint64_t max_long_bytes = std::uint64_t{16} << 20U;  ///< maximum sum over the paths longer than `long_path_bytes`
 
   /// @return the position of the path in the list.
-  std::uint32_t find_or_add(path_record wanted, std::vector<path_record>& paths) {
+  std::uint32_t find_or_add(path_record wanted, own_vector<path_record>& paths) {
     std::size_t const hash = hash_of(wanted);
     auto const known = find(wanted, hash, paths);
     return known ? *known : add(std::move(wanted), hash, paths);
   }
 
   /// Like `find_or_add`, but returns nothing if the path is new and beyond a bound. A root without an index is always added.
-  std::optional<std::uint32_t> find_or_add_if_room(path_record wanted, std::vector<path_record>& paths) {
+  std::optional<std::uint32_t> find_or_add_if_room(path_record wanted, own_vector<path_record>& paths) {
     std::size_t const hash = hash_of(wanted);
     auto const known = find(wanted, hash, paths);
     if (known) return known;
@@ -41,8 +40,7 @@ class path_table {
   }
 
  private:
-  [[nodiscard]] std::optional<std::uint32_t> find(path_record const& wanted, std::size_t hash,
-                                                  std::vector<path_record> const& paths) const {
+  [[nodiscard]] std::optional<std::uint32_t> find(path_record const& wanted, std::size_t hash, own_vector<path_record> const& paths) const {
     auto const [begin, end] = by_hash_.equal_range(hash);
     for (auto at = begin; at != end; ++at) {
       path_record const& each = paths[at->second];
@@ -53,7 +51,7 @@ class path_table {
     return std::nullopt;
   }
 
-  std::uint32_t add(path_record wanted, std::size_t hash, std::vector<path_record>& paths) {
+  std::uint32_t add(path_record wanted, std::size_t hash, own_vector<path_record>& paths) {
     auto const position = static_cast<std::uint32_t>(paths.size());
     std::uint64_t const length = length_of(wanted);
     paths.push_back(std::move(wanted));
@@ -82,9 +80,9 @@ class path_table {
     return hash ^ hash >> 32U;
   }
 
-  std::unordered_multimap<std::size_t, std::uint32_t> by_hash_;
-  std::vector<std::uint64_t> lengths_;  ///< by path: its length as text
-  std::uint64_t long_bytes_ = 0;        ///< sum of the lengths above `long_path_bytes`
+  own_hash_multimap<std::size_t, std::uint32_t> by_hash_;
+  own_vector<std::uint64_t> lengths_;  ///< by path: its length as text
+  std::uint64_t long_bytes_ = 0;       ///< sum of the lengths above `long_path_bytes`
 };
 
 }  // namespace profkit::detail

@@ -5,11 +5,11 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "collective_record.hpp"
 #include "copy_direction.hpp"
 #include "device_utilization_record.hpp"
+#include "own_memory.hpp"
 #include "quality_record.hpp"
 #include "rank_record.hpp"
 #include "sample_record.hpp"
@@ -31,7 +31,7 @@ struct environment_record {
   std::string gpu;                                ///< name of the device of the first CUDA collector
   std::string driver;                             ///< highest CUDA version that the driver supports, such as "13.0"
   std::string cuda;                               ///< version of the CUDA runtime, such as "13.0"
-  std::vector<std::string> command;               ///< program and arguments
+  detail::own_vector<std::string> command;        ///< program and arguments
   std::uint64_t process_id = 0;                   ///< `getpid`
   std::optional<host_speed_record> host_speed{};  ///< n/a without measured steps
   std::optional<rank_record> rank{};              ///< n/a without a launcher, see `process_rank`
@@ -252,37 +252,37 @@ struct profile {
   environment_record environment;                              ///< machine, process, versions and devices
   std::string item_name = "items";                             ///< name of the items that `step_record::items` counts, such as "tokens"
   interval time;                                               ///< from the beginning to the end of the session
-  std::vector<path_record> paths;                              ///< table: the tree of scopes
-  std::vector<thread_record> threads;                          ///< table: threads with scopes or launches
-  std::vector<scope_record> scopes;                            ///< scopes that have ended
-  std::vector<step_record> steps;                              ///< in order, warm-up and excluded steps included
-  std::vector<gpu_scope_record> gpu_scopes;                    ///< times of `PROF_GPU_SCOPE`
-  std::vector<gpu_step_record> gpu_steps;                      ///< times of `cuda_step_timer`
-  std::vector<gpu_name_record> gpu_names;                      ///< table: names of GPU operations
-  std::vector<gpu_operation_record> gpu_operations;            ///< kernels, copies and memsets
-  std::vector<graph_node_record> graph_nodes;                  ///< captured nodes of CUDA graphs
-  std::vector<std::string> api_names;                          ///< such as "cudaLaunchKernel_v7000"
-  std::vector<api_call_record> api_calls;                      ///< calls of the CUDA runtime or driver
+  detail::own_vector<path_record> paths;                       ///< table: the tree of scopes
+  detail::own_vector<thread_record> threads;                   ///< table: threads with scopes or launches
+  detail::own_vector<scope_record> scopes;                     ///< scopes that have ended
+  detail::own_vector<step_record> steps;                       ///< in order, warm-up and excluded steps included
+  detail::own_vector<gpu_scope_record> gpu_scopes;             ///< times of `PROF_GPU_SCOPE`
+  detail::own_vector<gpu_step_record> gpu_steps;               ///< times of `cuda_step_timer`
+  detail::own_vector<gpu_name_record> gpu_names;               ///< table: names of GPU operations
+  detail::own_vector<gpu_operation_record> gpu_operations;     ///< kernels, copies and memsets
+  detail::own_vector<graph_node_record> graph_nodes;           ///< captured nodes of CUDA graphs
+  detail::own_vector<std::string> api_names;                   ///< such as "cudaLaunchKernel_v7000"
+  detail::own_vector<api_call_record> api_calls;               ///< calls of the CUDA runtime or driver
   bool has_all_api_calls = false;                              ///< false: only calls that launch operations or wait for a device
-  std::vector<std::string> counter_names;                      ///< table: names of `PROF_COUNTER`
-  std::vector<counter_record> counters;                        ///< samples of `PROF_COUNTER`
-  std::vector<memory_record> memory;                           ///< readings of memory sources at the ends of steps
-  std::vector<allocator_record> allocators;                    ///< table: allocators with recorded or polled changes
-  std::vector<allocation_record> allocations;                  ///< allocations, releases and readings
-  std::vector<work_record> work;                               ///< declared work of scopes
-  std::vector<communicator_record> communicators;              ///< table: communicators of collectives
-  std::vector<std::string> collective_words;                   ///< names of functions, data types, algorithms and protocols
-  std::vector<collective_record> collectives;                  ///< collectives of this rank
-  std::vector<function_record> functions;                      ///< table: functions of host samples
-  std::vector<sample_record> samples;                          ///< host samples
+  detail::own_vector<std::string> counter_names;               ///< table: names of `PROF_COUNTER`
+  detail::own_vector<counter_record> counters;                 ///< samples of `PROF_COUNTER`
+  detail::own_vector<memory_record> memory;                    ///< readings of memory sources at the ends of steps
+  detail::own_vector<allocator_record> allocators;             ///< table: allocators with recorded or polled changes
+  detail::own_vector<allocation_record> allocations;           ///< allocations, releases and readings
+  detail::own_vector<work_record> work;                        ///< declared work of scopes
+  detail::own_vector<communicator_record> communicators;       ///< table: communicators of collectives
+  detail::own_vector<std::string> collective_words;            ///< names of functions, data types, algorithms and protocols
+  detail::own_vector<collective_record> collectives;           ///< collectives of this rank
+  detail::own_vector<function_record> functions;               ///< table: functions of host samples
+  detail::own_vector<sample_record> samples;                   ///< host samples
   std::optional<sampling_record> sampling;                     ///< n/a without host samples
   profkit::precision precision = profkit::precision::unknown;  ///< default precision of `work` without a precision
-  std::vector<device_clock_record> device_clocks;              ///< readings of clocks, power and temperature
-  std::vector<device_utilization_record> device_utilization;   ///< windows of GPU utilization
-  std::vector<measured_roof_record> measured_roofs;            ///< rates that the program measured
-  std::vector<collector_record> collectors;                    ///< outcome of each collector
-  quality_record quality;                                      ///< dropped and lost data, and the cost of recording
-  std::optional<stop_record> stop;                             ///< n/a for a fixed number of steps
+  detail::own_vector<device_clock_record> device_clocks;       ///< readings of clocks, power and temperature
+  detail::own_vector<device_utilization_record> device_utilization;  ///< windows of GPU utilization
+  detail::own_vector<measured_roof_record> measured_roofs;           ///< rates that the program measured
+  detail::own_vector<collector_record> collectors;                   ///< outcome of each collector
+  quality_record quality;                                            ///< dropped and lost data, and the cost of recording
+  std::optional<stop_record> stop;                                   ///< n/a for a fixed number of steps
 };
 
 }  // namespace profkit

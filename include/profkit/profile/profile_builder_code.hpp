@@ -7,9 +7,9 @@
 #include <string_view>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
 #include "code_elsewhere.hpp"
+#include "own_memory.hpp"
 #include "profile.hpp"
 
 namespace profkit::detail {
@@ -18,7 +18,7 @@ namespace profkit::detail {
 template <class Member>
 inline constexpr bool is_replaceable = true;
 template <class Record>
-inline constexpr bool is_replaceable<std::vector<Record>> =
+inline constexpr bool is_replaceable<own_vector<Record>> =
     std::is_same_v<Record, graph_node_record> || std::is_same_v<Record, collector_record>;
 
 /// The number of records that count towards the record budget.
@@ -165,11 +165,11 @@ class profile_builder_code {
 
  private:
   template <class Record>
-  bool add_within_budget(Record const& record, std::vector<Record> profile::*list);
+  bool add_within_budget(Record const& record, own_vector<Record> profile::*list);
   template <class Record>
-  void add_of_step(Record record, std::vector<Record> profile::*list);
+  void add_of_step(Record record, own_vector<Record> profile::*list);
   template <class Record>
-  void add_beyond_budget(Record record, std::vector<Record> profile::*list);
+  void add_beyond_budget(Record record, own_vector<Record> profile::*list);
 
   profile made_;
   profile rest_;  ///< records beyond the budget

@@ -2,9 +2,9 @@
 #pragma once
 
 #include <cstddef>
-#include <vector>
 
 #include "journal_format.hpp"
+#include "own_memory.hpp"
 #include "profile.hpp"
 #include "record_fields.hpp"
 
@@ -12,7 +12,7 @@ namespace profkit::detail {
 
 /// Lists the addresses of the members of a profile, in the order of `fields`.
 struct member_addresses {
-  std::vector<void*> list{};
+  own_vector<void*> list{};
 
   explicit member_addresses(profile& profile) { fields(*this, profile); }
 
@@ -35,7 +35,7 @@ class profile_follower {
  private:
   struct copy {
     profile_follower& follower;
-    std::vector<void*> const& to;
+    own_vector<void*> const& to;
     std::size_t member = 0;
     std::size_t list = 0;
 
@@ -53,7 +53,7 @@ class profile_follower {
     }
   };
 
-  std::vector<std::size_t> copied_;  ///< number of copied entries of each growing list
+  own_vector<std::size_t> copied_;  ///< number of copied entries of each growing list
 };
 
 /// Moves the entries of all growing lists of a profile to the ends of the lists of another profile.
@@ -76,9 +76,9 @@ class profile_append {
   }
 
  private:
-  explicit profile_append(std::vector<void*> const& to) : to_{to} {}
+  explicit profile_append(own_vector<void*> const& to) : to_{to} {}
 
-  std::vector<void*> const& to_;
+  own_vector<void*> const& to_;
   std::size_t member_ = 0;
 };
 

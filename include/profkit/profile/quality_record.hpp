@@ -5,7 +5,8 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <vector>
+
+#include "own_memory.hpp"
 
 namespace profkit {
 
@@ -46,10 +47,10 @@ struct quality_record {
   std::uint64_t interrupting_events = 0;           ///< events dropped because a signal handler interrupted the recorder
   std::uint64_t misnested_scopes = 0;              ///< scopes left without their destructors; they end at the previous known event
   std::uint64_t unmatched_ends = 0;  ///< scopes ended on another thread or after the end of an outer scope; the ends are not recorded
-  std::vector<wrong_end_record> wrong_ends;  ///< the first 16 source locations that caused `misnested_scopes` or `unmatched_ends`
-  std::uint64_t untraced_records = 0;        ///< records beyond the record budget that figures include but the profile does not
-  std::string not_recorded;                  ///< why nothing was recorded, such as "profkit is off"; otherwise empty
-  std::optional<snapshot_record> snapshot;   ///< n/a for a session that has ended
+  detail::own_vector<wrong_end_record> wrong_ends;  ///< the first 16 source locations that caused `misnested_scopes` or `unmatched_ends`
+  std::uint64_t untraced_records = 0;               ///< records beyond the record budget that figures include but the profile does not
+  std::string not_recorded;                         ///< why nothing was recorded, such as "profkit is off"; otherwise empty
+  std::optional<snapshot_record> snapshot;          ///< n/a for a session that has ended
 };
 
 }  // namespace profkit

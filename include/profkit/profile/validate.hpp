@@ -6,9 +6,9 @@
 #include <cstdint>
 #include <limits>
 #include <string>
-#include <vector>
 
 #include "error.hpp"
+#include "own_memory.hpp"
 #include "profile.hpp"
 
 namespace profkit::detail {
@@ -38,9 +38,9 @@ inline void check_profile(bool is_right, char const* what) {
 }
 
 /// Limits the length of all paths as text, which could grow with the square of the file size. Recorded profiles stay below the limit.
-inline void check_path_lengths(std::vector<path_record> const& paths) {
+inline void check_path_lengths(own_vector<path_record> const& paths) {
   constexpr std::uint64_t max_bytes = std::uint64_t{256} << 20U;
-  std::vector<std::uint64_t> lengths;
+  own_vector<std::uint64_t> lengths;
   std::uint64_t sum = 0;
   for (path_record const& each : paths) {
     lengths.push_back(each.name.size() + (each.parent == path_record::no_parent ? 0 : 1 + lengths[each.parent]));
@@ -50,7 +50,7 @@ inline void check_path_lengths(std::vector<path_record> const& paths) {
 }
 
 /// Checks that the path of the steps is a root of the tree, and the only one.
-inline void check_step_path(std::vector<path_record> const& paths) {
+inline void check_step_path(own_vector<path_record> const& paths) {
   std::size_t steps = 0;
   for (path_record const& each : paths) {
     if (!each.is_step) continue;

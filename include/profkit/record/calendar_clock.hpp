@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <ctime>
 #include <limits>
-#include <vector>
 
+#include "../profile/own_memory.hpp"
 #include "../profile/time.hpp"
 #include "ticks.hpp"
 
@@ -80,9 +80,9 @@ class calendar_clock {
 
   /// All moments at which CLOCK_REALTIME may have had this value, in time order: several if the clock was set back. Returns at least one
   /// moment and none in the future.
-  [[nodiscard]] std::vector<timestamp> may_be(timestamp calendar) const {
+  [[nodiscard]] own_vector<timestamp> may_be(timestamp calendar) const {
     std::int64_t const now = clock_ns(CLOCK_MONOTONIC);
-    std::vector<timestamp> result;
+    own_vector<timestamp> result;
     timestamp nearest{};
     auto shortest_distance = std::numeric_limits<std::int64_t>::max();
     for (std::size_t i = 0; i < offsets_.size(); ++i) {
@@ -114,7 +114,7 @@ class calendar_clock {
   }
 
   std::int64_t start_offset_ns_;
-  std::vector<offset> offsets_;  ///< in the order of time
+  own_vector<offset> offsets_;  ///< in the order of time
   std::int64_t change_ns_ = 0;
 };
 

@@ -8,8 +8,8 @@
 #include <cstddef>
 #include <string>
 #include <utility>
-#include <vector>
 
+#include "../profile/own_memory.hpp"
 #include "cells.hpp"
 #include "coverage_text.hpp"
 #include "document.hpp"
@@ -34,8 +34,8 @@ inline std::string kind_title(report_view const& view, step_kind_summary const& 
 }
 
 /// Busy time and the idle causes as parts of a bar. @param divisor the number of steps, or the time of the whole bar.
-inline std::vector<bar_part> budget_bar(milliseconds busy, std::array<milliseconds, idle_causes> const& idle, double divisor) {
-  std::vector<bar_part> parts{{colour::busy, 0, busy.count() / divisor}};
+inline own_vector<bar_part> budget_bar(milliseconds busy, std::array<milliseconds, idle_causes> const& idle, double divisor) {
+  own_vector<bar_part> parts{{colour::busy, 0, busy.count() / divisor}};
   for (std::size_t i = 0; i < idle_causes; ++i) parts.push_back({idle_cause_colours[i], 0, idle[i].count() / divisor});
   return parts;
 }
@@ -83,7 +83,7 @@ inline data_table empty_budget_table(char const* name) {
 }
 
 /// The budgets of several kinds in one table. @param kinds must have budgets.
-inline data_table parts_table(report_view const& view, std::vector<step_kind_summary const*> const& kinds) {
+inline data_table parts_table(report_view const& view, own_vector<step_kind_summary const*> const& kinds) {
   data_table table = empty_budget_table("budget");
   for (step_kind_summary const* const kind : kinds) {
     if (kinds.size() > 1) table.rows.push_back(heading_row(kind_title(view, *kind), table.columns.size()));
@@ -135,9 +135,9 @@ inline data_table waiting_table(step_kind_summary const& kind) {
   for (char const* const each : idle_cause_names) table.columns.push_back({each, column_kind::milliseconds, column_use::wide});
   double const steps = gpu_steps(kind);
   double const wall = kind.budget->wall.count();
-  std::vector<starving_scope> const& all = kind.budget->starving;
+  own_vector<starving_scope> const& all = kind.budget->starving;
   auto const add = [&](std::string name, milliseconds total, std::array<milliseconds, idle_causes> const& causes) {
-    std::vector<bar_part> parts = budget_bar(milliseconds{}, causes, steps);
+    own_vector<bar_part> parts = budget_bar(milliseconds{}, causes, steps);
     parts.erase(parts.begin());
     row next;
     next.cells = {text_cell(std::move(name)), number_cell(total.count() / steps), number_cell(wall > 0.0 ? total.count() / wall : 0.0),
@@ -162,14 +162,14 @@ inline data_table waiting_table(step_kind_summary const& kind) {
 }
 
 /// Parts of a step by their total time.
-inline std::vector<budget_row> sorted_by_time(std::vector<budget_row> rows) {
+inline own_vector<budget_row> sorted_by_time(own_vector<budget_row> rows) {
   std::stable_sort(rows.begin(), rows.end(), [](budget_row const& a, budget_row const& b) { return a.total > b.total; });
   return rows;
 }
 
 /// "step 40: generation 136 ms (busy 38.9 ms, launch-bound 74.5 ms), validation 15.3 ms (busy 14.6 ms)".
 inline std::string other_kind_line(step_kind_summary const& kind) {
-  std::vector<budget_row> const rows = sorted_by_time(kind.budget->rows);
+  own_vector<budget_row> const rows = sorted_by_time(kind.budget->rows);
   double const steps = gpu_steps(kind);
   std::string text = name_words(kind.name) + ":";
   constexpr std::size_t max_parts = 2;
@@ -190,7 +190,7 @@ inline std::string other_kind_line(step_kind_summary const& kind) {
 /// The two longest parts, and the share of idle time. @param kind must have a budget.
 inline std::string budget_answer(step_kind_summary const& kind) {
   budget_summary const& budget = *kind.budget;
-  std::vector<budget_row> const rows = sorted_by_time(budget.rows);
+  own_vector<budget_row> const rows = sorted_by_time(budget.rows);
   std::string text;
   for (std::size_t i = 0; i < std::min<std::size_t>(rows.size(), 2); ++i) {
     text += fmt::format("{}{}{} {}", i == 0 ? "" : ", ", name_words(rows[i].part), i == 0 ? " takes" : "",
@@ -204,7 +204,7 @@ inline section budget_section(report_view const& view) {
   section result;
   result.id = "budget";
   result.title = "Where the step went";
-  std::vector<step_kind_summary const*> kinds;
+  own_vector<step_kind_summary const*> kinds;
   if (has_gpu_time(view.main())) kinds.push_back(&view.main());
   if (view.kinds.has_several()) {
     for (step_kind_summary const* const each : view.kinds.others()) {

@@ -8,8 +8,8 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
+#include "../profile/own_memory.hpp"
 #include "../profile/time.hpp"
 #include "document.hpp"
 
@@ -34,7 +34,7 @@ inline cell number_cell(std::optional<double> value, char const* why) { return v
 inline cell ms_cell(std::optional<milliseconds> value, char const* why) { return value ? number_cell(value->count()) : missing_cell(why); }
 
 /// A bar of parts from left to right.
-inline cell bar(std::vector<bar_part> parts) { return {bar_cell{std::move(parts)}, {}}; }
+inline cell bar(own_vector<bar_part> parts) { return {bar_cell{std::move(parts)}, {}}; }
 
 /// A column with a shorter heading for text, which contains its unit.
 inline column text_headed(column made, char const* short_heading) {
@@ -66,7 +66,7 @@ inline data_table text_list(char const* name, std::string caption) {
 }
 
 /// A row at a depth of a tree.
-inline row row_at(std::uint32_t depth, std::vector<cell> cells) {
+inline row row_at(std::uint32_t depth, own_vector<cell> cells) {
   row result;
   result.cells = std::move(cells);
   result.depth = depth;

@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 #include <variant>
-#include <vector>
 
+#include "../profile/own_memory.hpp"
 #include "column_numbers.hpp"
 #include "document.hpp"
 #include "number_format.hpp"
@@ -15,7 +15,7 @@
 namespace profkit::detail {
 
 /// A line of CSV (RFC 4180): cells with a comma, quote or line break are quoted. Bytes that are not UTF-8 become U+FFFD.
-inline std::string csv_line(std::vector<std::string> const& cells) {
+inline std::string csv_line(own_vector<std::string> const& cells) {
   std::string line;
   for (std::size_t i = 0; i < cells.size(); ++i) {
     std::string const cell = as_utf8(cells[i]);
@@ -40,8 +40,8 @@ class csv_printer {
 
   /// @brief The text of the table, with a header line.
   [[nodiscard]] std::string print() const {
-    std::vector<std::string> cells;
-    std::vector<column_numbers> numbers;
+    own_vector<std::string> cells;
+    own_vector<column_numbers> numbers;
     for (std::size_t i = 0; i < table_.columns.size(); ++i) {
       numbers.emplace_back(table_, i, true);
       if (is_printed(i)) cells.push_back(heading_text(table_.columns[i], numbers[i]));

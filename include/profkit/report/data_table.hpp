@@ -6,7 +6,8 @@
 #include <optional>
 #include <string>
 #include <variant>
-#include <vector>
+
+#include "../profile/own_memory.hpp"
 
 // Tables of a document as plain values, without markup.
 
@@ -35,7 +36,7 @@ struct bar_part {
 
 /// A bar in a cell. All bars of a column share a scale that begins at 0.
 struct bar_cell {
-  std::vector<bar_part> parts;
+  own_vector<bar_part> parts;
 };
 
 /// Smallest, mean and largest value. All ranges of a column share a scale.
@@ -43,8 +44,8 @@ struct range_cell {
   double low = 0.0;
   double mean = 0.0;
   double high = 0.0;
-  std::vector<double> values{};  ///< values of the siblings, in order; may be empty
-  std::string remark{};          ///< such as "_1: 18.58" for a sibling that is far from the others
+  own_vector<double> values{};  ///< values of the siblings, in order; may be empty
+  std::string remark{};         ///< such as "_1: 18.58" for a sibling that is far from the others
 };
 
 /// A change with its confidence range, as shares of the value before (0.25: 25 % more).
@@ -109,7 +110,7 @@ struct column {
 
 /// A row. Rows with a depth form a tree: the parent of a row is the last row before it with a smaller depth.
 struct row {
-  std::vector<cell> cells;  ///< one per column
+  own_vector<cell> cells;  ///< one per column
   std::uint32_t depth = 0;
   bool is_open = true;         ///< its children are visible initially
   bool is_total = false;       ///< sum of the other rows
@@ -122,8 +123,8 @@ struct row {
 struct data_table {
   std::string name;  ///< unique in the document; the name of its CSV file
   std::string caption{};
-  std::vector<column> columns;
-  std::vector<row> rows;
+  own_vector<column> columns;
+  own_vector<row> rows;
   std::size_t shown_rows = SIZE_MAX;  ///< further rows are folded in HTML and left out on the first screen
   std::string folded_label{};         ///< such as "17 more kernels: 8.21 ms, 18.5 % of kernel time"
   std::optional<std::size_t> sorted_by{};

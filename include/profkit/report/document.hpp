@@ -7,8 +7,8 @@
 #include <string>
 #include <utility>
 #include <variant>
-#include <vector>
 
+#include "../profile/own_memory.hpp"
 #include "data_table.hpp"
 
 // A report as a value that every printer (text, Markdown, HTML, CSV) prints. A document is created once from a summary and has no markup.
@@ -25,7 +25,7 @@ struct plotted_step {
 
 /// Step times: all steps on an axis from 0, and the usual steps enlarged, with their histogram.
 struct steps_figure {
-  std::vector<plotted_step> steps;
+  own_vector<plotted_step> steps;
   double mean = 0.0;           ///< mean of the usual steps, ms
   double half_interval = 0.0;  ///< half-width of the 95 % interval of the mean, ms; 0: n/a
   std::string quantity;        ///< "ms of host time"
@@ -33,7 +33,7 @@ struct steps_figure {
     std::uint64_t from = 0, to = 0;
     double ms = 0.0;
   };
-  std::vector<level> levels{};  ///< the mean levels before and after a level change
+  own_vector<level> levels{};  ///< the mean levels before and after a level change
   /// The common axes of several figures. Such figures are printed side by side and have no histogram.
   struct scale {
     double low = 0.0;  ///< minimum of the usual steps, ms
@@ -49,14 +49,14 @@ struct stacked_bar {
   std::string title;  ///< "Usual step, 46.32 ms, mean of 35"
   struct part {
     std::string name;
-    std::vector<bar_part> inside;  ///< values in `unit`
+    own_vector<bar_part> inside;  ///< values in `unit`
   };
-  std::vector<part> parts;  ///< in order of execution
+  own_vector<part> parts;  ///< in order of execution
   std::string unit = "ms";
 };
 struct bars_figure {
-  std::vector<stacked_bar> bars;
-  std::vector<std::pair<bar_part, std::string>> legend;  ///< colours and their names
+  own_vector<stacked_bar> bars;
+  own_vector<std::pair<bar_part, std::string>> legend;  ///< colours and their names
 };
 
 /// A tree of boxes. The width of a box is its time.
@@ -73,8 +73,8 @@ struct icicle_figure {
     box_kind kind = box_kind::scope;
     std::string more{};  ///< additional text of the tooltip
   };
-  std::vector<box> boxes;  ///< depth first
-  bool is_host = false;    ///< host time, not scope time
+  own_vector<box> boxes;  ///< depth first
+  bool is_host = false;   ///< host time, not scope time
 };
 
 /// Lines over steps or time, such as memory and trends.
@@ -84,12 +84,12 @@ struct lines_figure {
   bool begins_at_zero = true;
   struct line {
     std::string name;
-    std::vector<double> x;
-    std::vector<double> y;
-    std::vector<double> low{};  ///< lower edge of a band around the line; empty: none
-    std::vector<double> high{};
+    own_vector<double> x;
+    own_vector<double> y;
+    own_vector<double> low{};  ///< lower edge of a band around the line; empty: none
+    own_vector<double> high{};
   };
-  std::vector<line> lines;
+  own_vector<line> lines;
   column_kind y_kind = column_kind::milliseconds;
 };
 
@@ -103,14 +103,14 @@ struct waterfall_figure {
     bool is_certain = false;  ///< certainly faster or slower; false: possibly noise
     std::string label{};      ///< "-9.40 ms, faster"
   };
-  std::vector<part> parts;
+  own_vector<part> parts;
 };
 
 /// A value for each run of two variants, in order of time.
 struct pairs_figure {
   std::string title;  ///< meaning of the values: "mean step in ms"
-  std::vector<double> before;
-  std::vector<double> after;
+  own_vector<double> before;
+  own_vector<double> after;
 };
 
 /// A roofline with measured points; both axes are logarithmic.
@@ -132,8 +132,8 @@ struct roofline_figure {
     double mean = 0.0;
     double high = 0.0;
   };
-  std::vector<roof> roofs;
-  std::vector<point> points;
+  own_vector<roof> roofs;
+  own_vector<point> points;
   std::optional<band> memory{};  ///< n/a: not measured
 };
 
@@ -142,11 +142,11 @@ struct heat_figure {
   static constexpr std::size_t max_columns_with_numbers = 30;  ///< with more columns, cells are too narrow for numbers
 
   std::string title;
-  std::vector<std::string> rows;
-  std::vector<std::string> columns;
-  std::vector<std::vector<std::optional<double>>> values;  ///< by row and column, in ms
-  std::vector<bool> is_dashed;                             ///< by column: it is a warm-up step
-  double high = 0.0;                                       ///< the value with the darkest colour
+  own_vector<std::string> rows;
+  own_vector<std::string> columns;
+  own_vector<own_vector<std::optional<double>>> values;  ///< by row and column, in ms
+  own_vector<bool> is_dashed;                            ///< by column: it is a warm-up step
+  double high = 0.0;                                     ///< the value with the darkest colour
   colour meaning = colour::busy;
 };
 
@@ -161,11 +161,11 @@ struct lanes_figure {
   };
   struct row {
     std::string name;
-    std::vector<stretch> upper;  ///< in order, without overlaps
-    std::vector<stretch> lower;
+    own_vector<stretch> upper;  ///< in order, without overlaps
+    own_vector<stretch> lower;
   };
-  std::vector<row> rows;
-  std::vector<std::pair<bar_part, std::string>> legend;
+  own_vector<row> rows;
+  own_vector<std::pair<bar_part, std::string>> legend;
   bool has_thin_lower = false;  ///< the lower stretches are lines
 };
 
@@ -191,7 +191,7 @@ struct section {
   std::string id;      ///< "steps"; the anchor in HTML
   std::string title;   ///< "Steps"
   std::string answer;  ///< one sentence with numbers
-  std::vector<block> blocks;
+  own_vector<block> blocks;
   std::string how_to_read{};
 };
 
@@ -215,9 +215,9 @@ struct document {
   std::string title;     ///< name of the program
   std::string subtitle;  ///< device, host, number of steps
   std::string headline;  ///< one sentence: what to do first
-  std::vector<finding> findings;
-  std::vector<key_figure> key_figures;
-  std::vector<section> sections;
+  own_vector<finding> findings;
+  own_vector<key_figure> key_figures;
+  own_vector<section> sections;
   std::string version;  ///< "profkit 0.1.0"
 };
 

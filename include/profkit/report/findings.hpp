@@ -8,8 +8,8 @@
 #include <optional>
 #include <string>
 #include <utility>
-#include <vector>
 
+#include "../profile/own_memory.hpp"
 #include "headline.hpp"
 #include "kernel_words.hpp"
 #include "kind_findings.hpp"
@@ -160,7 +160,7 @@ inline std::string begin_words(report_view const& view, folded_scope const& scop
 
 /// The one or two classes with the most kernel time; n/a if kernels without a class have half of it.
 /// @param classes the classes with their times, longest first, "other" last.
-inline std::optional<std::string> class_words(std::vector<std::pair<std::string, double>> const& classes, double all) {
+inline std::optional<std::string> class_words(own_vector<std::pair<std::string, double>> const& classes, double all) {
   if (classes.back().first == "other" && classes.back().second >= 0.5 * all) return std::nullopt;
   std::string words = fmt::format("Kernel time is {} {}", share_words(classes.front().second / all), classes.front().first);
   if (classes.size() > 1 && classes[1].first != "other" && classes[1].second >= 0.1 * all)
@@ -195,9 +195,9 @@ inline std::optional<finding> max_time_finding(report_view const& view) {
 }
 
 /// The findings that a report shows: at most three. If data was lost, one of them says so.
-inline std::vector<finding> findings(report_view const& view) {
+inline own_vector<finding> findings(report_view const& view) {
   constexpr std::size_t max_findings = 3;
-  std::vector<finding> result;
+  own_vector<finding> result;
   auto const add = [&](std::optional<finding> each) {
     if (each && result.size() < max_findings) result.push_back(std::move(*each));
   };

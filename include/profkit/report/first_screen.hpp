@@ -12,8 +12,8 @@
 #include <string_view>
 #include <utility>
 #include <variant>
-#include <vector>
 
+#include "../profile/own_memory.hpp"
 #include "document.hpp"
 #include "sentence_numbers.hpp"
 #include "text_bar.hpp"
@@ -33,7 +33,7 @@ class first_screen {
 
   /// @param files the last line, which names the written files; empty: no such line.
   [[nodiscard]] std::string text(std::string_view files) const {
-    std::vector<std::string> lines;
+    own_vector<std::string> lines;
     for (limits const& each : steps_of_shrinking) {
       lines = lines_within(each, files);
       if (lines.size() <= style_.max_lines) break;
@@ -68,12 +68,12 @@ class first_screen {
 
   [[nodiscard]] std::string shown(std::string_view text) const { return printable(text, style_); }
 
-  static void append(std::vector<std::string>& to, std::vector<std::string> lines) {
+  static void append(own_vector<std::string>& to, own_vector<std::string> lines) {
     for (std::string& line : lines) to.push_back(std::move(line));
   }
 
-  [[nodiscard]] std::vector<std::string> lines_within(limits const& most, std::string_view files) const {
-    std::vector<std::string> result;
+  [[nodiscard]] own_vector<std::string> lines_within(limits const& most, std::string_view files) const {
+    own_vector<std::string> result;
     append(result, head_lines(document_, style_, 2));
     append(result, steps());
     append(result, budget());
@@ -90,7 +90,7 @@ class first_screen {
     return result;
   }
 
-  [[nodiscard]] std::vector<std::string> labelled(char const* label, section const* from, std::size_t max_lines = 2) const {
+  [[nodiscard]] own_vector<std::string> labelled(char const* label, section const* from, std::size_t max_lines = 2) const {
     if (from == nullptr) return {};
     return wrapped(shown(from->answer), padded(label, 9), std::string(9, ' '), style_.width, max_lines);
   }
@@ -100,14 +100,14 @@ class first_screen {
     auto const lines_of = [&](std::string_view text, std::size_t most) {
       return wrapped(shown(text), padded("UNITS", 9), "", style_.width, most);
     };
-    std::vector<std::string> lines = lines_of(from.answer, 2);
+    own_vector<std::string> lines = lines_of(from.answer, 2);
     if (lines.size() > 1) lines = lines_of(std::string_view{from.answer}.substr(0, from.answer.find(". ")), 1);
     return lines.empty() ? std::string{} : lines.front();
   }
 
   /// Notes of a section that belong to the first screen.
-  [[nodiscard]] std::vector<std::string> notes(section const& from) const {
-    std::vector<std::string> result;
+  [[nodiscard]] own_vector<std::string> notes(section const& from) const {
+    own_vector<std::string> result;
     for (block const& each : from.blocks) {
       auto const* const text = std::get_if<note>(&each);
       if (text != nullptr && text->is_essential) append(result, wrapped(shown(text->text), "", "  ", style_.width, 2));
@@ -115,12 +115,12 @@ class first_screen {
     return result;
   }
 
-  [[nodiscard]] std::vector<std::string> steps() const {
+  [[nodiscard]] own_vector<std::string> steps() const {
     section const* const from = find("steps");
     data_table const* const table = table_of(from, "step_kinds");
     if (table == nullptr) return {};
     std::string const unit = column_numbers{*table, 2}.unit();
-    std::vector<std::string> lines = text_table{*table, "STEPS, " + unit, style_}.lines(table->rows);
+    own_vector<std::string> lines = text_table{*table, "STEPS, " + unit, style_}.lines(table->rows);
     for (block const& each : from->blocks) {
       auto const* const picture = std::get_if<figure>(&each);
       auto const* const series = picture == nullptr ? nullptr : std::get_if<steps_figure>(&picture->content);
@@ -132,7 +132,7 @@ class first_screen {
   }
 
   /// Adds the curves of the usual steps and of the warm-up steps to their lines.
-  void add_curves(std::vector<std::string>& lines, data_table const& table, steps_figure const& series) const {
+  void add_curves(own_vector<std::string>& lines, data_table const& table, steps_figure const& series) const {
     constexpr std::size_t min_curve = 8;
     constexpr std::size_t max_curve = 36;
     std::size_t used = 0;
@@ -140,7 +140,7 @@ class first_screen {
     for (std::size_t i = 0; i < table.rows.size(); ++i) {
       bool const is_warmup = i > 0 && i + 1 == table.rows.size() && table.rows[i].is_quiet;
       if (i != 0 && !is_warmup) continue;
-      std::vector<double> values;
+      own_vector<double> values;
       for (plotted_step const& each : series.steps) {
         bool const is_usual = each.is == plotted_step::role::usual || each.is == plotted_step::role::outlier;
         if (is_warmup ? each.is == plotted_step::role::warmup : is_usual) values.push_back(each.ms);
@@ -159,11 +159,11 @@ class first_screen {
     }
   }
 
-  [[nodiscard]] std::vector<std::string> budget() const {
+  [[nodiscard]] own_vector<std::string> budget() const {
     section const* const from = find("budget");
     data_table const* const table = table_of(from, "budget");
     if (table == nullptr) return {};
-    std::vector<row> rows;
+    own_vector<row> rows;
     for (row const& each : table->rows) {
       if (each.is_heading) continue;
       rows.push_back(each);
@@ -171,14 +171,14 @@ class first_screen {
     }
     constexpr std::size_t max_parts = 8;
     shorten(rows, max_parts);
-    std::vector<std::string> lines = text_table{*table, "WHERE THE STEP WENT", style_}.lines(rows);
+    own_vector<std::string> lines = text_table{*table, "WHERE THE STEP WENT", style_}.lines(rows);
     lines.insert(lines.begin(), std::string{});
     append(lines, notes(*from));
     return lines;
   }
 
   /// Keeps the rows with the largest times, and the total.
-  static void shorten(std::vector<row>& rows, std::size_t max_parts) {
+  static void shorten(own_vector<row>& rows, std::size_t max_parts) {
     constexpr std::size_t time_column = 1;
     while (rows.size() > max_parts + 1) {
       auto const smallest = std::min_element(
@@ -192,11 +192,11 @@ class first_screen {
     return number == nullptr ? 0.0 : *number;
   }
 
-  [[nodiscard]] std::vector<std::string> scopes(double min_share) const {
+  [[nodiscard]] own_vector<std::string> scopes(double min_share) const {
     section const* const from = find("scopes");
     data_table const* const table = table_of(from, "scope_tree");
     if (table == nullptr) return {};
-    std::vector<row> rows;
+    own_vector<row> rows;
     std::size_t left_out = 0;
     bool const has_root = table->rows.front().is_heading;
     for (std::size_t i = has_root ? 1 : 0; i < table->rows.size() && !table->rows[i].is_heading; ++i) {
@@ -207,7 +207,7 @@ class first_screen {
         rows.push_back(each);
       }
     }
-    std::vector<std::string> lines = text_table{*table, title("SCOPES", *table), style_}.lines(rows, has_root ? 1 : 0);
+    own_vector<std::string> lines = text_table{*table, title("SCOPES", *table), style_}.lines(rows, has_root ? 1 : 0);
     lines.insert(lines.begin(), std::string{});
     if (left_out > 0) {
       append(lines, wrapped(shown(fmt::format("{}below {:.{}f} % of the step are not shown (report=full)",
@@ -221,10 +221,10 @@ class first_screen {
     return table.caption.empty() ? text : text + " (" + table.caption + ")";
   }
 
-  [[nodiscard]] std::vector<std::string> kernels(std::size_t max_kernels) const {
+  [[nodiscard]] own_vector<std::string> kernels(std::size_t max_kernels) const {
     data_table const* const table = table_of(find("kernels"), "step_kernels");
     if (table == nullptr) return {};
-    std::vector<row> rows;
+    own_vector<row> rows;
     row rest;
     std::size_t others = 0;
     double ms = 0.0;
@@ -244,7 +244,7 @@ class first_screen {
       rest.is_quiet = true;
       rows.push_back(std::move(rest));
     }
-    std::vector<std::string> lines = text_table{*table, title("KERNELS", *table), style_}.lines(rows);
+    own_vector<std::string> lines = text_table{*table, title("KERNELS", *table), style_}.lines(rows);
     lines.insert(lines.begin(), std::string{});
     return lines;
   }

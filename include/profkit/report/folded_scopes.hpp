@@ -9,11 +9,10 @@
 #include <optional>
 #include <set>
 #include <string>
-#include <unordered_map>
 #include <utility>
-#include <vector>
 
 #include "../analyze/summary.hpp"
+#include "../profile/own_memory.hpp"
 #include "report_kinds.hpp"
 #include "sentence_numbers.hpp"
 
@@ -30,10 +29,10 @@ struct folded_scope {
   std::string path;                   ///< names below the step, joined with "/"
   std::uint32_t depth = 0;            ///< 0 for a part of the step
   std::optional<std::size_t> parent;  ///< position in the tree
-  std::vector<std::size_t> children;  ///< positions, in the order of first appearance
-  std::vector<std::size_t> scopes;    ///< positions in `summary::scopes`
+  own_vector<std::size_t> children;   ///< positions, in the order of first appearance
+  own_vector<std::size_t> scopes;     ///< positions in `summary::scopes`
   std::size_t folded = 1;             ///< number of siblings in this row
-  std::vector<sibling> siblings;      ///< the siblings in a folded row, in the order of their first appearance
+  own_vector<sibling> siblings;       ///< the siblings in a folded row, in the order of their first appearance
   bool is_of_step_thread = true;      ///< inside the step; false for roots of other threads
   double count = 0.0;                 ///< scopes per step
   double time = 0.0;                  ///< busy and idle time; host time if kernels were not collected
@@ -49,7 +48,7 @@ class folded_tree {
   /// @param kind the kind; its scopes refer to `all`.
   folded_tree(summary const& all, step_kind_summary const& kind)
       : summary_{all}, host_steps_{detail::host_steps(kind)}, gpu_steps_{detail::gpu_steps(kind)} {
-    std::vector<std::size_t> roots;
+    own_vector<std::size_t> roots;
     children_.resize(all.scopes.size());
     row_of_.resize(all.scopes.size());
     for (std::size_t i = 0; i < all.scopes.size(); ++i) position_of_.emplace(all.scopes[i].path, i);
@@ -73,15 +72,15 @@ class folded_tree {
     add_groups(roots, std::nullopt, !has_step);
   }
 
-  [[nodiscard]] std::vector<folded_scope> const& rows() const noexcept { return rows_; }
+  [[nodiscard]] own_vector<folded_scope> const& rows() const noexcept { return rows_; }
   /// The step itself; n/a if no scope is known to be the step.
   [[nodiscard]] std::optional<folded_scope> const& step() const noexcept { return step_; }
   /// Positions of the rows without a parent, in the order of first appearance.
-  [[nodiscard]] std::vector<std::size_t> const& roots() const noexcept { return roots_; }
+  [[nodiscard]] own_vector<std::size_t> const& roots() const noexcept { return roots_; }
   [[nodiscard]] bool has_gpu() const noexcept { return has_gpu_; }
 
   /// Sorts siblings by time, longest first. Siblings whose time is not part of the step's time come last.
-  [[nodiscard]] std::vector<std::size_t> by_time(std::vector<std::size_t> positions) const {
+  [[nodiscard]] own_vector<std::size_t> by_time(own_vector<std::size_t> positions) const {
     std::stable_sort(positions.begin(), positions.end(), [&](std::size_t a, std::size_t b) {
       bool const is_part_a = is_part_of_step(rows_[a]);
       bool const is_part_b = is_part_of_step(rows_[b]);
@@ -157,7 +156,7 @@ class folded_tree {
     return adopted_key(scope).value_or(key{scope.name, std::nullopt});
   }
 
-  [[nodiscard]] folded_scope sum_of(std::vector<std::size_t> const& scopes) const {
+  [[nodiscard]] folded_scope sum_of(own_vector<std::size_t> const& scopes) const {
     folded_scope result;
     for (std::size_t const scope : scopes) {
       kind_scope_summary const& row = *row_of_[scope];
@@ -170,28 +169,28 @@ class folded_tree {
     return result;
   }
 
-  void add_children(std::vector<std::size_t> const& scopes, std::optional<std::size_t> parent, bool is_of_step_thread) {
-    std::vector<std::size_t> children;
+  void add_children(own_vector<std::size_t> const& scopes, std::optional<std::size_t> parent, bool is_of_step_thread) {
+    own_vector<std::size_t> children;
     for (std::size_t const scope : scopes) children.insert(children.end(), children_[scope].begin(), children_[scope].end());
     add_groups(children, parent, is_of_step_thread);
   }
 
   /// Adds the rows of siblings, or of the children of all scopes of a row.
-  void add_groups(std::vector<std::size_t> const& scopes, std::optional<std::size_t> parent, bool is_of_step_thread) {
+  void add_groups(own_vector<std::size_t> const& scopes, std::optional<std::size_t> parent, bool is_of_step_thread) {
     std::map<std::string, std::set<std::int64_t>> indices;
     for (std::size_t const scope : scopes) {
       key const name = key_of(summary_.scopes[scope]);
       if (name.second) indices[name.first].insert(*name.second);
     }
     constexpr std::size_t min_folded = 3;
-    std::vector<std::pair<key, std::vector<std::size_t>>> groups;
+    own_vector<std::pair<key, own_vector<std::size_t>>> groups;
     std::map<key, std::size_t> position;
     for (std::size_t const scope : scopes) {
       key name = key_of(summary_.scopes[scope]);
       bool const is_folded = name.second && indices[name.first].size() >= min_folded;
       if (is_folded) name.second = any_index;
       std::size_t const at = position.try_emplace(name, groups.size()).first->second;
-      if (at == groups.size()) groups.emplace_back(std::move(name), std::vector<std::size_t>{});
+      if (at == groups.size()) groups.emplace_back(std::move(name), own_vector<std::size_t>{});
       groups[at].second.push_back(scope);
     }
     for (auto const& [name, members] : groups) {
@@ -200,7 +199,7 @@ class folded_tree {
     }
   }
 
-  void add_row(std::string name, std::vector<std::size_t> const& members, bool is_folded, std::optional<std::size_t> parent,
+  void add_row(std::string name, own_vector<std::size_t> const& members, bool is_folded, std::optional<std::size_t> parent,
                bool is_of_step_thread) {
     folded_scope row = sum_of(members);
     row.path = parent ? rows_[*parent].path + "/" + name : name;
@@ -220,13 +219,13 @@ class folded_tree {
     add_children(members, position, is_of_step_thread);
   }
 
-  void add_siblings(folded_scope& row, std::vector<std::size_t> const& members) const {
-    std::vector<std::pair<std::int64_t, std::vector<std::size_t>>> of_index;
+  void add_siblings(folded_scope& row, own_vector<std::size_t> const& members) const {
+    own_vector<std::pair<std::int64_t, own_vector<std::size_t>>> of_index;
     std::map<std::int64_t, std::size_t> position;
     for (std::size_t const scope : members) {
       std::int64_t const index = key_of(summary_.scopes[scope]).second.value_or(0);
       std::size_t const at = position.try_emplace(index, of_index.size()).first->second;
-      if (at == of_index.size()) of_index.emplace_back(index, std::vector<std::size_t>{});
+      if (at == of_index.size()) of_index.emplace_back(index, own_vector<std::size_t>{});
       of_index[at].second.push_back(scope);
     }
     row.folded = of_index.size();
@@ -240,11 +239,11 @@ class folded_tree {
   double host_steps_;
   double gpu_steps_;
   bool has_gpu_ = false;
-  std::unordered_map<std::string, std::size_t> position_of_;
-  std::vector<kind_scope_summary const*> row_of_;
-  std::vector<std::vector<std::size_t>> children_;
-  std::vector<folded_scope> rows_;
-  std::vector<std::size_t> roots_;
+  own_hash_map<std::string, std::size_t> position_of_;
+  own_vector<kind_scope_summary const*> row_of_;
+  own_vector<own_vector<std::size_t>> children_;
+  own_vector<folded_scope> rows_;
+  own_vector<std::size_t> roots_;
   std::optional<folded_scope> step_;
 };
 

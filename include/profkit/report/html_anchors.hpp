@@ -11,8 +11,8 @@
 #include <string_view>
 #include <utility>
 #include <variant>
-#include <vector>
 
+#include "../profile/own_memory.hpp"
 #include "document.hpp"
 
 namespace profkit::detail {
@@ -82,7 +82,7 @@ class html_anchors {
       for (block const& part : section.blocks) {
         data_table const* const table = std::get_if<data_table>(&part);
         if (table == nullptr || table->use == block_use::text) continue;
-        std::vector<std::size_t> above;  // lengths of the paths of the ancestors
+        own_vector<std::size_t> above;  // lengths of the paths of the ancestors
         std::string path;
         for (std::size_t i = 0; i < table->rows.size(); ++i) {
           row const& each = table->rows[i];
@@ -103,7 +103,7 @@ class html_anchors {
     return best;
   }
 
-  std::vector<std::pair<std::string, place>> places_;
+  own_vector<std::pair<std::string, place>> places_;
 };
 
 }  // namespace profkit::detail

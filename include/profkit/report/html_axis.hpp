@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
-#include <vector>
 
 #include "../profile/finite.hpp"
+#include "../profile/own_memory.hpp"
 #include "column_numbers.hpp"
 
 namespace profkit::detail {
@@ -38,8 +38,8 @@ class html_axis {
   [[nodiscard]] bool contains(double value) const { return value >= low_ && value <= high_; }
 
   /// A few round values on the axis.
-  [[nodiscard]] std::vector<double> ticks() const {
-    std::vector<double> result;
+  [[nodiscard]] own_vector<double> ticks() const {
+    own_vector<double> result;
     constexpr int most = 20;
     double const first = std::ceil(low_ / step_ - 1e-9);
     for (int i = 0; i < most; ++i) {

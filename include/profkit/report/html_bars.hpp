@@ -9,8 +9,8 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
+#include "../profile/own_memory.hpp"
 #include "column_numbers.hpp"
 #include "document.hpp"
 #include "html_limits.hpp"
@@ -26,7 +26,7 @@ inline std::string html_amount(double value) {
 }
 
 /// The colours of a picture and their names.
-inline std::string html_legend(std::vector<std::pair<bar_part, std::string>> const& values, html_limits const& limits) {
+inline std::string html_legend(own_vector<std::pair<bar_part, std::string>> const& values, html_limits const& limits) {
   if (values.empty()) return {};
   std::string page = "<p class=\"legend\">";
   std::size_t shown = 0;

@@ -8,8 +8,8 @@
 #include <cstddef>
 #include <string>
 #include <variant>
-#include <vector>
 
+#include "../profile/own_memory.hpp"
 #include "column_numbers.hpp"
 #include "document.hpp"
 #include "html_axis.hpp"
@@ -42,7 +42,7 @@ class html_cells {
   [[nodiscard]] column_numbers const& numbers() const noexcept { return numbers_; }
 
   /// The colours of the bars in the column. Excludes the colours of kernel classes, which have a column with their names.
-  [[nodiscard]] std::vector<bar_part> const& colours() const noexcept { return colours_; }
+  [[nodiscard]] own_vector<bar_part> const& colours() const noexcept { return colours_; }
 
   /// The axis of a logarithmic column, under its heading.
   [[nodiscard]] std::string axis() const {
@@ -129,8 +129,8 @@ class html_cells {
   }
 
   /// Small bars, one for each sibling. Bars over twice or under half of the median are marked and do not affect the scale.
-  static std::string siblings(std::string const& words, std::vector<double> const& values) {
-    std::vector<double> sorted;
+  static std::string siblings(std::string const& words, own_vector<double> const& values) {
+    own_vector<double> sorted;
     sorted.reserve(values.size());
     for (double const each : values) sorted.push_back(amount_or_zero(each));
     std::sort(sorted.begin(), sorted.end());
@@ -165,7 +165,7 @@ class html_cells {
   column_numbers numbers_;
   html_log_axis strip_;
   html_change_axis changes_;
-  std::vector<bar_part> colours_;
+  own_vector<bar_part> colours_;
   double max_bar_ = 0.0;
   double max_amount_ = 0.0;
 };

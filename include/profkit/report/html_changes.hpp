@@ -8,8 +8,8 @@
 #include <cmath>
 #include <cstddef>
 #include <string>
-#include <vector>
 
+#include "../profile/own_memory.hpp"
 #include "change_words.hpp"
 #include "column_numbers.hpp"
 #include "document.hpp"
@@ -179,7 +179,7 @@ class html_pairs {
     double low = 0.0;
     double high = 0.0;
     bool is_set = false;
-    for (std::vector<double> const* const side : {&figure.before, &figure.after}) {
+    for (own_vector<double> const* const side : {&figure.before, &figure.after}) {
       for (double const each : *side) {
         if (!is_finite(each)) continue;
         low = is_set ? std::min(low, each) : each;

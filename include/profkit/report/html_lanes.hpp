@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <string>
-#include <vector>
 
+#include "../profile/own_memory.hpp"
 #include "column_numbers.hpp"
 #include "document.hpp"
 #include "html_axis.hpp"
@@ -45,7 +45,7 @@ class html_lanes {
   }
 
  private:
-  [[nodiscard]] std::string boxes(std::vector<lanes_figure::stretch> const& list, char const* lane, double total) const {
+  [[nodiscard]] std::string boxes(own_vector<lanes_figure::stretch> const& list, char const* lane, double total) const {
     std::string page;
     std::size_t shown = 0;
     for (lanes_figure::stretch const& each : list) {

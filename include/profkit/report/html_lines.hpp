@@ -7,8 +7,8 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
-#include <vector>
 
+#include "../profile/own_memory.hpp"
 #include "document.hpp"
 #include "html_axis.hpp"
 #include "html_limits.hpp"
@@ -78,7 +78,7 @@ class html_lines {
   static limits_of_values values(lines_figure const& figure, bool vertical) {
     limits_of_values result;
     for (lines_figure::line const& each : figure.lines) {
-      for (std::vector<double> const* const list :
+      for (own_vector<double> const* const list :
            {vertical ? &each.y : &each.x, vertical ? &each.low : nullptr, vertical ? &each.high : nullptr}) {
         if (list == nullptr) continue;
         for (double const value : *list) result.add(value);
@@ -114,7 +114,7 @@ class html_lines {
   static std::string css_class(std::size_t i) { return fmt::format("l{}", i % 6); }
 
   /// The points of a line, in the coordinates of the inner picture. Beyond the limit, every n-th point and the last one.
-  [[nodiscard]] std::string path(std::vector<double> const& x, std::vector<double> const& y, bool reversed) const {
+  [[nodiscard]] std::string path(own_vector<double> const& x, own_vector<double> const& y, bool reversed) const {
     std::size_t const count = std::min(x.size(), y.size());
     std::size_t const stride = count / std::max<std::size_t>(limits_.points, 1) + 1;
     std::string result;

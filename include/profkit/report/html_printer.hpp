@@ -8,8 +8,8 @@
 #include <string>
 #include <string_view>
 #include <variant>
-#include <vector>
 
+#include "../profile/own_memory.hpp"
 #include "document.hpp"
 #include "html_anchors.hpp"
 #include "html_bars.hpp"
@@ -139,7 +139,7 @@ class html_printer {
   [[nodiscard]] std::string print(section const& what, html_limits const& limits) const {
     std::string page =
         fmt::format("<section id=\"{}\">\n<h2>{}</h2>\n{}", html_id(what.id), html_text(what.title, max_shown_text), answer(what.answer));
-    std::vector<block const*> blocks = blocks_of(what, block_use::text);
+    own_vector<block const*> blocks = blocks_of(what, block_use::text);
     std::stable_partition(blocks.begin(), blocks.end(), [](block const* each) { return !is_folded(*each); });
     std::size_t const count = std::min(blocks.size(), limits.figures);
     bool is_read = false;

@@ -8,8 +8,8 @@
 #include <cstddef>
 #include <optional>
 #include <string>
-#include <vector>
 
+#include "../profile/own_memory.hpp"
 #include "document.hpp"
 #include "html_axis.hpp"
 #include "html_limits.hpp"
@@ -26,7 +26,7 @@ class html_roofline {
       : figure_{figure}, limits_{limits}, x_{intensity_axis(figure)}, y_{performance_axis(figure)} {}
 
   [[nodiscard]] std::string print(std::string const& finding) const {
-    std::vector<label_box> taken;
+    own_vector<label_box> taken;
     std::string page = fmt::format("<div class=\"plot roofline\" role=\"img\" aria-label=\"{}\">\n<svg class=\"main\" height=\"{}\">\n{}{}",
                                    html_text(finding), static_cast<int>(bottom) + 22, grid(), roofs(taken) + memory());
     std::size_t shown = 0;
@@ -111,7 +111,7 @@ class html_roofline {
   static constexpr double letter = 6.8;
 
   /// Reserves the space of a name if it is free.
-  static bool take(label_box const& next, std::vector<label_box>& taken) {
+  static bool take(label_box const& next, own_vector<label_box>& taken) {
     constexpr double line_height = 13.0;
     bool const is_free = std::none_of(taken.begin(), taken.end(), [&](label_box const& other) {
       return next.left < other.right && other.left < next.right && std::abs(next.top - other.top) < line_height;
@@ -128,9 +128,9 @@ class html_roofline {
     });
   }
 
-  [[nodiscard]] std::string roofs(std::vector<label_box>& taken) const {
+  [[nodiscard]] std::string roofs(own_vector<label_box>& taken) const {
     std::string page;
-    std::vector<double> drawn;  // bandwidths that are already drawn, because roofs of several precisions share them
+    own_vector<double> drawn;  // bandwidths that are already drawn, because roofs of several precisions share them
     double const peak = highest(figure_, &roofline_figure::roof::flops_per_second);
     double const bandwidth = highest(figure_, &roofline_figure::roof::bytes_per_second);
     std::size_t shown = 0;
@@ -190,7 +190,7 @@ class html_roofline {
     bool is_left = false;
     double below = 0.0;
   };
-  static std::optional<label_place> place_of_label(std::vector<label_box>& taken, double across, double down, double radius,
+  static std::optional<label_place> place_of_label(own_vector<label_box>& taken, double across, double down, double radius,
                                                    std::size_t letters) {
     double const length = letter * static_cast<double>(letters);
     for (double const below : {0.0, -9.0, 9.0}) {
@@ -204,7 +204,7 @@ class html_roofline {
   }
 
   /// A point with its name. If there is no free place, only the tooltip and the table have the name.
-  [[nodiscard]] std::string point(roofline_figure::point const& what, std::vector<label_box>& taken) const {
+  [[nodiscard]] std::string point(roofline_figure::point const& what, own_vector<label_box>& taken) const {
     if (!(amount_or_zero(what.flops_per_byte) > 0.0) || !(amount_or_zero(what.flops_per_second) > 0.0)) return {};
     constexpr double max_radius = 22.0;
     double const radius = std::max(3.0, max_radius * std::sqrt(std::min(amount_or_zero(what.share_of_step), 1.0)));

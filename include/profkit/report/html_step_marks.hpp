@@ -8,9 +8,9 @@
 #include <cstdint>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "../profile/finite.hpp"
+#include "../profile/own_memory.hpp"
 #include "document.hpp"
 
 namespace profkit::detail {
@@ -54,9 +54,9 @@ struct step_mark {
 };
 
 /// @param most maximum number of marks. Warm-up steps have their own marks, so there can be one more.
-inline std::vector<step_mark> step_marks(std::vector<plotted_step> const& steps, std::size_t most) {
+inline own_vector<step_mark> step_marks(own_vector<plotted_step> const& steps, std::size_t most) {
   using role = plotted_step::role;
-  std::vector<step_mark> result;
+  own_vector<step_mark> result;
   std::size_t const size = std::max<std::size_t>(1, (steps.size() + most - 1) / std::max<std::size_t>(most, 1));
   auto const is_odd = [](role is) { return is == role::outlier || is == role::other_kind; };
   for (std::size_t i = 0; i < steps.size();) {
@@ -69,7 +69,7 @@ inline std::vector<step_mark> step_marks(std::vector<plotted_step> const& steps,
     for (std::size_t k = i; k < end; ++k) {
       if (steps[k].is == role::usual) mark.is = role::usual;
     }
-    std::vector<double> times;
+    own_vector<double> times;
     for (; i < end; ++i) {
       double const time = amount_or_zero(steps[i].ms);
       if (steps[i].is == mark.is) times.push_back(time);

@@ -7,8 +7,8 @@
 #include <cmath>
 #include <cstddef>
 #include <string>
-#include <vector>
 
+#include "../profile/own_memory.hpp"
 #include "document.hpp"
 #include "html_axis.hpp"
 #include "html_limits.hpp"
@@ -28,7 +28,7 @@ class html_steps {
 
   [[nodiscard]] std::string print(std::string const& finding) const {
     if (marks_.empty()) return {};
-    std::vector<double> const usual = usual_times();
+    own_vector<double> const usual = usual_times();
     html_axis const enlarged = enlarged_axis(usual);
     std::string page = figure_.title.empty() ? std::string{} : "<h3>" + html_text(figure_.title, max_shown_text) + "</h3>\n";
     page += fmt::format("<div class=\"plot steps{}\" role=\"img\" aria-label=\"{}\">\n", figure_.common_scale ? " alone" : "",
@@ -60,8 +60,8 @@ class html_steps {
   static constexpr double panel_bottom = 274.0;
   static constexpr int height = 294;
 
-  [[nodiscard]] std::vector<double> usual_times() const {
-    std::vector<double> result;
+  [[nodiscard]] own_vector<double> usual_times() const {
+    own_vector<double> result;
     for (plotted_step const& each : figure_.steps) {
       if (each.is == role::usual && is_finite(each.ms)) result.push_back(each.ms);
     }
@@ -70,7 +70,7 @@ class html_steps {
     return result;
   }
 
-  [[nodiscard]] html_axis enlarged_axis(std::vector<double> const& usual) const {
+  [[nodiscard]] html_axis enlarged_axis(own_vector<double> const& usual) const {
     auto const ends = std::minmax_element(usual.begin(), usual.end());
     double const low = figure_.common_scale ? figure_.common_scale->low : *ends.first;
     double const high = figure_.common_scale ? figure_.common_scale->high : *ends.second;
@@ -133,7 +133,7 @@ class html_steps {
     struct box {
       double left, right, y;
     };
-    std::vector<box> taken;
+    own_vector<box> taken;
     constexpr double narrow = 480.0;  // pixels of the picture on a narrow page
     constexpr double letter = 6.6;
     constexpr double line_height = 13.0;
@@ -175,8 +175,8 @@ class html_steps {
   }
 
   /// Marks with a label, the longest steps first.
-  [[nodiscard]] std::vector<std::size_t> labelled_marks() const {
-    std::vector<std::size_t> result;
+  [[nodiscard]] own_vector<std::size_t> labelled_marks() const {
+    own_vector<std::size_t> result;
     for (std::size_t i = 0; i < marks_.size(); ++i) {
       if (!marks_[i].label.empty()) result.push_back(i);
     }
@@ -280,7 +280,7 @@ class html_steps {
   }
 
   steps_figure const& figure_;
-  std::vector<step_mark> marks_;
+  own_vector<step_mark> marks_;
 };
 
 }  // namespace profkit::detail

@@ -7,8 +7,8 @@
 #include <cmath>
 #include <cstddef>
 #include <string>
-#include <vector>
 
+#include "../profile/own_memory.hpp"
 #include "document.hpp"
 #include "html_axis.hpp"
 #include "html_text.hpp"
@@ -19,12 +19,12 @@ namespace profkit::detail {
 /// @param usual times of the usual steps, in ms.
 /// @param axis the vertical axis of the usual steps.
 /// @param panel_top, panel_bottom where the axis ends and begins, in pixels from the top of the picture.
-inline std::string steps_histogram(steps_figure const& figure, std::vector<double> const& usual, html_axis const& axis, double panel_top,
+inline std::string steps_histogram(steps_figure const& figure, own_vector<double> const& usual, html_axis const& axis, double panel_top,
                                    double panel_bottom) {
   std::string page = fmt::format("<text class=\"label\" y=\"36\">all steps, from zero</text><text class=\"soft\" y=\"52\">{}</text>\n",
                                  html_text(figure.quantity, max_shown_text));
   auto const bins = static_cast<std::size_t>(std::clamp(2.0 * std::sqrt(static_cast<double>(usual.size())), 8.0, 20.0));
-  std::vector<std::size_t> counts(bins, 0);
+  own_vector<std::size_t> counts(bins, 0);
   for (double const each : usual) {
     double const position = std::clamp(axis.share(each), 0.0, 1.0) * static_cast<double>(bins);
     ++counts[std::min(static_cast<std::size_t>(position), bins - 1)];

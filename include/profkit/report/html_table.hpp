@@ -10,8 +10,8 @@
 #include <string_view>
 #include <utility>
 #include <variant>
-#include <vector>
 
+#include "../profile/own_memory.hpp"
 #include "column_numbers.hpp"
 #include "document.hpp"
 #include "html_anchors.hpp"
@@ -108,7 +108,7 @@ class html_table {
 
   [[nodiscard]] bool is_named_above_bar(colour meaning) const {
     for (std::size_t i = 0; i < table_.columns.size(); ++i) {
-      std::vector<bar_part> const& colours = cells_[i].colours();
+      own_vector<bar_part> const& colours = cells_[i].colours();
       bool const has = std::any_of(colours.begin(), colours.end(), [&](bar_part const& each) { return each.meaning == meaning; });
       if (has && has_legend(i)) return true;
     }
@@ -266,8 +266,8 @@ class html_table {
   data_table const& table_;
   html_anchors const& anchors_;
   html_limits limits_;
-  std::vector<html_cells> cells_;
-  std::vector<std::string> codes_;  ///< shortened names of a first column of code
+  own_vector<html_cells> cells_;
+  own_vector<std::string> codes_;  ///< shortened names of a first column of code
   bool is_tree_ = false;
 };
 

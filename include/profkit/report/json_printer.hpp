@@ -5,8 +5,8 @@
 #include <string>
 #include <utility>
 #include <variant>
-#include <vector>
 
+#include "../profile/own_memory.hpp"
 #include "document.hpp"
 #include "json_text.hpp"
 
@@ -59,8 +59,8 @@ class json_printer {
     result.add("id", json_value(what.id));
     result.add("title", json_value(what.title));
     result.add("answer", json_value(what.answer));
-    std::vector<note const*> notes;
-    std::vector<data_table const*> tables;
+    own_vector<note const*> notes;
+    own_vector<data_table const*> tables;
     for (block const& each : what.blocks) {
       if (auto const* const words = std::get_if<note>(&each)) notes.push_back(words);
       if (auto const* const table = std::get_if<data_table>(&each)) tables.push_back(table);

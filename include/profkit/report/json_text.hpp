@@ -11,9 +11,9 @@
 #include <string_view>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
 #include "../profile/finite.hpp"
+#include "../profile/own_memory.hpp"
 #include "shown_text.hpp"
 
 // JSON (RFC 8259) as text: values, objects and lists, indented by their depth in the document.
@@ -169,13 +169,13 @@ class json_object {
     return result;
   }
 
-  std::vector<member>::iterator find(std::string_view key) {
+  own_vector<member>::iterator find(std::string_view key) {
     return std::find_if(members_.begin(), members_.end(), [&](member const& each) { return each.key == key; });
   }
 
   std::size_t depth_;
   bool is_null_ = false;
-  std::vector<member> members_;
+  own_vector<member> members_;
 };
 
 }  // namespace profkit::detail

@@ -6,9 +6,9 @@
 #include <cstddef>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "../analyze/summary.hpp"
+#include "../profile/own_memory.hpp"
 #include "cells.hpp"
 #include "document.hpp"
 #include "number_format.hpp"
@@ -19,14 +19,14 @@
 namespace profkit::detail {
 
 /// The columns of `times_cells`. @param first headings of the preceding columns.
-inline std::vector<column> times_columns(std::vector<column> first) {
+inline own_vector<column> times_columns(own_vector<column> first) {
   first.push_back({"count", column_kind::count});
   first.push_back({"total", column_kind::milliseconds});
   for (char const* const each : {"mean", "median", "min", "max", "std"}) first.push_back({each, column_kind::duration});
   return first;
 }
 
-inline void add_times(std::vector<cell>& cells, duration_summary const& times) {
+inline void add_times(own_vector<cell>& cells, duration_summary const& times) {
   cells.push_back(count_cell(times.count));
   cells.push_back(number_cell(times.total.count()));
   for (auto const& each : {times.mean, times.median, times.min, times.max, times.standard_deviation}) cells.push_back(ms_cell(each, ""));
@@ -40,7 +40,7 @@ inline data_table kernel_table(gpu_summary const& gpu) {
   result.columns.push_back({"of all kernels", column_kind::share});
   milliseconds rest{};
   for (kernel_summary const& each : gpu.kernels) {
-    std::vector<cell> cells{text_cell(each.name), text_cell(each.kernel_class)};
+    own_vector<cell> cells{text_cell(each.name), text_cell(each.kernel_class)};
     add_times(cells, each.time);
     cells.push_back(number_cell(each.share, ""));
     if (result.rows.size() >= listed) rest += each.time.total;
@@ -70,7 +70,7 @@ inline data_table copy_table(gpu_summary const& gpu) {
   result.columns = times_columns({{"copy or memset"}});
   result.columns.push_back({"", column_kind::bytes});
   for (copy_summary const& each : gpu.copies) {
-    std::vector<cell> cells{text_cell(each.name)};
+    own_vector<cell> cells{text_cell(each.name)};
     add_times(cells, each.time);
     cells.push_back(count_cell(each.bytes));
     result.rows.push_back(row_at(0, std::move(cells)));
@@ -84,7 +84,7 @@ inline data_table api_table(gpu_summary const& gpu) {
   result.columns = times_columns({{"API call"}});
   if (!gpu.api) return result;
   for (api_summary const& each : *gpu.api) {
-    std::vector<cell> cells{text_cell(each.name)};
+    own_vector<cell> cells{text_cell(each.name)};
     add_times(cells, each.time);
     result.rows.push_back(row_at(0, std::move(cells)));
   }

@@ -7,8 +7,8 @@
 #include <cstddef>
 #include <string>
 #include <utility>
-#include <vector>
 
+#include "../profile/own_memory.hpp"
 #include "cells.hpp"
 #include "document.hpp"
 #include "headline.hpp"
@@ -23,9 +23,9 @@
 namespace profkit::detail {
 
 /// "layer_* > attention +1": the last two scopes of the longest place, and the number of other places.
-inline cell launched_in_cell(summary const& all, std::vector<launch_place_summary> const& places) {
+inline cell launched_in_cell(summary const& all, own_vector<launch_place_summary> const& places) {
   if (places.empty()) return missing_cell("the places of launches are unknown");
-  std::vector<std::string> texts;
+  own_vector<std::string> texts;
   for (launch_place_summary const& each : places) {
     std::string text = outside_any_scope;
     if (each.scope && *each.scope < all.scopes.size()) {
@@ -109,7 +109,7 @@ inline data_table kernels_table(summary const& all, step_kind_summary const& kin
 inline void add_operations(section& to, summary const& all) {
   if (!all.gpu) return;
   to.blocks.emplace_back(kernel_table(*all.gpu));
-  for (data_table& each : std::vector<data_table>{class_table(*all.gpu), copy_table(*all.gpu), api_table(*all.gpu)}) {
+  for (data_table& each : own_vector<data_table>{class_table(*all.gpu), copy_table(*all.gpu), api_table(*all.gpu)}) {
     if (!each.rows.empty()) to.blocks.emplace_back(std::move(each));
   }
   add_notes(to, operations_words(*all.gpu) + "\n" + collected_steps_note(all), block_use::everywhere);
@@ -138,7 +138,7 @@ inline section kernels_of_kind(report_view const& view) {
   result.answer += kind.kernels.size() > first
                        ? fmt::format("; the first {} of {} take {}.", first, kind.kernels.size(), share_words(shown / total))
                        : std::string{"."};
-  std::vector<std::pair<std::string, double>> const classes = class_times(view.all, kind);
+  own_vector<std::pair<std::string, double>> const classes = class_times(view.all, kind);
   bars_figure bars;
   bars.bars.emplace_back();
   for (auto const& [name, ms] : classes) {

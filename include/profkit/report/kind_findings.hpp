@@ -9,9 +9,9 @@
 #include <optional>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "../analyze/verdict/outliers.hpp"
+#include "../profile/own_memory.hpp"
 #include "headline.hpp"
 #include "report_view.hpp"
 #include "sentence_numbers.hpp"
@@ -40,8 +40,8 @@ inline std::optional<double> part_ms(report_view const& view, step_kind_summary 
 
 /// "generation (136 ms) and validation (15.3 ms)": parts that only this kind has, the longest three.
 inline std::string own_parts_words(report_view const& view, step_kind_summary const& kind) {
-  std::vector<std::string> const& usual = view.main().parts;
-  std::vector<std::pair<std::string, double>> own;
+  own_vector<std::string> const& usual = view.main().parts;
+  own_vector<std::pair<std::string, double>> own;
   for (std::string const& part : kind.parts) {
     if (std::find(usual.begin(), usual.end(), part) == usual.end()) own.emplace_back(part, part_ms(view, kind, part).value_or(0.0));
   }
@@ -58,7 +58,7 @@ inline std::string own_parts_words(report_view const& view, step_kind_summary co
 
 /// Whether the steps of a kind have a part in common with the usual step.
 inline bool has_usual_part(report_view const& view, step_kind_summary const& kind) {
-  std::vector<std::string> const& usual = view.main().parts;
+  own_vector<std::string> const& usual = view.main().parts;
   return std::any_of(kind.parts.begin(), kind.parts.end(),
                      [&](std::string const& part) { return std::find(usual.begin(), usual.end(), part) != usual.end(); });
 }
@@ -98,13 +98,13 @@ inline std::optional<finding> other_kind_finding(report_view const& view) {
 }
 
 /// Measured steps of the main kind that are far from the others: their numbers and times.
-inline std::vector<std::pair<std::uint64_t, double>> outliers_of(report_view const& view) {
-  std::vector<std::pair<std::uint64_t, double>> steps;
+inline own_vector<std::pair<std::uint64_t, double>> outliers_of(report_view const& view) {
+  own_vector<std::pair<std::uint64_t, double>> steps;
   for (listed_step const& each : view.all.listed_steps) {
     bool const is_main = each.kind && *each.kind == 0 && view.main().is_usual;
     if (!each.is_warmup && !each.is_excluded && (is_main || view.all.kinds.empty())) steps.emplace_back(each.index, each.host.count());
   }
-  std::vector<double> times;
+  own_vector<double> times;
   times.reserve(steps.size());
   for (auto const& step : steps) times.push_back(step.second);
   auto const spread = median_and_mad(times);
@@ -122,7 +122,7 @@ inline std::optional<finding> outlier_finding(report_view const& view) {
   if (verdict.outliers == 0 || !times.mean || !times.median || times.mean->count() <= 0.0) return std::nullopt;
   if (std::abs((*times.mean - *times.median) / *times.mean) < 0.01) return std::nullopt;
   constexpr std::size_t max_named = 5;
-  std::vector<std::pair<std::uint64_t, double>> const steps = outliers_of(view);
+  own_vector<std::pair<std::uint64_t, double>> const steps = outliers_of(view);
   std::string text =
       fmt::format("The median step takes {}, the longest {}", time_words(*times.median), time_words(times.max.value_or(milliseconds{})));
   for (std::size_t i = 0; i < std::min(steps.size(), max_named); ++i) {

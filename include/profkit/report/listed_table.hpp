@@ -7,8 +7,8 @@
 #include <string>
 #include <utility>
 #include <variant>
-#include <vector>
 
+#include "../profile/own_memory.hpp"
 #include "change_words.hpp"
 #include "column_numbers.hpp"
 #include "document.hpp"
@@ -21,7 +21,7 @@ namespace profkit::detail {
 class listed_table {
  public:
   struct line {
-    std::vector<std::string> cells;  ///< one per column; may contain any bytes
+    own_vector<std::string> cells;  ///< one per column; may contain any bytes
     std::uint32_t depth = 0;
     bool is_heading = false;
   };
@@ -38,9 +38,9 @@ class listed_table {
     if (lines_.size() < table.rows.size()) rest_ = table.folded_label;
   }
 
-  [[nodiscard]] std::vector<std::string> const& headings() const noexcept { return headings_; }
+  [[nodiscard]] own_vector<std::string> const& headings() const noexcept { return headings_; }
   [[nodiscard]] bool is_left_aligned(std::size_t column) const { return is_left_aligned_[column]; }
-  [[nodiscard]] std::vector<line> const& lines() const noexcept { return lines_; }
+  [[nodiscard]] own_vector<line> const& lines() const noexcept { return lines_; }
   /// The sentence about the rows that are not listed; empty if all are listed.
   [[nodiscard]] std::string const& rest() const noexcept { return rest_; }
 
@@ -55,7 +55,7 @@ class listed_table {
   void add_column(data_table const& table, std::size_t position) {
     column const& column = table.columns[position];
     column_numbers const numbers{table, position};
-    std::vector<std::string> words;
+    own_vector<std::string> words;
     for (std::size_t i = 0; i < lines_.size(); ++i) {
       row const& from = table.rows[i];
       words.push_back(position < from.cells.size() ? words_of(from, from.cells[position].value, column, numbers) : std::string{});
@@ -78,9 +78,9 @@ class listed_table {
     return from.is_heading ? std::string{} : not_measured;
   }
 
-  std::vector<std::string> headings_;
-  std::vector<bool> is_left_aligned_;
-  std::vector<line> lines_;
+  own_vector<std::string> headings_;
+  own_vector<bool> is_left_aligned_;
+  own_vector<line> lines_;
   std::string rest_;
 };
 

@@ -6,9 +6,9 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "../analyze/summary.hpp"
+#include "../profile/own_memory.hpp"
 #include "sentence_numbers.hpp"
 
 // Findings about data that is missing.
@@ -24,7 +24,7 @@ struct lost_data {
 };
 
 /// All kinds of losses, including those that did not occur.
-inline std::vector<lost_data> losses(summary const& all) {
+inline own_vector<lost_data> losses(summary const& all) {
   quality_record const& quality = all.quality;
   std::uint64_t const operations = all.gpu ? all.gpu->all.operations : 0;
   std::uint64_t const scopes = all.scopes_recorded;

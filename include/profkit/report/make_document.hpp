@@ -6,9 +6,9 @@
 #include <optional>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "../analyze/summary.hpp"
+#include "../profile/own_memory.hpp"
 #include "../version.hpp"
 #include "budget_section.hpp"
 #include "counters_section.hpp"
@@ -73,10 +73,10 @@ inline key_figure step_figure(report_view const& view) {
 }
 
 /// The figures at the top of the report. Figures without a value give the reason.
-inline std::vector<key_figure> key_figures(report_view const& view) {
+inline own_vector<key_figure> key_figures(report_view const& view) {
   summary const& all = view.all;
   step_kind_summary const& main = view.main();
-  std::vector<key_figure> result{step_figure(view)};
+  own_vector<key_figure> result{step_figure(view)};
   if (main.times.items_per_second) {
     double const per_step = static_cast<double>(main.times.items) / host_steps(main);
     result.push_back(

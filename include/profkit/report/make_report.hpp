@@ -14,7 +14,6 @@
 #include <string_view>
 #include <system_error>
 #include <variant>
-#include <vector>
 
 #include "../analyze/analyze.hpp"
 #include "../analyze/gpu/attribution.hpp"
@@ -23,6 +22,7 @@
 #include "../profile/atomic_file.hpp"
 #include "../profile/error.hpp"
 #include "../profile/input_file.hpp"
+#include "../profile/own_memory.hpp"
 #include "../profile/profile.hpp"
 #include "compact_trace_hook.hpp"
 #include "csv_printer.hpp"
@@ -103,9 +103,9 @@ inline void write_traces(profile const& profile, attribution const& launched, st
 }
 
 /// The tables of a document that a report writes as CSV files.
-inline std::vector<named_csv> csv_files(document const& made) {
+inline own_vector<named_csv> csv_files(document const& made) {
   constexpr std::array<std::string_view, 4> names{"scopes", "scope_memory", "steps", "kernels"};
-  std::vector<named_csv> result;
+  own_vector<named_csv> result;
   for (section const& from : made.sections) {
     for (block const& each : from.blocks) {
       auto const* const table = std::get_if<data_table>(&each);
@@ -124,7 +124,7 @@ inline constexpr std::array<std::string_view, 9> occasional_files{
 /// Removes files of an earlier report that this report does not have. Does not touch any other file.
 /// @param names the files that some reports do not have.
 template <class Names>
-void remove_earlier_files(std::filesystem::path const& folder, std::vector<std::string> const& written, Names const& names,
+void remove_earlier_files(std::filesystem::path const& folder, own_vector<std::string> const& written, Names const& names,
                           file_attempts& attempt) {
   for (std::string_view const name : names) {
     if (std::find(written.begin(), written.end(), name) != written.end()) continue;
@@ -138,12 +138,12 @@ void remove_earlier_files(std::filesystem::path const& folder, std::vector<std::
 }
 
 /// Writes the files that need only a summary. @return their names.
-inline std::vector<std::string> write_summary_files(summary const& what, document const& made, std::filesystem::path const& folder,
-                                                    file_attempts& attempt) {
+inline own_vector<std::string> write_summary_files(summary const& what, document const& made, std::filesystem::path const& folder,
+                                                   file_attempts& attempt) {
   std::error_code failure;
   std::filesystem::create_directories(folder, failure);
   if (failure) throw error{"cannot create the directory " + folder.string() + ": " + failure.message(), failure.value()};
-  std::vector<std::string> written;
+  own_vector<std::string> written;
   auto const write = [&](std::string const& name, std::string const& content) {
     written.push_back(name);
     attempt([&] { write_file(folder / name, content); });
@@ -158,11 +158,11 @@ inline std::vector<std::string> write_summary_files(summary const& what, documen
 }
 
 template <class Unused>
-std::vector<std::string> report_code<Unused>::write(profile const& profile, summary const& what, document const& made,
-                                                    std::string const& directory, std::uint64_t trace_steps) {
+own_vector<std::string> report_code<Unused>::write(profile const& profile, summary const& what, document const& made,
+                                                   std::string const& directory, std::uint64_t trace_steps) {
   std::filesystem::path const folder = directory;
   file_attempts attempt;
-  std::vector<std::string> written = write_summary_files(what, made, folder, attempt);
+  own_vector<std::string> written = write_summary_files(what, made, folder, attempt);
   attribution const launched = attribute(profile);
   for (named_csv const& each : nsys_csv(summarize_like_nsys(profile, launched), what.gpu.has_value())) {
     written.push_back(each.name);
@@ -183,9 +183,9 @@ void report_code<Unused>::write(profile const& profile, summary const& what, std
 
 /// Does not remove an existing trace, because it may be from the same run as the summary.
 template <class Unused>
-std::vector<std::string> report_code<Unused>::write(summary const& what, document const& made, std::string const& directory) {
+own_vector<std::string> report_code<Unused>::write(summary const& what, document const& made, std::string const& directory) {
   file_attempts attempt;
-  std::vector<std::string> written = write_summary_files(what, made, directory, attempt);
+  own_vector<std::string> written = write_summary_files(what, made, directory, attempt);
   constexpr std::array<std::string_view, 2> occasional{"scope_memory.csv", "kernels.csv"};
   remove_earlier_files(directory, written, occasional, attempt);
   attempt.finish();

@@ -9,8 +9,8 @@
 #include <optional>
 #include <string>
 #include <utility>
-#include <vector>
 
+#include "../profile/own_memory.hpp"
 #include "cells.hpp"
 #include "document.hpp"
 #include "memory_findings.hpp"
@@ -56,7 +56,7 @@ inline folded_memory memory_of(summary const& all, folded_scope const& scope, st
 }
 
 /// Adds the scopes with at least 0.5 % of the largest peak.
-inline void add_memory_rows(data_table& table, report_view const& view, std::vector<std::size_t> const& siblings, std::size_t allocator,
+inline void add_memory_rows(data_table& table, report_view const& view, own_vector<std::size_t> const& siblings, std::size_t allocator,
                             double largest) {
   constexpr double min_share = 0.005;
   for (std::size_t const i : siblings) {

@@ -6,9 +6,9 @@
 #include <cstdint>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "../analyze/summary.hpp"
+#include "../profile/own_memory.hpp"
 #include "cells.hpp"
 #include "document.hpp"
 
@@ -17,8 +17,8 @@
 namespace profkit::detail {
 
 /// The rows with memory of the allocator, and their parents.
-inline std::vector<bool> rows_with_memory(summary const& summary, std::size_t allocator) {
-  std::vector<bool> result(summary.scopes.size());
+inline own_vector<bool> rows_with_memory(summary const& summary, std::size_t allocator) {
+  own_vector<bool> result(summary.scopes.size());
   for (std::size_t row = result.size(); row-- > 0;) {
     scope_summary const& scope = summary.scopes[row];
     if (!scope.memory.empty()) {
@@ -31,8 +31,8 @@ inline std::vector<bool> rows_with_memory(summary const& summary, std::size_t al
 }
 
 /// Memory cells of a scope and an allocator: peaks of one scope, then means over the scopes.
-inline std::vector<cell> memory_cells(scope_summary const& scope, std::size_t allocator) {
-  if (scope.memory.empty()) return std::vector<cell>(7);
+inline own_vector<cell> memory_cells(scope_summary const& scope, std::size_t allocator) {
+  if (scope.memory.empty()) return own_vector<cell>(7);
   scope_memory_summary const& memory = scope.memory[allocator];
   auto const scopes = static_cast<double>(scope.host.count);
   auto const each = [&](auto sum) { return number_cell(static_cast<double>(sum) / scopes); };
@@ -58,10 +58,10 @@ inline data_table scope_memory_table(summary const& all) {
   result.columns.push_back({"allocations", column_kind::count});
   result.columns.push_back({"all of it, peak", bytes});
   for (std::size_t allocator = 0; allocator < all.allocators.size(); ++allocator) {
-    std::vector<bool> const is_shown = rows_with_memory(all, allocator);
+    own_vector<bool> const is_shown = rows_with_memory(all, allocator);
     for (std::size_t i = 0; i < is_shown.size(); ++i) {
       if (!is_shown[i]) continue;
-      std::vector<cell> cells = memory_cells(all.scopes[i], allocator);
+      own_vector<cell> cells = memory_cells(all.scopes[i], allocator);
       cells.insert(cells.begin(), {text_cell(all.scopes[i].name), text_cell(shown_source(all.allocators[allocator]))});
       result.rows.push_back(row_at(all.scopes[i].depth, std::move(cells)));
     }

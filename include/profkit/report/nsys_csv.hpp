@@ -8,9 +8,9 @@
 #include <optional>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "../analyze/names/nsys_summary.hpp"
+#include "../profile/own_memory.hpp"
 #include "csv_printer.hpp"
 
 namespace profkit {
@@ -39,19 +39,19 @@ std::string nsys_cell(std::optional<Number> const& value) {
 }
 
 /// Appends Avg, Med, Min, Max and StdDev in nanoseconds.
-inline void append_times(std::vector<std::string>& cells, nsys_statistics const& statistics) {
+inline void append_times(detail::own_vector<std::string>& cells, nsys_statistics const& statistics) {
   cells.insert(cells.end(), {nsys_round(statistics.mean), nsys_round(statistics.median), fmt::format("{}", statistics.min),
                              fmt::format("{}", statistics.max), nsys_round(statistics.standard_deviation)});
 }
 
-inline std::string nsys_time_csv(std::vector<nsys_row> const& rows, char const* count_heading, char const* name_heading) {
+inline std::string nsys_time_csv(detail::own_vector<nsys_row> const& rows, char const* count_heading, char const* name_heading) {
   std::string result =
       csv_line({"Time (%)", "Total Time (ns)", count_heading, "Avg (ns)", "Med (ns)", "Min (ns)", "Max (ns)", "StdDev (ns)", name_heading});
   std::int64_t total = 0;
   for (nsys_row const& row : rows) total += row.samples.total;
   for (nsys_row const& row : rows) {
-    std::vector<std::string> cells{nsys_share(row.samples.total, total), fmt::format("{}", row.samples.total),
-                                   fmt::format("{}", row.samples.count)};
+    detail::own_vector<std::string> cells{nsys_share(row.samples.total, total), fmt::format("{}", row.samples.total),
+                                          fmt::format("{}", row.samples.count)};
     append_times(cells, row.samples);
     cells.push_back(row.name);
     result += csv_line(cells);
@@ -59,7 +59,7 @@ inline std::string nsys_time_csv(std::vector<nsys_row> const& rows, char const* 
   return result;
 }
 
-inline std::string nsys_size_csv(std::vector<nsys_row> const& rows) {
+inline std::string nsys_size_csv(detail::own_vector<nsys_row> const& rows) {
   std::string result = csv_line({"Total (MB)", "Count", "Avg (MB)", "Med (MB)", "Min (MB)", "Max (MB)", "StdDev (MB)", "Operation"});
   for (nsys_row const& row : rows) {
     nsys_statistics const& statistics = row.samples;
@@ -71,7 +71,7 @@ inline std::string nsys_size_csv(std::vector<nsys_row> const& rows) {
   return result;
 }
 
-inline std::string nsys_projection_csv(std::vector<nsys_projection_row> const& rows) {
+inline std::string nsys_projection_csv(detail::own_vector<nsys_projection_row> const& rows) {
   std::string result =
       csv_line({"Range", "Style", "Total Proj Time (ns)", "Total Range Time (ns)", "Range Instances", "Proj Avg (ns)", "Proj Med (ns)",
                 "Proj Min (ns)", "Proj Max (ns)", "Proj StdDev (ns)", "Total GPU Ops", "Avg GPU Ops", "Avg Range Lvl", "Avg Num Child"});
@@ -79,8 +79,8 @@ inline std::string nsys_projection_csv(std::vector<nsys_projection_row> const& r
     auto const per_range = [&](std::uint64_t sum) {
       return nsys_round(static_cast<double>(sum) / static_cast<double>(row.projected.count));
     };
-    std::vector<std::string> cells{row.range, "PushPop", fmt::format("{}", row.projected.total), fmt::format("{}", row.range_time),
-                                   fmt::format("{}", row.projected.count)};
+    detail::own_vector<std::string> cells{row.range, "PushPop", fmt::format("{}", row.projected.total), fmt::format("{}", row.range_time),
+                                          fmt::format("{}", row.projected.count)};
     append_times(cells, row.projected);
     cells.insert(cells.end(),
                  {fmt::format("{}", row.operations), per_range(row.operations), per_range(row.levels), per_range(row.children)});
@@ -93,13 +93,13 @@ inline std::string nsys_range_kernel_csv(nsys_summary const& nsys) {
   std::string result = csv_line({"NVTX Range", "Style", "PID", "TID", "NVTX Inst", "Kern Inst", "Total Time (ns)", "Avg (ns)", "Med (ns)",
                                  "Min (ns)", "Max (ns)", "StdDev (ns)", "Kernel Name"});
   for (nsys_range_kernel_row const& row : nsys.range_kernels) {
-    std::vector<std::string> cells{row.range.value_or(""),
-                                   row.range ? "PushPop" : "",
-                                   row.thread ? fmt::format("{}", nsys.process_id) : "",
-                                   nsys_cell(row.thread),
-                                   fmt::format("{}", row.ranges),
-                                   fmt::format("{}", row.kernels),
-                                   fmt::format("{}", row.time.total)};
+    detail::own_vector<std::string> cells{row.range.value_or(""),
+                                          row.range ? "PushPop" : "",
+                                          row.thread ? fmt::format("{}", nsys.process_id) : "",
+                                          nsys_cell(row.thread),
+                                          fmt::format("{}", row.ranges),
+                                          fmt::format("{}", row.kernels),
+                                          fmt::format("{}", row.time.total)};
     append_times(cells, row.time);
     cells.push_back(row.kernel);
     result += csv_line(cells);
@@ -113,8 +113,8 @@ inline std::string nsys_range_kernel_csv(nsys_summary const& nsys) {
 /// @param nsys `summarize_like_nsys` of a profile.
 /// @param has_kernels whether kernels were collected. If not, only the summary of ranges is returned.
 /// @return the files.
-[[nodiscard]] inline std::vector<named_csv> nsys_csv(nsys_summary const& nsys, bool has_kernels) {
-  std::vector<named_csv> result{{"nvtx_pushpop_sum.csv", detail::nsys_time_csv(nsys.ranges, "Instances", "Range")}};
+[[nodiscard]] inline ::profkit::detail::own_vector<named_csv> nsys_csv(nsys_summary const& nsys, bool has_kernels) {
+  ::profkit::detail::own_vector<named_csv> result{{"nvtx_pushpop_sum.csv", detail::nsys_time_csv(nsys.ranges, "Instances", "Range")}};
   if (!has_kernels) return result;
   if (nsys.api) result.push_back({"cuda_api_sum.csv", detail::nsys_time_csv(*nsys.api, "Num Calls", "Name")});
   result.push_back({"cuda_gpu_kern_sum.csv", detail::nsys_time_csv(nsys.kernels, "Instances", "Name")});

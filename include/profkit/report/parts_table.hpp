@@ -3,9 +3,9 @@
 
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "../analyze/ranks/job_summary.hpp"
+#include "../profile/own_memory.hpp"
 #include "cells.hpp"
 #include "document.hpp"
 
@@ -13,7 +13,7 @@ namespace profkit::detail {
 
 /// A table of the parts of a whole, with their sum.
 /// @param columns columns of the part, its time and its share.
-inline data_table parts_table(std::string name, std::vector<column> columns, std::vector<job_part> const& parts, job_part const& whole) {
+inline data_table parts_table(std::string name, own_vector<column> columns, own_vector<job_part> const& parts, job_part const& whole) {
   data_table result;
   result.name = std::move(name);
   result.columns = std::move(columns);

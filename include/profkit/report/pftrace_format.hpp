@@ -11,13 +11,13 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include <protozero/pbf_writer.hpp>
 #include <protozero/varint.hpp>
 
 #include "../analyze/gpu/attribution.hpp"
 #include "../analyze/gpu/gpu_idle.hpp"
+#include "../profile/own_memory.hpp"
 #include "../profile/profile.hpp"
 #include "../profile/time.hpp"
 #include "../version.hpp"
@@ -244,13 +244,13 @@ class pftrace_format {
   profile const& profile_;
   pftrace_output& to_;
   std::optional<pftrace_sequence> sequence_;  ///< sequence of the current track
-  std::vector<std::string> scope_events_;     ///< on this track, by path; empty until used
-  std::vector<std::string> call_events_;      ///< on this track, by name
-  std::vector<std::string> gpu_events_;       ///< on this track, by name
+  own_vector<std::string> scope_events_;      ///< on this track, by path; empty until used
+  own_vector<std::string> call_events_;       ///< on this track, by name
+  own_vector<std::string> gpu_events_;        ///< on this track, by name
   std::string event_;
   std::array<std::uint64_t, 6> annotation_numbers_{};              ///< on this track, by annotation; 0 until used
   std::map<std::array<std::uint32_t, 3>, std::uint64_t> triples_;  ///< numbers of texts on this track: grids and blocks
-  std::vector<std::uint64_t> scope_path_numbers_;                  ///< numbers of texts on this track, by path; 0 until used
+  own_vector<std::uint64_t> scope_path_numbers_;                   ///< numbers of texts on this track, by path; 0 until used
   std::uint32_t rank_ = 0;                                         ///< 0 in a run of one process
   std::uint64_t tracks_ = 0;                                       ///< last assigned number
   std::uint64_t device_track_ = 0;

@@ -8,13 +8,12 @@
 #include <cstring>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
-#include <vector>
 
 #include <protozero/pbf_writer.hpp>
 #include <protozero/varint.hpp>
 
+#include "../profile/own_memory.hpp"
 #include "../profile/time.hpp"
 #include "pftrace_fields.hpp"
 #include "pftrace_output.hpp"
@@ -142,9 +141,9 @@ class pftrace_sequence {
 
   pftrace_output* to_;
   std::uint32_t id_;
-  timestamp now_;                ///< time of the latest event
-  std::vector<timestamp> open_;  ///< ends of the open slices
-  std::array<std::unordered_map<std::string, std::uint64_t>, 4> numbers_;
+  timestamp now_;               ///< time of the latest event
+  own_vector<timestamp> open_;  ///< ends of the open slices
+  std::array<own_hash_map<std::string, std::uint64_t>, 4> numbers_;
 };
 
 }  // namespace profkit::detail

@@ -9,8 +9,8 @@
 #include <optional>
 #include <string>
 #include <utility>
-#include <vector>
 
+#include "../profile/own_memory.hpp"
 #include "budget_section.hpp"
 #include "document.hpp"
 #include "report_view.hpp"
@@ -26,7 +26,7 @@ namespace profkit::detail {
 /// Adds the boxes of scopes and their children, in the order in which the scopes first ran. Leaves out scopes of other threads, because the
 /// step's time does not include them. With host samples, the functions in a scope's self time follow its children.
 /// @return the end of the last box.
-inline double add_boxes(icicle_figure& figure, folded_tree const& tree, std::vector<std::size_t> const& siblings, double begin,
+inline double add_boxes(icicle_figure& figure, folded_tree const& tree, own_vector<std::size_t> const& siblings, double begin,
                         std::uint32_t depth, sampled_boxes const* samples) {
   for (std::size_t const i : siblings) {
     folded_scope const& scope = tree.rows()[i];

@@ -8,9 +8,9 @@
 #include <string>
 #include <tuple>
 #include <utility>
-#include <vector>
 
 #include "../analyze/ranks/job_summary.hpp"
+#include "../profile/own_memory.hpp"
 #include "cells.hpp"
 #include "document.hpp"
 #include "ranks_findings.hpp"
@@ -23,7 +23,7 @@
 namespace profkit::detail {
 
 /// Adds a collective as two stretches: before and after the start of the last rank.
-inline void add_stretches(std::vector<lanes_figure::stretch>& to, job_span_of_collective const& span) {
+inline void add_stretches(own_vector<lanes_figure::stretch>& to, job_span_of_collective const& span) {
   double const begin = span.time.begin.count();
   double const end = span.time.end.count();
   double const arrived = std::clamp(begin + span.waiting.count(), begin, std::max(begin, end));

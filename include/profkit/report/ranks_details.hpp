@@ -9,9 +9,9 @@
 #include <cstdint>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "../analyze/ranks/job_summary.hpp"
+#include "../profile/own_memory.hpp"
 #include "cells.hpp"
 #include "document.hpp"
 #include "parts_table.hpp"
@@ -90,7 +90,7 @@ inline section job_stages_section(job_summary const& job) {
   auto const largest =
       std::max_element(job.frontier.begin(), job.frontier.end(), [](job_part const& a, job_part const& b) { return a.time < b.time; });
   if (largest == job.frontier.end()) return result;
-  std::vector<job_part> stages = job.frontier;
+  own_vector<job_part> stages = job.frontier;
   for (job_part& each : stages) each.name = each.name.empty() ? std::string{"the rest"} : scope_words(each.name);
   std::string const most = largest->name.empty() ? std::string{"The rest"} : scope_words(largest->name);
   result.answer = fmt::format("{} adds most to the longest host step: {}.", most, part_words(largest->time, whole));

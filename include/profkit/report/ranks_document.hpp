@@ -9,9 +9,9 @@
 #include <optional>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "../analyze/ranks/job_summary.hpp"
+#include "../profile/own_memory.hpp"
 #include "../version.hpp"
 #include "document.hpp"
 #include "ranks_comparison.hpp"
@@ -25,7 +25,7 @@ namespace profkit::detail {
 
 /// "4 ranks on 1 host, 20 measured steps after 5 of warm-up".
 inline std::string job_subtitle(job_summary const& job) {
-  std::vector<std::string> hosts;
+  own_vector<std::string> hosts;
   for (job_rank_summary const& each : job.ranks) hosts.push_back(each.host);
   std::sort(hosts.begin(), hosts.end());
   hosts.erase(std::unique(hosts.begin(), hosts.end()), hosts.end());

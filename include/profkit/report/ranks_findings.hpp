@@ -8,9 +8,9 @@
 #include <cstdint>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "../analyze/ranks/job_summary.hpp"
+#include "../profile/own_memory.hpp"
 #include "document.hpp"
 #include "sentence_numbers.hpp"
 #include "short_names.hpp"
@@ -34,7 +34,7 @@ inline std::string straggler_words(job_summary const& job) {
   if (late.also.empty()) return name_words(first.name);
   if (late.is_whole_host) return fmt::format("all {} ranks of {}", late.also.size() + 1, name_words(first.host));
   constexpr std::size_t max_named = 3;
-  std::vector<std::size_t> all{late.rank};
+  own_vector<std::size_t> all{late.rank};
   all.insert(all.end(), late.also.begin(), late.also.end());
   std::string text = "ranks ";
   for (std::size_t i = 0; i < std::min(all.size(), max_named); ++i) {
@@ -208,8 +208,8 @@ inline finding slow_host_finding(job_summary const& job) {
 }
 
 /// The most important findings, at most 4.
-inline std::vector<finding> job_findings(job_summary const& job) {
-  std::vector<finding> result;
+inline own_vector<finding> job_findings(job_summary const& job) {
+  own_vector<finding> result;
   if (!job.problems.empty()) {
     finding problems;
     problems.headline = "Not all ranks can be compared.";

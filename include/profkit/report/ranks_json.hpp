@@ -6,11 +6,11 @@
 #include <string>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
 #include "../analyze/ranks/job_fields.hpp"
 #include "../analyze/ranks/job_summary.hpp"
 #include "../profile/described.hpp"
+#include "../profile/own_memory.hpp"
 #include "json_schema.hpp"
 #include "json_text.hpp"
 
@@ -39,7 +39,7 @@ class job_json {
     return value ? text(*value, depth) : json_value(std::nullopt);
   }
   template <class T>
-  static std::string text(std::vector<T> const& values, std::size_t depth) {
+  static std::string text(detail::own_vector<T> const& values, std::size_t depth) {
     json_list list{depth};
     for (T const& each : values) list.add(text(each, depth + 1));
     return std::move(list).take();

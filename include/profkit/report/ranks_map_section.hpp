@@ -9,9 +9,9 @@
 #include <optional>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "../analyze/ranks/job_summary.hpp"
+#include "../profile/own_memory.hpp"
 #include "cells.hpp"
 #include "document.hpp"
 #include "sentence_numbers.hpp"
@@ -32,14 +32,14 @@ inline heat_figure heat_of(job_summary const& job, job_map const& from, std::str
     result.is_dashed.push_back(!from.is_measured[i]);
   }
   constexpr std::size_t max_all = 64;
-  std::vector<std::size_t> ranks = shown_ranks(job);
+  own_vector<std::size_t> ranks = shown_ranks(job);
   if (job.ranks.size() <= max_all) {
     ranks.resize(job.ranks.size());
     std::iota(ranks.begin(), ranks.end(), std::size_t{0});
   }
   for (std::size_t const rank : ranks) {
     result.rows.push_back(name_words(job.ranks[rank].name));
-    std::vector<std::optional<double>> values(result.columns.size());
+    own_vector<std::optional<double>> values(result.columns.size());
     for (std::size_t i = 0; i < from.steps.size(); ++i) {
       std::optional<double> const value = from.values[rank][i];
       std::optional<double>& to = values[i / each];
@@ -56,7 +56,7 @@ inline data_table heat_table(job_summary const& job, heat_figure const& map, cha
   data_table table;
   table.name = name;
   table.columns = {{"from step", column_kind::text}};
-  std::vector<std::size_t> positions;
+  own_vector<std::size_t> positions;
   for (std::size_t const rank : shown_ranks(job)) {
     std::string const words = name_words(job.ranks[rank].name);
     auto const at = std::find(map.rows.begin(), map.rows.end(), words);

@@ -11,8 +11,8 @@
 #include <string_view>
 #include <utility>
 #include <variant>
-#include <vector>
 
+#include "../profile/own_memory.hpp"
 #include "document.hpp"
 #include "text_bar.hpp"
 #include "text_style.hpp"
@@ -29,7 +29,7 @@ class ranks_screen {
 
   /// @param files the last line; may be empty.
   [[nodiscard]] std::string text(std::string_view files) const {
-    std::vector<std::string> lines;
+    own_vector<std::string> lines;
     constexpr std::array<std::size_t, 6> most{{17, 13, 9, 7, 5, 3}};
     for (std::size_t const rows : most) {
       lines = lines_within(rows, files);
@@ -42,7 +42,7 @@ class ranks_screen {
   }
 
  private:
-  using line_list = std::vector<std::string>;
+  using line_list = own_vector<std::string>;
 
   [[nodiscard]] std::string shown(std::string_view text) const { return printable(text, style_); }
 
@@ -101,7 +101,7 @@ class ranks_screen {
 
   /// The first rows of a table, and its totals.
   [[nodiscard]] line_list rows_of(data_table const& table, std::string const& title, std::size_t max_rows) const {
-    std::vector<row> rows;
+    own_vector<row> rows;
     std::size_t const count = std::min(table.rows.size(), table.shown_rows);
     std::size_t left_out = table.rows.size() - count;
     std::size_t const most = table.name == "ranks" ? max_rows : std::min<std::size_t>(max_rows, 7);

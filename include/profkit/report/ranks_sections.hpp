@@ -7,9 +7,9 @@
 #include <cstddef>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "../analyze/ranks/job_summary.hpp"
+#include "../profile/own_memory.hpp"
 #include "cells.hpp"
 #include "document.hpp"
 #include "parts_table.hpp"
@@ -111,7 +111,7 @@ inline section job_ranks_section(job_summary const& job) {
       {"of the step", column_kind::bar},
       {"remark"}};
   auto const add = [&](std::size_t rank) { table.rows.push_back(job_rank_row(job.ranks[rank], rank_remark(job, rank))); };
-  std::vector<std::size_t> const shown = shown_ranks(job);
+  own_vector<std::size_t> const shown = shown_ranks(job);
   for (std::size_t const rank : shown) add(rank);
   table.rows.push_back(job_mean_row(job));
   constexpr std::size_t max_ranks = 1024;

@@ -9,12 +9,12 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "../analyze/ranks/collective_waits.hpp"
 #include "../analyze/ranks/job_rank.hpp"
 #include "../analyze/ranks/matched_collectives.hpp"
 #include "../analyze/ranks/rank_clocks.hpp"
+#include "../profile/own_memory.hpp"
 #include "json_text.hpp"
 
 namespace profkit {
@@ -24,7 +24,7 @@ namespace detail {
 /// Writes the timelines of all ranks as one trace, on one clock.
 class ranks_trace_writer {
  public:
-  explicit ranks_trace_writer(std::vector<job_rank> const& ranks)
+  explicit ranks_trace_writer(detail::own_vector<job_rank> const& ranks)
       : ranks_{ranks}, all_{collective_matcher{ranks}.take()}, clocks_{ranks, all_} {}
 
   [[nodiscard]] std::string write() && {
@@ -88,8 +88,8 @@ class ranks_trace_writer {
     }
   }
 
-  std::vector<job_rank> const& ranks_;
-  std::vector<matched_collective> all_;
+  detail::own_vector<job_rank> const& ranks_;
+  detail::own_vector<matched_collective> all_;
   rank_clocks clocks_;
   timestamp begin_ = timestamp::max();
   std::string events_;
@@ -101,7 +101,7 @@ class ranks_trace_writer {
 /// process. Collectives that all their ranks recorded show waiting and transfer.
 /// @param ranks the ranks in any order; those with a problem are left out, and all but the first of several with one number, as in
 /// `summarize_job`.
-[[nodiscard]] inline std::string ranks_trace(std::vector<job_rank> ranks) {
+[[nodiscard]] inline std::string ranks_trace(::profkit::detail::own_vector<job_rank> ranks) {
   ranks.erase(std::remove_if(ranks.begin(), ranks.end(), [](job_rank const& each) { return !each.problem.empty(); }), ranks.end());
   std::stable_sort(ranks.begin(), ranks.end(), [](job_rank const& a, job_rank const& b) { return a.rank < b.rank; });
   auto const is_same_rank = [](job_rank const& a, job_rank const& b) { return a.rank == b.rank; };

@@ -5,9 +5,9 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "../profile/code_elsewhere.hpp"
+#include "../profile/own_memory.hpp"
 
 namespace profkit {
 
@@ -50,10 +50,10 @@ struct report_code {
   static std::string html(document const& what);
   static std::string document_json(document const& what);
   /// @param made `describe(what)`. @return the names of the files.
-  static std::vector<std::string> write(profile const& profile, summary const& what, document const& made, std::string const& directory,
-                                        std::uint64_t trace_steps);
+  static detail::own_vector<std::string> write(profile const& profile, summary const& what, document const& made,
+                                               std::string const& directory, std::uint64_t trace_steps);
   /// Writes the files that need only a summary.
-  static std::vector<std::string> write(summary const& what, document const& made, std::string const& directory);
+  static detail::own_vector<std::string> write(summary const& what, document const& made, std::string const& directory);
 };
 
 #ifdef PROFKIT_CODE_ELSEWHERE

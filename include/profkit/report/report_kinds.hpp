@@ -6,9 +6,9 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "../analyze/summary.hpp"
+#include "../profile/own_memory.hpp"
 
 namespace profkit::detail {
 
@@ -55,8 +55,8 @@ class report_kinds {
   [[nodiscard]] step_kind_summary const& main() const noexcept { return all_ ? *all_ : summary_.kinds.front(); }
 
   /// Other kinds that are shown, by number of steps.
-  [[nodiscard]] std::vector<step_kind_summary const*> others() const {
-    std::vector<step_kind_summary const*> result;
+  [[nodiscard]] own_vector<step_kind_summary const*> others() const {
+    own_vector<step_kind_summary const*> result;
     std::size_t const first = all_ ? 0 : 1;
     for (std::size_t i = first; i < summary_.kinds.size() && i < max_shown; ++i) result.push_back(&summary_.kinds[i]);
     return result;

@@ -5,9 +5,9 @@
 #include <cstddef>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "../analyze/summary.hpp"
+#include "../profile/own_memory.hpp"
 #include "folded_scopes.hpp"
 #include "idle_cause_names.hpp"
 #include "report_kinds.hpp"
@@ -66,8 +66,8 @@ inline double outside_ms(report_view const& view) {
 }
 
 /// Classes of the kernels of a kind with their time per step in milliseconds, longest first, "other" last.
-inline std::vector<std::pair<std::string, double>> class_times(summary const& all, step_kind_summary const& kind) {
-  std::vector<std::pair<std::string, double>> result;
+inline own_vector<std::pair<std::string, double>> class_times(summary const& all, step_kind_summary const& kind) {
+  own_vector<std::pair<std::string, double>> result;
   if (!all.gpu) return result;
   double const steps = gpu_steps(kind);
   for (kind_kernel_summary const& each : kind.kernels) {

@@ -6,12 +6,11 @@
 #include <cstdint>
 #include <map>
 #include <string>
-#include <unordered_map>
 #include <utility>
-#include <vector>
 
 #include "../analyze/samples/sample_rows.hpp"
 #include "../analyze/samples/samples_summary.hpp"
+#include "../profile/own_memory.hpp"
 #include "document.hpp"
 #include "samples_section.hpp"
 #include "sentence_numbers.hpp"
@@ -33,11 +32,11 @@ class sampled_boxes {
   /// Divides the self time of scopes among their functions, longest first, and waiting.
   /// @param scopes positions in `summary::scopes`.
   /// @param begin, self beginning and length of the self time, in milliseconds; nothing is added if it is too narrow.
-  void add(icicle_figure& figure, std::vector<std::size_t> const& scopes, double begin, double self, std::uint32_t depth) const {
+  void add(icicle_figure& figure, own_vector<std::size_t> const& scopes, double begin, double self, std::uint32_t depth) const {
     if (self < min_share * figure.total) return;
     sums const totals = sums_of(scopes);
     if (!(totals.whole > 0.0)) return;
-    std::vector<std::pair<std::string, double>> functions{totals.functions.begin(), totals.functions.end()};
+    own_vector<std::pair<std::string, double>> functions{totals.functions.begin(), totals.functions.end()};
     std::stable_sort(functions.begin(), functions.end(), [](auto const& a, auto const& b) { return a.second > b.second; });
     double rest = totals.other_time;
     std::uint64_t others = totals.others;
@@ -78,7 +77,7 @@ class sampled_boxes {
     double other_time = 0.0;
   };
 
-  [[nodiscard]] sums sums_of(std::vector<std::size_t> const& scopes) const {
+  [[nodiscard]] sums sums_of(own_vector<std::size_t> const& scopes) const {
     sums result;
     std::uint64_t samples = 0;
     for (std::size_t const scope : scopes) {
@@ -97,7 +96,7 @@ class sampled_boxes {
     return result;
   }
 
-  std::unordered_map<std::size_t, sampled_scope_summary const*> of_scope_;
+  own_hash_map<std::size_t, sampled_scope_summary const*> of_scope_;
 };
 
 }  // namespace profkit::detail

@@ -8,9 +8,9 @@
 #include <optional>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "../analyze/summary.hpp"
+#include "../profile/own_memory.hpp"
 #include "cells.hpp"
 #include "document.hpp"
 #include "report_view.hpp"
@@ -65,7 +65,7 @@ inline std::string samples_answer(host_samples_summary const& samples) {
                                        : "No thread used processor time that was sampled.";
   }
   sampled_scope_summary const& first = samples.scopes.front();
-  std::vector<std::pair<double, std::string>> parts;  // share and words
+  own_vector<std::pair<double, std::string>> parts;  // share and words
   for (sampled_function_summary const& each : first.functions) {
     parts.emplace_back(each.share_of_scope.share, sampled_words(each.share_of_scope) + ' ' + name_words(function_place_words(each)));
   }

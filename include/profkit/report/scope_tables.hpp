@@ -7,9 +7,9 @@
 #include <optional>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "../analyze/summary.hpp"
+#include "../profile/own_memory.hpp"
 #include "cells.hpp"
 #include "document.hpp"
 
@@ -43,7 +43,7 @@ inline data_table scope_table(summary const& all) {
     duration_summary const& host = row.host;
     duration_summary const gpu = row.gpu_events.value_or(duration_summary{});
     std::optional<milliseconds> const gpu_total = row.gpu_events ? std::optional{gpu.total} : std::nullopt;
-    std::vector<cell> cells{text_cell(row.name), count_cell(host.count), number_cell(host.total.count())};
+    own_vector<cell> cells{text_cell(row.name), count_cell(host.count), number_cell(host.total.count())};
     for (auto const& each : {host.mean, host.standard_deviation, host.median, host.p95, host.p99}) cells.push_back(ms_cell(each, ""));
     cells.push_back(number_cell(row.host_self.count()));
     for (auto const& each : {row.share_of_parent, row.share_of_steps}) cells.push_back(number_cell(each, ""));
@@ -54,7 +54,7 @@ inline data_table scope_table(summary const& all) {
 }
 
 /// Columns of `add_gpu_work`.
-inline std::vector<column> gpu_work_columns() {
+inline own_vector<column> gpu_work_columns() {
   return {{"operations", column_kind::count},
           {"kernel", column_kind::milliseconds, column_use::always, "sum of the operations launched in the scopes or inside them"},
           {"self", column_kind::milliseconds, column_use::always, "sum of the operations launched in the scopes themselves"},
@@ -62,7 +62,7 @@ inline std::vector<column> gpu_work_columns() {
           {"span", column_kind::milliseconds, column_use::always, "from the first start to the last end"}};
 }
 
-inline void add_gpu_work(std::vector<cell>& cells, std::optional<gpu_work_summary> const& work) {
+inline void add_gpu_work(own_vector<cell>& cells, std::optional<gpu_work_summary> const& work) {
   if (!work) {
     cells.resize(cells.size() + 5);
     return;
@@ -83,7 +83,7 @@ inline data_table gpu_scope_table(summary const& all) {
   for (char const* const each : {"idle", "idle self"}) result.columns.push_back({each, ms});
   for (scope_summary const& row : all.scopes) {
     if (!row.gpu) continue;
-    std::vector<cell> cells{text_cell(row.name)};
+    own_vector<cell> cells{text_cell(row.name)};
     add_gpu_work(cells, row.gpu);
     duration_summary const& span = row.gpu->span;
     for (auto const& each : {span.median, span.p95, span.p99, row.gpu->latency_mean, row.gpu->latency_p95})
@@ -102,7 +102,7 @@ inline data_table name_table(summary const& all) {
   for (column& each : gpu_work_columns()) result.columns.push_back(std::move(each));
   result.columns.push_back({"idle", column_kind::milliseconds});
   for (scope_name_summary const& row : all.names) {
-    std::vector<cell> cells{text_cell(row.name), count_cell(row.host.count), number_cell(row.host.total.count())};
+    own_vector<cell> cells{text_cell(row.name), count_cell(row.host.count), number_cell(row.host.total.count())};
     add_gpu_work(cells, row.gpu);
     cells.push_back(row.gpu_idle ? number_cell(row.gpu_idle->inclusive.count()) : missing_cell(""));
     result.rows.push_back(row_at(0, std::move(cells)));

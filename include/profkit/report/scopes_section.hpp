@@ -7,8 +7,8 @@
 #include <cstddef>
 #include <string>
 #include <utility>
-#include <vector>
 
+#include "../profile/own_memory.hpp"
 #include "cells.hpp"
 #include "coverage_text.hpp"
 #include "document.hpp"
@@ -26,13 +26,13 @@ namespace profkit::detail {
 inline range_cell siblings_cell(folded_scope const& scope) {
   constexpr std::size_t max_odd = 3;
   constexpr double min_share = 0.002;
-  std::vector<double> values;
+  own_vector<double> values;
   double sum = 0.0;
   for (folded_scope::sibling const& each : scope.siblings) {
     values.push_back(each.each);
     sum += each.each;
   }
-  std::vector<double> sorted = values;
+  own_vector<double> sorted = values;
   std::sort(sorted.begin(), sorted.end());
   double const median = sorted[sorted.size() / 2];
   auto const is_odd = [&](double value) {
@@ -65,8 +65,8 @@ class scope_rows_of {
   scope_rows_of(data_table& table, folded_tree const& tree, double step_ms, double threshold)
       : table_{table}, tree_{tree}, step_{step_ms > 0.0 ? step_ms : 1.0}, threshold_{threshold} {}
 
-  void add(std::vector<std::size_t> const& siblings, std::uint32_t depth, bool is_open) {
-    std::vector<std::size_t> smaller;
+  void add(own_vector<std::size_t> const& siblings, std::uint32_t depth, bool is_open) {
+    own_vector<std::size_t> smaller;
     for (std::size_t const i : tree_.by_time(siblings)) {
       if (!is_large(tree_.rows()[i])) {
         smaller.push_back(i);
@@ -126,7 +126,7 @@ class scope_rows_of {
   }
 
   /// "3 smaller: a, b, c...".
-  void add_smaller(std::vector<std::size_t> const& positions, std::uint32_t depth) {
+  void add_smaller(own_vector<std::size_t> const& positions, std::uint32_t depth) {
     folded_scope sum;
     std::string names;
     constexpr std::size_t max_names = 3;
@@ -155,8 +155,8 @@ class scope_rows_of {
 };
 
 /// The columns of the tree. @param has_gpu whether kernels were collected; otherwise times are host time.
-inline std::vector<column> scope_columns(bool has_gpu) {
-  std::vector<column> columns{{"scope"}, text_headed({"per step", column_kind::count}, "calls")};
+inline own_vector<column> scope_columns(bool has_gpu) {
+  own_vector<column> columns{{"scope"}, text_headed({"per step", column_kind::count}, "calls")};
   if (has_gpu) {
     columns.push_back(
         {"", column_kind::milliseconds, column_use::always, "GPU busy and idle time of the scope; each moment of the step counts once"});
@@ -203,8 +203,8 @@ inline void add_kind_rows(data_table& table, report_view const& view, step_kind_
 }
 
 /// The main kind, then the other kinds that a report shows.
-inline std::vector<step_kind_summary const*> kinds_shown(report_view const& view) {
-  std::vector<step_kind_summary const*> result{&view.main()};
+inline own_vector<step_kind_summary const*> kinds_shown(report_view const& view) {
+  own_vector<step_kind_summary const*> result{&view.main()};
   if (view.kinds.has_several()) {
     for (step_kind_summary const* const each : view.kinds.others()) result.push_back(each);
   }

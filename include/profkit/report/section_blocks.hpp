@@ -2,8 +2,8 @@
 #pragma once
 
 #include <variant>
-#include <vector>
 
+#include "../profile/own_memory.hpp"
 #include "document.hpp"
 
 namespace profkit::detail {
@@ -15,8 +15,8 @@ inline block_use use_of(block const& what) {
 }
 
 /// The blocks of a section that a printer shows. @param left_out the use of blocks that it does not show.
-inline std::vector<block const*> blocks_of(section const& what, block_use left_out) {
-  std::vector<block const*> result;
+inline own_vector<block const*> blocks_of(section const& what, block_use left_out) {
+  own_vector<block const*> result;
   for (block const& each : what.blocks) {
     if (use_of(each) != left_out) result.push_back(&each);
   }

@@ -5,8 +5,8 @@
 #include <cstddef>
 #include <map>
 #include <string>
-#include <vector>
 
+#include "../profile/own_memory.hpp"
 #include "shown_text.hpp"
 
 // Functions that shorten names.
@@ -28,9 +28,9 @@ inline std::string shortened_path(std::string const& name, std::size_t width) {
 }
 
 /// Shortens names in the middle. Names that would then be equal keep the part that begins at their first difference.
-inline std::vector<std::string> distinct_names(std::vector<std::string> const& names, std::size_t width) {
-  std::vector<std::string> result;
-  std::map<std::string, std::vector<std::size_t>> alike;
+inline own_vector<std::string> distinct_names(own_vector<std::string> const& names, std::size_t width) {
+  own_vector<std::string> result;
+  std::map<std::string, own_vector<std::size_t>> alike;
   for (std::size_t i = 0; i < names.size(); ++i) {
     result.push_back(shortened(names[i], width));
     alike[result.back()].push_back(i);

@@ -4,21 +4,21 @@
 #include <algorithm>
 #include <cstddef>
 #include <numeric>
-#include <vector>
 
 #include "../analyze/ranks/job_summary.hpp"
+#include "../profile/own_memory.hpp"
 
 namespace profkit::detail {
 
 /// The ranks that a report shows first: all; beyond 16, those that impose the longest waits and those with the slowest hosts.
-inline std::vector<std::size_t> shown_ranks(job_summary const& job) {
+inline own_vector<std::size_t> shown_ranks(job_summary const& job) {
   constexpr std::size_t max_all = 16;
   constexpr std::size_t holding = 8;
   constexpr std::size_t slow = 4;
-  std::vector<std::size_t> all(job.ranks.size());
+  own_vector<std::size_t> all(job.ranks.size());
   std::iota(all.begin(), all.end(), std::size_t{0});
   if (all.size() <= max_all) return all;
-  std::vector<std::size_t> result;
+  own_vector<std::size_t> result;
   auto const take = [&](std::size_t count, auto const& value_of) {
     std::stable_sort(all.begin(), all.end(), [&](std::size_t a, std::size_t b) { return value_of(job.ranks[a]) > value_of(job.ranks[b]); });
     for (std::size_t i = 0; i < count; ++i) {

@@ -10,8 +10,8 @@
 #include <optional>
 #include <string>
 #include <utility>
-#include <vector>
 
+#include "../profile/own_memory.hpp"
 #include "cells.hpp"
 #include "document.hpp"
 #include "findings.hpp"
@@ -28,9 +28,9 @@ namespace profkit::detail {
 inline bool is_step_time_of_gpu(summary const& all) { return all.steps.step_time && all.steps.step_time->basis != "host step time"; }
 
 /// Keeps the labels of the longest outliers and steps of another kind.
-inline void keep_longest_labels(std::vector<plotted_step>& steps) {
+inline void keep_longest_labels(own_vector<plotted_step>& steps) {
   constexpr std::size_t max_labels = 4;
-  std::vector<plotted_step*> labelled;
+  own_vector<plotted_step*> labelled;
   for (plotted_step& each : steps) {
     if (each.is != plotted_step::role::usual && !each.label.empty()) labelled.push_back(&each);
   }
@@ -39,7 +39,7 @@ inline void keep_longest_labels(std::vector<plotted_step>& steps) {
 }
 
 /// Names the longest warm-up step if its bar makes those of the measured steps small.
-inline void label_warmup(std::vector<plotted_step>& steps) {
+inline void label_warmup(own_vector<plotted_step>& steps) {
   constexpr double min_ratio = 1.5;
   plotted_step* longest = nullptr;
   double measured = 0.0;
@@ -55,12 +55,11 @@ inline void label_warmup(std::vector<plotted_step>& steps) {
 }
 
 /// The steps of the figure, in order. @param is_of_gpu true: GPU times where they are known; false: host times.
-inline std::vector<plotted_step> plotted_steps(report_view const& view, bool is_of_gpu) {
-  std::vector<plotted_step> result;
+inline own_vector<plotted_step> plotted_steps(report_view const& view, bool is_of_gpu) {
+  own_vector<plotted_step> result;
   // If the level changed, the steps of one level are not outliers.
   std::optional<level_change_summary> const& change = view.all.trend.change;
-  std::vector<std::pair<std::uint64_t, double>> const outliers =
-      change ? std::vector<std::pair<std::uint64_t, double>>{} : outliers_of(view);
+  own_vector<std::pair<std::uint64_t, double>> const outliers = change ? own_vector<std::pair<std::uint64_t, double>>{} : outliers_of(view);
   auto const is_outlying = [&](std::uint64_t index) {
     return std::any_of(outliers.begin(), outliers.end(), [&](auto const& each) { return each.first == index; });
   };
@@ -89,11 +88,11 @@ inline std::vector<plotted_step> plotted_steps(report_view const& view, bool is_
   label_warmup(result);
   if (!result.empty()) return result;
   step_summary const& steps = view.all.steps;
-  std::vector<milliseconds> const none;
-  std::vector<milliseconds> const& of_gpu = !steps.gpu_samples.empty() ? steps.gpu_samples
-                                            : steps.gpu_period         ? steps.gpu_period->samples
-                                                                       : none;
-  std::vector<milliseconds> const& samples = is_of_gpu ? of_gpu : steps.host_samples;
+  own_vector<milliseconds> const none;
+  own_vector<milliseconds> const& of_gpu = !steps.gpu_samples.empty() ? steps.gpu_samples
+                                           : steps.gpu_period         ? steps.gpu_period->samples
+                                                                      : none;
+  own_vector<milliseconds> const& samples = is_of_gpu ? of_gpu : steps.host_samples;
   for (std::size_t i = 0; i < samples.size(); ++i) {
     plotted_step step;
     step.index = view.all.steps.warmup + i;
@@ -120,7 +119,7 @@ inline std::optional<milliseconds> half_interval(verdict_summary const& verdict)
 
 /// Statistics of the host times of warm-up steps.
 inline row warmup_row(report_view const& view) {
-  std::vector<double> times;
+  own_vector<double> times;
   for (listed_step const& each : view.all.listed_steps) {
     if (each.is_warmup) times.push_back(each.host.count());
   }
@@ -236,7 +235,7 @@ inline std::string clock_summary_words(clock_summary const& clock) {
 /// The line below the kinds of step: steadiness, throughput, MFU, clocks.
 inline std::string step_facts(report_view const& view) {
   step_summary const& main = view.main().times;
-  std::vector<std::string> facts{steadiness_words(main_verdict(main))};
+  own_vector<std::string> facts{steadiness_words(main_verdict(main))};
   if (std::string const items = throughput_words(main); !items.empty()) facts.push_back(items);
   if (view.all.gpu || view.all.model) facts.push_back(mfu_words(view.all));
   if (!view.all.steps.clocks.empty()) facts.push_back(clock_summary_words(view.all.steps.clocks.front()));

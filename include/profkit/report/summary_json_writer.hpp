@@ -12,12 +12,12 @@
 #include <tuple>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
 #include "../analyze/gpu/device_clocks.hpp"
 #include "../analyze/summary.hpp"
 #include "../analyze/summary_fields.hpp"
 #include "../profile/described.hpp"
+#include "../profile/own_memory.hpp"
 #include "../profile/time.hpp"
 #include "../profile/work.hpp"
 #include "idle_cause_names.hpp"
@@ -74,7 +74,7 @@ class summary_json_writer {
     bool const is_absent = value == nullptr || (name.is_null_if_empty && is_empty(*value));
     if (!is_absent) return add_value(object, key, *value);
     // Without samples, an empty list.
-    object.add(key, std::is_same_v<Member, std::vector<milliseconds>> ? "[]" : json_value(std::nullopt));
+    object.add(key, std::is_same_v<Member, own_vector<milliseconds>> ? "[]" : json_value(std::nullopt));
   }
 
   json_object& object_at(std::string_view place, bool is_known) {
@@ -117,8 +117,8 @@ class summary_json_writer {
     add_flat(to.object(key), {}, &value);
   }
   /// Memory by source and quantity.
-  void add_value(json_object& to, std::string const& key, std::vector<memory_summary> const& value) {
-    std::map<std::string, std::vector<memory_summary const*>> by_source;
+  void add_value(json_object& to, std::string const& key, own_vector<memory_summary> const& value) {
+    std::map<std::string, own_vector<memory_summary const*>> by_source;
     for (memory_summary const& each : value) by_source[each.source].push_back(&each);
     json_object& sources = to.object(key);
     for (auto const& [source, quantities] : by_source) {
@@ -149,7 +149,7 @@ class summary_json_writer {
     return value ? text(*value, key, depth) : json_value(std::nullopt);
   }
   template <class T>
-  std::string text(std::vector<T> const& values, std::string_view key, std::size_t depth) {
+  std::string text(own_vector<T> const& values, std::string_view key, std::size_t depth) {
     json_list list{depth};
     for (T const& each : values) list.add(text(each, key, depth + 1));
     return std::move(list).take();
@@ -179,7 +179,7 @@ class summary_json_writer {
   static bool is_empty(std::chrono::nanoseconds value) { return value.count() <= 0; }
   static bool is_empty(precision value) { return value == precision::unknown; }
   template <class T>
-  static bool is_empty(std::vector<T> const& value) {
+  static bool is_empty(own_vector<T> const& value) {
     return value.empty();
   }
 

@@ -7,8 +7,8 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
-#include <vector>
 
+#include "../profile/own_memory.hpp"
 #include "document.hpp"
 #include "text_style.hpp"
 
@@ -87,7 +87,7 @@ inline std::string text_bar(bar_cell const& bar, double scale, std::size_t width
 
 /// A curve with one character for each value, scaled from the smallest to the largest value. If there are more values than characters, a
 /// character shows the largest of neighbouring values. Empty without UTF-8.
-inline std::string text_curve(std::vector<double> const& values, std::size_t width, text_style const& style) {
+inline std::string text_curve(own_vector<double> const& values, std::size_t width, text_style const& style) {
   static constexpr std::array<std::string_view, 8> levels{"\xe2\x96\x81", "\xe2\x96\x82", "\xe2\x96\x83", "\xe2\x96\x84",
                                                           "\xe2\x96\x85", "\xe2\x96\x86", "\xe2\x96\x87", "\xe2\x96\x88"};
   if (!style.is_utf8 || values.empty() || width == 0) return {};

@@ -6,8 +6,8 @@
 #include <cstddef>
 #include <string>
 #include <utility>
-#include <vector>
 
+#include "../profile/own_memory.hpp"
 #include "document.hpp"
 #include "text_bar.hpp"
 #include "text_style.hpp"
@@ -16,8 +16,8 @@
 namespace profkit::detail {
 
 /// The head of a document as text: title, headline and findings. @param max_lines maximum number of lines of each of these texts.
-inline std::vector<std::string> head_lines(document const& document, text_style const& style, std::size_t max_lines) {
-  std::vector<std::string> result;
+inline own_vector<std::string> head_lines(document const& document, text_style const& style, std::size_t max_lines) {
+  own_vector<std::string> result;
   auto const add = [&](std::string const& text, std::string const& first, std::string const& next, char const* colours) {
     for (std::string const& line : wrapped(printable(text, style), first, next, style.width, max_lines))
       result.push_back(colours == nullptr ? line : coloured(line, colours, style));

@@ -7,8 +7,8 @@
 #include <string>
 #include <string_view>
 #include <variant>
-#include <vector>
 
+#include "../profile/own_memory.hpp"
 #include "document.hpp"
 #include "listed_table.hpp"
 #include "section_blocks.hpp"
@@ -24,14 +24,14 @@ inline std::string text_of(data_table const& what, text_style const& style) {
     return without_no_break(printable(text, style, max_bytes));
   };
   listed_table const table{what};
-  std::vector<std::vector<std::string>> lines(1);
+  own_vector<own_vector<std::string>> lines(1);
   for (std::string const& each : table.headings()) lines.front().push_back(shown(each));
   for (listed_table::line const& line : table.lines()) {
     lines.emplace_back();
     for (std::string const& each : line.cells) lines.back().push_back(shown(each, max_shown_text));
     lines.back().front().insert(0, std::size_t{2} * line.depth, ' ');
   }
-  std::vector<std::size_t> widths(table.headings().size());
+  own_vector<std::size_t> widths(table.headings().size());
   for (auto const& line : lines) {
     for (std::size_t i = 0; i < line.size(); ++i) widths[i] = std::max(widths[i], width_of(line[i]));
   }

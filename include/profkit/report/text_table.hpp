@@ -6,8 +6,8 @@
 #include <string>
 #include <utility>
 #include <variant>
-#include <vector>
 
+#include "../profile/own_memory.hpp"
 #include "column_numbers.hpp"
 #include "document.hpp"
 #include "text_bar.hpp"
@@ -37,12 +37,12 @@ class text_table {
 
   /// @param rows the rows to print.
   /// @param min_depth rows of this depth have no indentation.
-  [[nodiscard]] std::vector<std::string> lines(std::vector<row> const& rows, std::uint32_t min_depth = 0) {
+  [[nodiscard]] own_vector<std::string> lines(own_vector<row> const& rows, std::uint32_t min_depth = 0) {
     texts_.clear();
     for (row const& each : rows) texts_.push_back(texts_of(each, min_depth));
     leave_out_empty_columns();
     choose_widths();
-    std::vector<std::string> result{line(headings(), nullptr)};
+    own_vector<std::string> result{line(headings(), nullptr)};
     for (std::size_t i = 0; i < rows.size(); ++i) result.push_back(line(texts_[i], &rows[i]));
     return result;
   }
@@ -55,8 +55,8 @@ class text_table {
     return kind == column_kind::text || kind == column_kind::code || kind == column_kind::bar || kind == column_kind::range;
   }
 
-  [[nodiscard]] std::vector<std::string> headings() const {
-    std::vector<std::string> result;
+  [[nodiscard]] own_vector<std::string> headings() const {
+    own_vector<std::string> result;
     for (std::size_t i = 0; i < columns_.size(); ++i) {
       column const& each = at(i);
       std::string heading = each.kind == column_kind::bar ? legend(columns_[i]) : heading_text(each, numbers_[i]);
@@ -76,7 +76,7 @@ class text_table {
       auto const position = static_cast<std::ptrdiff_t>(i);
       columns_.erase(columns_.begin() + position);
       numbers_.erase(numbers_.begin() + position);
-      for (std::vector<std::string>& row : texts_) row.erase(row.begin() + position);
+      for (own_vector<std::string>& row : texts_) row.erase(row.begin() + position);
     }
   }
 
@@ -90,8 +90,8 @@ class text_table {
     return style_.is_utf8 ? "\xe2\x96\x88 busy  \xe2\x96\x91 idle" : "# busy  . idle";
   }
 
-  [[nodiscard]] std::vector<std::string> texts_of(row const& what, std::uint32_t min_depth) const {
-    std::vector<std::string> result;
+  [[nodiscard]] own_vector<std::string> texts_of(row const& what, std::uint32_t min_depth) const {
+    own_vector<std::string> result;
     for (std::size_t i = 0; i < columns_.size(); ++i) {
       std::string text = columns_[i] < what.cells.size() ? cell_text(what.cells[columns_[i]].value, i) : std::string{};
       if (what.is_heading && columns_[i] < what.cells.size() && std::holds_alternative<std::monostate>(what.cells[columns_[i]].value))
@@ -118,12 +118,12 @@ class text_table {
     constexpr std::size_t min_name = 24;
     constexpr std::size_t max_bar = 24;
     constexpr std::size_t min_bar = 6;
-    std::vector<std::string> const heads = headings();
+    own_vector<std::string> const heads = headings();
     widths_.assign(columns_.size(), 0);
     std::size_t bar = columns_.size();
     for (std::size_t i = 0; i < columns_.size(); ++i) {
       widths_[i] = width_of(heads[i]);
-      for (std::vector<std::string> const& row : texts_) widths_[i] = std::max(widths_[i], width_of(row[i]));
+      for (own_vector<std::string> const& row : texts_) widths_[i] = std::max(widths_[i], width_of(row[i]));
       if (at(i).kind == column_kind::bar && i != 0) {
         bar = i;
         widths_[i] = max_bar;
@@ -159,7 +159,7 @@ class text_table {
     }
   }
 
-  [[nodiscard]] std::string line(std::vector<std::string> const& texts, row const* from) const {
+  [[nodiscard]] std::string line(own_vector<std::string> const& texts, row const* from) const {
     std::string result;
     for (std::size_t i = 0; i < columns_.size(); ++i) {
       if (widths_[i] == 0) continue;
@@ -199,10 +199,10 @@ class text_table {
   data_table const& table_;
   text_style style_;
   std::string title_;
-  std::vector<std::size_t> columns_;
-  std::vector<column_numbers> numbers_;
-  std::vector<std::vector<std::string>> texts_;
-  std::vector<std::size_t> widths_;
+  own_vector<std::size_t> columns_;
+  own_vector<column_numbers> numbers_;
+  own_vector<own_vector<std::string>> texts_;
+  own_vector<std::size_t> widths_;
   double bar_scale_ = 0.0;
 };
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
+#include "../profile/own_memory.hpp"
 #include "shown_text.hpp"
 #include "text_style.hpp"
 
@@ -85,9 +85,9 @@ inline std::string without_no_break(std::string text) {
 
 /// Breaks a text at blanks, never at no-break spaces. Text beyond `max_lines` is cut with "...".
 /// @param first prefix of the first line; `next` is the prefix of the others.
-inline std::vector<std::string> wrapped(std::string_view text, std::string const& first, std::string const& next, std::size_t width,
-                                        std::size_t max_lines) {
-  std::vector<std::string> lines;
+inline own_vector<std::string> wrapped(std::string_view text, std::string const& first, std::string const& next, std::size_t width,
+                                       std::size_t max_lines) {
+  own_vector<std::string> lines;
   std::string line = first;
   bool is_begun = false;
   while (!text.empty()) {

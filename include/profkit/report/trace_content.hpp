@@ -7,9 +7,7 @@
 #include <map>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
-#include <vector>
 
 #include "../analyze/gpu/attribution.hpp"
 #include "../analyze/gpu/counted_operations.hpp"
@@ -20,6 +18,7 @@
 #include "../analyze/time/measured_time.hpp"
 #include "../analyze/time/path_tree.hpp"
 #include "../profile/finite.hpp"
+#include "../profile/own_memory.hpp"
 #include "../profile/profile.hpp"
 #include "../profile/rank_record.hpp"
 #include "../profile/time.hpp"
@@ -36,7 +35,7 @@ inline std::string process_track_name(environment_record const& environment) {
 struct counter_track {
   std::string name;
   bool is_bytes = false;
-  std::vector<std::pair<timestamp, double>> values{};
+  own_vector<std::pair<timestamp, double>> values{};
 };
 
 /// The start of an arrow to a GPU operation: the launching call as shown in the trace.
@@ -68,9 +67,9 @@ class trace_content {
   }
 
   [[nodiscard]] profile const& recorded() const noexcept { return profile_; }
-  [[nodiscard]] std::uint64_t host() const noexcept { return host_; }                                  ///< process id
-  [[nodiscard]] std::vector<std::string> const& scope_names() const noexcept { return scope_names_; }  ///< by path
-  [[nodiscard]] std::vector<std::string> const& scope_paths() const noexcept { return scope_paths_; }  ///< by path
+  [[nodiscard]] std::uint64_t host() const noexcept { return host_; }                                 ///< process id
+  [[nodiscard]] own_vector<std::string> const& scope_names() const noexcept { return scope_names_; }  ///< by path
+  [[nodiscard]] own_vector<std::string> const& scope_paths() const noexcept { return scope_paths_; }  ///< by path
 
   /// The path of the scope that launched the operation; `attribution::none` if outside any scope.
   [[nodiscard]] std::uint32_t scope_path_of(std::uint32_t operation) const {
@@ -109,7 +108,7 @@ class trace_content {
     first_launched_.assign(profile_.api_calls.size() + 1, 0);
     auto const for_each_arrow = [&](auto const& call) {
       for (auto const& [stream, tracks] : tracks_.streams) {
-        for (std::vector<std::uint32_t> const& track : tracks) {
+        for (own_vector<std::uint32_t> const& track : tracks) {
           for (std::uint32_t const operation : track) {
             if (is_call_shown(operation)) call(launched_.launch_of[operation], operation);
           }
@@ -119,7 +118,7 @@ class trace_content {
     for_each_arrow([&](std::uint32_t call, std::uint32_t) { ++first_launched_[call + 1]; });
     for (std::size_t i = 1; i < first_launched_.size(); ++i) first_launched_[i] += first_launched_[i - 1];
     arrows_.resize(first_launched_.back());
-    std::vector<std::uint32_t> next = first_launched_;
+    own_vector<std::uint32_t> next = first_launched_;
     for_each_arrow([&](std::uint32_t call, std::uint32_t operation) { arrows_[next[call]++] = operation; });
   }
 
@@ -130,7 +129,7 @@ class trace_content {
 
   template <class Format>
   void write_threads(Format& format) const {
-    std::unordered_map<std::uint64_t, std::string_view> names;
+    own_hash_map<std::uint64_t, std::string_view> names;
     for (thread_record const& thread : profile_.threads) names[thread.system_id] = thread.name;
     std::size_t rank = 1;
     for (auto const& [thread, slices] : tracks_.threads) {
@@ -161,7 +160,7 @@ class trace_content {
 
   template <class Format>
   void write_idle(Format& format) const {
-    std::vector<charged_idle> const idle = idle_parts();
+    own_vector<charged_idle> const idle = idle_parts();
     if (idle.empty()) return;
     format.process_track("GPU idle: no operation runs on any GPU", max_thread_number() + 2, idle.front().time.begin);
     for (charged_idle const& each : idle) format.idle(each);
@@ -169,12 +168,12 @@ class trace_content {
 
   /// The time in which no operation ran on any device. It begins with the first shown step and ends with the last one and its operations.
   /// Without steps, it extends from the first operation to the last.
-  [[nodiscard]] std::vector<charged_idle> idle_parts() const {
-    std::vector<charged_idle> result;
+  [[nodiscard]] own_vector<charged_idle> idle_parts() const {
+    own_vector<charged_idle> result;
     interval shown{timestamp::max(), timestamp::min()};
     auto const add = [&](interval const& time) { shown = {std::min(shown.begin, time.begin), std::max(shown.end, time.end)}; };
     for (auto const& [stream, tracks] : tracks_.streams) {
-      for (std::vector<std::uint32_t> const& track : tracks) {
+      for (own_vector<std::uint32_t> const& track : tracks) {
         for (std::uint32_t const operation : track) add(profile_.gpu_operations[operation].time);
       }
     }
@@ -182,7 +181,7 @@ class trace_content {
     for (step_record const& step : tracks_.steps) add(step.time);
     measured_time const wall = measured_time::of_stretches({shown});
     counted_operations const operations{profile_, launched_, wall};
-    std::vector<thread_calls> const calls = calls_by_lane(profile_, launched_);
+    own_vector<thread_calls> const calls = calls_by_lane(profile_, launched_);
     profile steps;
     steps.steps = tracks_.steps;
     (void)idle_charging{profile_, launched_, calls, thread_of_steps(profile_, measured_time{steps}), kind_positions{}, &result}(
@@ -201,7 +200,7 @@ class trace_content {
         format.device(device, device_name(device));
         rank = 0;
       }
-      for (std::vector<std::uint32_t> const& track : tracks) {
+      for (own_vector<std::uint32_t> const& track : tracks) {
         bool const is_first = &track == &tracks.front();
         format.stream("stream " + std::to_string(stream.second) + (is_first ? "" : ", overlapping"), ++rank,
                       profile_.gpu_operations[track.front()].time.begin);
@@ -228,18 +227,18 @@ class trace_content {
     return result;
   }
 
-  [[nodiscard]] std::vector<counter_track> counters() const {
+  [[nodiscard]] own_vector<counter_track> counters() const {
     profile shown;
     shown.steps = tracks_.steps;
     if (!profile_.steps.empty() && shown.steps.empty()) return {};
     measured_time const when{shown};
-    std::vector<counter_track> result;
+    own_vector<counter_track> result;
     for (std::string const& name : profile_.counter_names) result.push_back({name, false});
     for (counter_record const& each : profile_.counters) {
       if (when.contains(each.time)) result[each.counter].values.emplace_back(each.time, each.value);
     }
     add_memory(result);
-    std::vector<allocator_changes> const changes = find_memory_changes(profile_);
+    own_vector<allocator_changes> const changes = find_memory_changes(profile_);
     for (std::size_t i = 0; i < changes.size(); ++i) {
       std::uint64_t total = profile_.allocators[i].bytes_at_start;
       counter_track& track = result.emplace_back(counter_track{"memory: " + profile_.allocators[i].name, true});
@@ -253,8 +252,8 @@ class trace_content {
     return result;
   }
 
-  void add_memory(std::vector<counter_track>& to) const {
-    std::unordered_map<std::uint64_t, timestamp> ends;
+  void add_memory(own_vector<counter_track>& to) const {
+    own_hash_map<std::uint64_t, timestamp> ends;
     for (step_record const& step : tracks_.steps) ends[step.index] = step.time.end;
     std::map<std::string, std::size_t> known;
     for (memory_record const& each : profile_.memory) {
@@ -276,11 +275,11 @@ class trace_content {
   profile const& profile_;
   attribution const& launched_;
   trace_tracks tracks_;
-  std::vector<std::string> scope_names_;
-  std::vector<std::string> scope_paths_;
-  std::vector<timestamp> call_begins_;         ///< by API call, as shown
-  std::vector<std::uint32_t> first_launched_;  ///< by API call: the first of its operations in `arrows_`, plus one entry for the end
-  std::vector<std::uint32_t> arrows_;
+  own_vector<std::string> scope_names_;
+  own_vector<std::string> scope_paths_;
+  own_vector<timestamp> call_begins_;         ///< by API call, as shown
+  own_vector<std::uint32_t> first_launched_;  ///< by API call: the first of its operations in `arrows_`, plus one entry for the end
+  own_vector<std::uint32_t> arrows_;
   std::uint64_t host_ = 1;
 };
 

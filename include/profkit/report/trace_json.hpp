@@ -15,10 +15,10 @@
 #include <string_view>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
 #include "../analyze/gpu/attribution.hpp"
 #include "../analyze/gpu/gpu_idle.hpp"
+#include "../profile/own_memory.hpp"
 #include "../profile/profile.hpp"
 #include "../profile/time.hpp"
 #include "../version.hpp"
@@ -223,13 +223,13 @@ class json_trace_format {
   profile const& profile_;
   trace_output& to_;
   std::string& text_;
-  std::vector<std::string> scope_ends_;       ///< by path: the end of its slices as text
-  std::vector<std::string> scope_arguments_;  ///< by path: arguments of operations launched in it
-  std::vector<std::string> call_ends_;        ///< by name: the text after the times
-  std::vector<std::string> gpu_names_;        ///< by name, in JSON
-  std::string slice_begin_;                   ///< beginning of a slice on the current track, as text
-  std::uint64_t device_ = 0;                  ///< process id of the current device
-  std::uint64_t stream_ = 0;                  ///< number of the current stream
+  detail::own_vector<std::string> scope_ends_;       ///< by path: the end of its slices as text
+  detail::own_vector<std::string> scope_arguments_;  ///< by path: arguments of operations launched in it
+  detail::own_vector<std::string> call_ends_;        ///< by name: the text after the times
+  detail::own_vector<std::string> gpu_names_;        ///< by name, in JSON
+  std::string slice_begin_;                          ///< beginning of a slice on the current track, as text
+  std::uint64_t device_ = 0;                         ///< process id of the current device
+  std::uint64_t stream_ = 0;                         ///< number of the current stream
   bool is_first_ = true;
 };
 

@@ -7,12 +7,12 @@
 #include <iterator>
 #include <map>
 #include <utility>
-#include <vector>
 
 #include "../analyze/gpu/attribution.hpp"
 #include "../analyze/gpu/counted_operations.hpp"
 #include "../analyze/time/bucket_order.hpp"
 #include "../analyze/time/measured_time.hpp"
+#include "../profile/own_memory.hpp"
 #include "../profile/profile.hpp"
 #include "../profile/time.hpp"
 
@@ -27,16 +27,16 @@ struct host_slice {
 
 /// The tracks of a trace. Slices of one track are nested or disjoint, because viewers cannot draw overlapping slices.
 struct trace_tracks {
-  std::vector<step_record> steps;
-  std::map<std::uint64_t, std::vector<host_slice>> threads;  ///< by system thread number; outer slices before inner ones
+  own_vector<step_record> steps;
+  std::map<std::uint64_t, own_vector<host_slice>> threads;  ///< by system thread number; outer slices before inner ones
   /// GPU operations by device and stream, in the order of their beginnings. Operations that overlap an earlier one (branches of a graph, a
   /// kernel that starts before its predecessor ends) are on an additional track of the stream.
-  std::map<std::pair<std::int32_t, std::uint32_t>, std::vector<std::vector<std::uint32_t>>> streams;
+  std::map<std::pair<std::int32_t, std::uint32_t>, own_vector<own_vector<std::uint32_t>>> streams;
 };
 
 /// The steps of the profile. Only the last `count` measured steps remain measured; the others become warm-up.
-inline std::vector<step_record> last_measured_steps(profile const& profile, std::uint64_t count) {
-  std::vector<step_record> result = profile.steps;
+inline own_vector<step_record> last_measured_steps(profile const& profile, std::uint64_t count) {
+  own_vector<step_record> result = profile.steps;
   for (auto step = result.rbegin(); step != result.rend(); ++step) {
     if (!step->is_measured()) continue;
     if (count == 0) step->warmup = true;
@@ -47,8 +47,8 @@ inline std::vector<step_record> last_measured_steps(profile const& profile, std:
 
 /// Cuts API calls at the ends of scopes. Their times come from another clock, so they may exceed a scope by the clock error.
 /// @param slices in the order of their beginnings, outer ones before inner ones.
-inline void make_calls_fit(std::vector<host_slice>& slices) {
-  std::vector<host_slice*> open;
+inline void make_calls_fit(own_vector<host_slice>& slices) {
+  own_vector<host_slice*> open;
   for (host_slice& slice : slices) {
     while (!open.empty() && open.back()->time.end <= slice.time.begin) open.pop_back();
     while (!open.empty() && slice.time.end > open.back()->time.end) {
@@ -74,16 +74,16 @@ inline bool stands_before(host_slice const& a, host_slice const& b) {
 
 /// Sorts slices. They arrive mostly in the order of their ends, which is slow to sort. Filling buckets by time from last to first gives the
 /// correct order except in rare cases.
-inline void sort_slices(std::vector<host_slice>& slices) {
+inline void sort_slices(own_vector<host_slice>& slices) {
   if (std::is_sorted(slices.begin(), slices.end(), stands_before)) return;
-  std::vector<std::uint64_t> begins;
+  own_vector<std::uint64_t> begins;
   begins.reserve(slices.size());
   std::reverse(slices.begin(), slices.end());
   for (host_slice const& each : slices) {
     // Flipping the sign bit gives the order of signed numbers.
     begins.push_back(static_cast<std::uint64_t>(each.time.begin.time_since_epoch().count()) ^ (std::uint64_t{1} << 63U));
   }
-  std::vector<host_slice> sorted;
+  own_vector<host_slice> sorted;
   sorted.reserve(slices.size());
   bucket_order const order{begins};
   for (std::uint32_t const position : order.positions()) sorted.push_back(slices[position]);
@@ -92,16 +92,16 @@ inline void sort_slices(std::vector<host_slice>& slices) {
 }
 
 /// Distributes operations to tracks without overlap. @param operations of one stream.
-inline std::vector<std::vector<std::uint32_t>> without_overlap(profile const& profile, std::vector<std::uint32_t> operations) {
+inline own_vector<own_vector<std::uint32_t>> without_overlap(profile const& profile, own_vector<std::uint32_t> operations) {
   auto const begins_before = [&](std::uint32_t a, std::uint32_t b) {
     return profile.gpu_operations[a].time.begin < profile.gpu_operations[b].time.begin;
   };
   if (!std::is_sorted(operations.begin(), operations.end(), begins_before)) {
     std::stable_sort(operations.begin(), operations.end(), begins_before);
   }
-  std::vector<std::vector<std::uint32_t>> tracks;
+  own_vector<own_vector<std::uint32_t>> tracks;
   for (std::uint32_t const operation : operations) {
-    auto const free = std::find_if(tracks.begin(), tracks.end(), [&](std::vector<std::uint32_t> const& track) {
+    auto const free = std::find_if(tracks.begin(), tracks.end(), [&](own_vector<std::uint32_t> const& track) {
       return profile.gpu_operations[track.back()].time.end <= profile.gpu_operations[operation].time.begin;
     });
     (free == tracks.end() ? tracks.emplace_back() : *free).push_back(operation);
@@ -110,8 +110,8 @@ inline std::vector<std::vector<std::uint32_t>> without_overlap(profile const& pr
 }
 
 /// The tracks by position in `profile::threads`; several positions may share a system thread. The pointers stay valid.
-inline std::vector<std::vector<host_slice>*> tracks_by_thread(profile const& profile, trace_tracks& tracks) {
-  std::vector<std::vector<host_slice>*> result;
+inline own_vector<own_vector<host_slice>*> tracks_by_thread(profile const& profile, trace_tracks& tracks) {
+  own_vector<own_vector<host_slice>*> result;
   result.reserve(profile.threads.size());
   for (thread_record const& each : profile.threads) result.push_back(&tracks.threads[each.system_id]);
   return result;
@@ -129,16 +129,16 @@ inline trace_tracks make_trace_tracks(profile const& profile, attribution const&
     if (step.is_measured()) result.steps.push_back(step);
   }
 
-  std::vector<std::vector<host_slice>*> const thread_tracks = tracks_by_thread(profile, result);
+  own_vector<own_vector<host_slice>*> const thread_tracks = tracks_by_thread(profile, result);
   measured_time_cursor in{when};
   for (std::size_t i = 0; i < profile.scopes.size(); ++i) {
     scope_record const& scope = profile.scopes[i];
     if (in.contains(scope.time.begin)) thread_tracks[scope.thread]->push_back({scope.time, static_cast<std::uint32_t>(i), false});
   }
-  std::vector<std::uint32_t> scope_of_call(profile.api_calls.size(), attribution::none);
-  std::map<std::pair<std::int32_t, std::uint32_t>, std::vector<std::uint32_t>> streams;
+  own_vector<std::uint32_t> scope_of_call(profile.api_calls.size(), attribution::none);
+  std::map<std::pair<std::int32_t, std::uint32_t>, own_vector<std::uint32_t>> streams;
   std::pair<std::int32_t, std::uint32_t> last{};
-  std::vector<std::uint32_t>* operations_of_last = nullptr;
+  own_vector<std::uint32_t>* operations_of_last = nullptr;
   for (std::size_t i = 0; i < profile.gpu_operations.size(); ++i) {
     gpu_operation_record const& operation = profile.gpu_operations[i];
     std::uint32_t const launch = launched.launch_of[i];

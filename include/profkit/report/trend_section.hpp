@@ -10,9 +10,9 @@
 #include <optional>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "../analyze/summary.hpp"
+#include "../profile/own_memory.hpp"
 #include "cells.hpp"
 #include "document.hpp"
 #include "report_view.hpp"
@@ -44,7 +44,7 @@ inline std::string trend_answer(run_trend_summary const& trend) {
 }
 
 /// Merges neighbouring windows into one. Its p95 is the highest p95 of the windows.
-inline trend_window_summary merged_windows(std::vector<trend_window_summary> const& windows, std::size_t first, std::size_t end) {
+inline trend_window_summary merged_windows(own_vector<trend_window_summary> const& windows, std::size_t first, std::size_t end) {
   trend_window_summary result = windows[first];
   double busy = 0.0;
   milliseconds total{};
@@ -66,17 +66,17 @@ inline trend_window_summary merged_windows(std::vector<trend_window_summary> con
 }
 
 /// The history in at most 10 windows.
-inline std::vector<trend_window_summary> few_windows(std::vector<trend_window_summary> const& windows) {
+inline own_vector<trend_window_summary> few_windows(own_vector<trend_window_summary> const& windows) {
   constexpr std::size_t max_windows = 10;
   std::size_t const together = (windows.size() + max_windows - 1) / max_windows;
-  std::vector<trend_window_summary> result;
+  own_vector<trend_window_summary> result;
   for (std::size_t first = 0; first < windows.size(); first += together)
     result.push_back(merged_windows(windows, first, std::min(first + together, windows.size())));
   return result;
 }
 
 /// A row for each window of steps.
-inline data_table trend_rows(run_trend_summary const& trend, std::vector<trend_window_summary> const& windows) {
+inline data_table trend_rows(run_trend_summary const& trend, own_vector<trend_window_summary> const& windows) {
   data_table table;
   table.name = "trend";
   table.columns = {{"first step", column_kind::count},

@@ -8,11 +8,11 @@
 #include <cmath>
 #include <cstdint>
 #include <string>
-#include <vector>
 
 #include "../analyze/gpu/device_clocks.hpp"
 #include "../analyze/summary.hpp"
 #include "../analyze/verdict/step_verdict.hpp"
+#include "../profile/own_memory.hpp"
 #include "number_format.hpp"
 #include "quality_text.hpp"
 
@@ -70,7 +70,7 @@ inline std::string too_few_words(verdict_summary const& verdict) {
                      format_half_width(verdict.cautious_half_width.value_or(0.0)));
 }
 
-inline std::string throttled_words(std::vector<clock_summary> const& clocks) {
+inline std::string throttled_words(detail::own_vector<clock_summary> const& clocks) {
   std::string text;
   for (clock_summary const& each : clocks) {
     if (each.throttled_readings == 0) continue;
@@ -92,7 +92,8 @@ inline std::string drift_words(verdict_summary const& verdict) {
 }  // namespace detail
 
 /// @brief The reason of a verdict, such as "the mean is known to +-4.1 %; n = 30 (effective 11), 1 outlier".
-[[nodiscard]] inline std::string verdict_reason(verdict_summary const& verdict, std::vector<clock_summary> const& clocks) {
+[[nodiscard]] inline std::string verdict_reason(verdict_summary const& verdict,
+                                                ::profkit::detail::own_vector<clock_summary> const& clocks) {
   switch (verdict.verdict) {
     case step_verdict::throttled:
       return detail::throttled_words(clocks);
@@ -141,7 +142,8 @@ inline std::string drift_words(verdict_summary const& verdict) {
 
 namespace detail {
 
-inline std::string verdict_line(char const* what, verdict_summary const& verdict, std::vector<clock_summary> const& clocks) {
+inline std::string verdict_line(char const* what, verdict_summary const& verdict,
+                                ::profkit::detail::own_vector<clock_summary> const& clocks) {
   std::string text = fmt::format("{}: {}: {}\n", what, verdict_name(verdict.verdict), verdict_reason(verdict, clocks));
   if (verdict.ci95_low) {
     text += fmt::format("  95 % interval of the mean {} to {} ms, MAD {} ms", format_ms(verdict.ci95_low), format_ms(verdict.ci95_high),

@@ -9,9 +9,9 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "../analyze/summary.hpp"
+#include "../profile/own_memory.hpp"
 #include "cells.hpp"
 #include "coverage_text.hpp"
 #include "document.hpp"
@@ -31,8 +31,8 @@ inline std::optional<roofline_figure::roof> roof_of(device_rates const& rates, s
 }
 
 /// Roofs for the precisions of the declared work, published and measured.
-inline std::vector<roofline_figure::roof> roofs_of(summary const& all) {
-  std::vector<roofline_figure::roof> roofs;
+inline own_vector<roofline_figure::roof> roofs_of(summary const& all) {
+  own_vector<roofline_figure::roof> roofs;
   for (std::size_t precision = 0; precision < precision_count; ++precision) {
     bool const is_used = std::any_of(all.names.begin(), all.names.end(), [&](scope_name_summary const& each) {
       return each.work && each.work->precision.find(precision_names[precision]) != std::string::npos;
@@ -91,7 +91,7 @@ inline data_table work_rows(report_view const& view) {
 }
 
 /// The columns of `work_cells`.
-inline std::vector<column> work_columns() {
+inline own_vector<column> work_columns() {
   return {{"scope"},
           {"work"},
           {"precision"},

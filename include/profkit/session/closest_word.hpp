@@ -6,14 +6,15 @@
 #include <numeric>
 #include <string>
 #include <string_view>
-#include <vector>
+
+#include "../profile/own_memory.hpp"
 
 namespace profkit::detail {
 
 /// The minimum number of letters to insert, remove or replace to turn one word into the other. Source: Wagner and Fischer, "The
 /// String-to-String Correction Problem", 1974.
 [[nodiscard]] inline std::size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
+  own_vector<std::size_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), std::size_t{0});
   for (std::size_t i = 0; i < a.size(); ++i) {
     std::size_t diagonal = row[0];

@@ -8,11 +8,11 @@
 #include <iterator>
 #include <map>
 #include <utility>
-#include <vector>
 
 #include "../analyze/gpu/attribution.hpp"
 #include "../analyze/gpu/counted_operations.hpp"
 #include "../options.hpp"
+#include "../profile/own_memory.hpp"
 #include "../profile/profile.hpp"
 #include "../profile/profile_builder.hpp"
 #include "../profile/profile_follower.hpp"
@@ -72,7 +72,7 @@ class kept_parts {
 
   /// Copies the records of the kept steps that begin in a stretch of time.
   void fill(profile const& records, attribution const& launched, interval const& own) {
-    std::vector<open_part> open;
+    own_vector<open_part> open;
     for (auto& [index, each] : parts_) {
       interval const& time = each.steps.front().time;
       if (own.begin <= time.begin && time.begin < own.end) open.push_back({time, &each});

@@ -5,15 +5,14 @@
 #include <cstdint>
 #include <map>
 #include <tuple>
-#include <unordered_set>
 #include <utility>
-#include <vector>
 
 #include "../analyze/gpu/innermost_scopes.hpp"
 #include "../analyze/memory/memory_before.hpp"
 #include "../analyze/memory/memory_changes.hpp"
 #include "../analyze/time/thread_lanes.hpp"
 #include "../profile/check_read.hpp"
+#include "../profile/own_memory.hpp"
 #include "../profile/profile.hpp"
 #include "../profile/time.hpp"
 
@@ -32,7 +31,7 @@ class live_memory {
     for (std::uint32_t i = 0; i < profile.scopes.size(); ++i) {
       if (profile.scopes[i].time.begin < own.begin && own.begin <= profile.scopes[i].time.end) open[key_of(profile.scopes[i])] = i;
     }
-    std::unordered_set<std::uint64_t> addresses;
+    own_hash_set<std::uint64_t> addresses;
     for (allocation_record const& each : profile.allocations) {
       if (own.begin <= each.time && each.time < own.end) addresses.insert(each.address);
     }
@@ -49,8 +48,8 @@ class live_memory {
   void pass(profile const& profile, interval const& own, memory_before const& at_begin) {
     for (std::size_t i = bytes_.size(); i < profile.allocators.size(); ++i) bytes_.push_back(profile.allocators[i].bytes_at_start);
     if (profile.allocations.empty() && live_.empty()) return;
-    std::vector<std::uint32_t> parent_of;
-    std::vector<std::uint32_t> const scope_of = innermost_scopes(
+    own_vector<std::uint32_t> parent_of;
+    own_vector<std::uint32_t> const scope_of = innermost_scopes(
         profile, thread_lanes{profile}, profile.allocations, [](std::uint32_t) { return true; },
         [&](std::uint32_t each) { return profile.allocations[each].time; }, parent_of);
     auto const still_open = [&](std::uint32_t scope) {
@@ -58,7 +57,7 @@ class live_memory {
       return scope;
     };
     leave_closed_scopes(profile, own, still_open);
-    std::vector<allocator_changes> const changes = memory_change_finder{profile, own, at_begin}.changes();
+    own_vector<allocator_changes> const changes = memory_change_finder{profile, own, at_begin}.changes();
     for (std::size_t i = 0; i < changes.size(); ++i) {
       for (memory_change const& change : changes[i].in_order) {
         bytes_[i] += change.difference();
@@ -132,7 +131,7 @@ class live_memory {
     }
   }
 
-  std::vector<std::uint64_t> bytes_;  ///< usage by allocator
+  own_vector<std::uint64_t> bytes_;  ///< usage by allocator
   std::map<std::pair<std::uint16_t, std::uint64_t>, live_piece> live_;
 };
 

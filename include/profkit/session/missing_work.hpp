@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
 #include "../analyze/gpu/api_call_kind.hpp"
+#include "../profile/own_memory.hpp"
 #include "../profile/profile.hpp"
 
 namespace profkit::detail {
@@ -15,12 +15,12 @@ namespace profkit::detail {
 /// @param times_steps whether a collector adds to `profile::gpu_steps`.
 /// @param into receives the counts.
 inline void count_missing_work(profile const& so_far, bool times_steps, snapshot_record& into) {
-  std::vector<bool> launches;  // by position in `api_names`: whether calls launch work
+  own_vector<bool> launches;  // by position in `api_names`: whether calls launch work
   for (std::string const& name : so_far.api_names) {
     api_call_kind const kind = kind_of_api_call(name);
     launches.push_back(kind == api_call_kind::launch || kind == api_call_kind::copy);
   }
-  std::vector<std::uint64_t> arrived;
+  own_vector<std::uint64_t> arrived;
   arrived.reserve(so_far.gpu_operations.size());
   for (gpu_operation_record const& each : so_far.gpu_operations) arrived.push_back(each.correlation);
   if (!std::is_sorted(arrived.begin(), arrived.end())) std::sort(arrived.begin(), arrived.end());
@@ -29,7 +29,7 @@ inline void count_missing_work(profile const& so_far, bool times_steps, snapshot
         return launches[call.name] && !std::binary_search(arrived.begin(), arrived.end(), call.correlation);
       }));
   if (!times_steps) return;
-  std::vector<std::uint64_t> timed;
+  own_vector<std::uint64_t> timed;
   for (gpu_step_record const& each : so_far.gpu_steps) timed.push_back(each.step);
   std::sort(timed.begin(), timed.end());
   into.untimed_steps = static_cast<std::uint64_t>(std::count_if(so_far.steps.begin(), so_far.steps.end(), [&](step_record const& step) {

@@ -2,8 +2,8 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
+#include "../profile/own_memory.hpp"
 #include "../profile/profile.hpp"
 #include "../record/recorder.hpp"
 
@@ -14,7 +14,7 @@ namespace profkit::detail {
 }
 
 /// Adds one entry for each library with its own recorder, whose scopes are not in the report.
-inline void describe_other_recorders(std::vector<collector_record>& into) {
+inline void describe_other_recorders(own_vector<collector_record>& into) {
   for (other_recorder* each = __atomic_load_n(&recorder.others, __ATOMIC_ACQUIRE); each != nullptr; each = each->next) {
     std::string const path = each->library == nullptr ? "a library" : each->library;
     into.push_back({"scopes of " + path.substr(path.rfind('/') + 1), "not collected", why_not_shared(), {}});

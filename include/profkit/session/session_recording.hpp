@@ -10,12 +10,12 @@
 #include <optional>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "../analyze/summary.hpp"
 #include "../collect/collector_list.hpp"
 #include "../drain/drain_pace.hpp"
 #include "../drain/log_drain.hpp"
+#include "../profile/own_memory.hpp"
 #include "../profile/profile_builder.hpp"
 #include "../record/recorder.hpp"
 #include "console.hpp"
@@ -219,7 +219,7 @@ class session_recording {
         if (flushes) working.flush();
       });
     });
-    std::vector<gpu_step_record> const& timed = content_.so_far().gpu_steps;
+    own_vector<gpu_step_record> const& timed = content_.so_far().gpu_steps;
     while (passes_gpu_steps_ && passed_gpu_steps_ < timed.size()) {
       gpu_steps_.push(timed[passed_gpu_steps_]);
       ++passed_gpu_steps_;
@@ -289,7 +289,7 @@ class session_recording {
 
   /// Fills `profile::collectors`, including the session's own parts: thread, journal, and recorders of other libraries.
   void describe_collectors() {
-    std::vector<collector_record> outcomes;
+    own_vector<collector_record> outcomes;
     collectors_.describe(outcomes);
     describe_other_recorders(outcomes);
     if (!owner_.failure().empty()) outcomes.push_back({"draining", "between steps only", owner_.failure(), {}});

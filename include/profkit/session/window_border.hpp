@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <vector>
 
 #include "../analyze/gpu/api_call_kind.hpp"
 #include "../analyze/gpu/attribution.hpp"
@@ -14,6 +13,7 @@
 #include "../analyze/gpu/thread_calls.hpp"
 #include "../analyze/time/adoption_rows.hpp"
 #include "../drain/arrival.hpp"
+#include "../profile/own_memory.hpp"
 #include "../profile/profile.hpp"
 #include "../profile/time.hpp"
 
@@ -76,8 +76,8 @@ class window_border {
   /// Finds open calls and calls whose operations have not arrived. Calls after them are not known to be complete.
   void find_calls_without_operations() {
     if (until_.open_call && is_recent(*until_.open_call)) all_arrived_ = std::min(all_arrived_, *until_.open_call);
-    std::vector<bool> const is_launching = are_launching(profile_.api_names);
-    std::vector<bool> const& has_operation = launched_.has_operation;
+    own_vector<bool> const is_launching = are_launching(profile_.api_names);
+    own_vector<bool> const& has_operation = launched_.has_operation;
     timestamp last_launch = timestamp::min();  // last launching call with known operations
     for (std::size_t i = 0; i < profile_.api_calls.size(); ++i) {
       if (has_operation[i]) last_launch = std::max(last_launch, profile_.api_calls[i].time.end);
@@ -132,12 +132,12 @@ class window_border {
   /// The end of a step that is followed by a step with GPU work. So the next operation is known, and everything that ran in the steps
   /// before the border is complete before any unknown launch.
   [[nodiscard]] std::optional<timestamp> last_step_end(timestamp limit) const {
-    std::vector<interval> steps;
+    own_vector<interval> steps;
     for (step_record const& step : profile_.steps) {
       if (step.time.begin >= from_ && step.time.end <= limit) steps.push_back(step.time);
     }
     std::sort(steps.begin(), steps.end(), [](interval const& a, interval const& b) { return a.end < b.end; });
-    std::vector<work_at_border> const works = works_at_ends_of(steps);
+    own_vector<work_at_border> const works = works_at_ends_of(steps);
     bool const collects_kernels = has_kernels(profile_);
     timestamp last_work = timestamp::min();  // beginning of the last step with GPU work
     for (std::size_t i = 0; i < steps.size(); ++i) {
@@ -168,7 +168,7 @@ class window_border {
   /// Counts ended steps for many moments, fast if consecutive moments are close.
   class ended_steps {
    public:
-    explicit ended_steps(std::vector<interval> const& steps) : steps_{steps} {}
+    explicit ended_steps(own_vector<interval> const& steps) : steps_{steps} {}
 
     /// The number of steps that ended until a moment.
     [[nodiscard]] std::size_t operator()(timestamp moment) {
@@ -178,13 +178,13 @@ class window_border {
     }
 
    private:
-    std::vector<interval> const& steps_;
+    own_vector<interval> const& steps_;
     std::size_t count_ = 0;
   };
 
   /// @param steps in time order, disjoint.
-  [[nodiscard]] std::vector<work_at_border> works_at_ends_of(std::vector<interval> const& steps) const {
-    std::vector<work_at_border> result(steps.size());
+  [[nodiscard]] own_vector<work_at_border> works_at_ends_of(own_vector<interval> const& steps) const {
+    own_vector<work_at_border> result(steps.size());
     ended_steps before_launch{steps};
     ended_steps before_begin{steps};
     for (std::size_t i = 0; i < profile_.gpu_operations.size(); ++i) {

@@ -5,13 +5,12 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <unordered_set>
-#include <vector>
 
 #include "../analyze/gpu/api_call_kind.hpp"
 #include "../analyze/gpu/attribution.hpp"
 #include "../analyze/gpu/counted_operations.hpp"
 #include "../analyze/memory/scope_memory.hpp"
+#include "../profile/own_memory.hpp"
 #include "../profile/profile.hpp"
 #include "../profile/time.hpp"
 
@@ -23,7 +22,7 @@ class window_context {
   /// @param profile the records of the windows up to the border, and later records.
   /// @param open open scopes.
   window_context(profile const& profile, attribution const& launched, timestamp border, bool has_steps,
-                 std::vector<scope_record> const& open)
+                 own_vector<scope_record> const& open)
       : profile_{profile},
         launched_{launched},
         border_{border},
@@ -44,7 +43,7 @@ class window_context {
     }
     auto const is_of_later_step = [&](auto const& each) { return has_steps_ && each.step >= added; };
     keep(profile.scopes, [&](scope_record const& scope) { return scope.time.end >= first_moment_; });
-    std::vector<timestamp> begins;  // beginnings of scopes that cross the border
+    own_vector<timestamp> begins;  // beginnings of scopes that cross the border
     for (scope_record const& scope : profile.scopes) {
       if (scope.time.begin < border_) begins.push_back(scope.time.begin);
     }
@@ -63,7 +62,7 @@ class window_context {
     keep(profile.counters, [&](counter_record const& sample) { return sample.time >= border_; });
     keep(profile.samples, [&](sample_record const& sample) { return sample.time >= border_; });
     keep(profile.allocations, [&](allocation_record const& change) { return change.time >= border_; });
-    std::unordered_set<std::uint64_t> launches;
+    own_hash_set<std::uint64_t> launches;
     for (std::size_t call = 0; !profile.collectives.empty() && call < calls_.size(); ++call) {
       if (calls_[call]) launches.insert(profile.api_calls[call].correlation);
     }
@@ -79,8 +78,8 @@ class window_context {
 
   /// Finds the last launching call of each thread, because the time between two close launching calls is launch-bound.
   void find_neighbours() {
-    std::vector<bool> const is_launching = are_launching(profile_.api_names);
-    std::vector<std::uint32_t> last(launched_.lanes.count(), attribution::none);
+    own_vector<bool> const is_launching = are_launching(profile_.api_names);
+    own_vector<std::uint32_t> last(launched_.lanes.count(), attribution::none);
     for (std::uint32_t call = 0; call < profile_.api_calls.size(); ++call) {
       api_call_record const& record = profile_.api_calls[call];
       if (record.time.end >= border_) {
@@ -111,12 +110,12 @@ class window_context {
   }
 
   template <class Record, class IsWanted>
-  static void keep(std::vector<Record>& records, IsWanted const& is_wanted) {
+  static void keep(own_vector<Record>& records, IsWanted const& is_wanted) {
     records.erase(std::remove_if(records.begin(), records.end(), [&](Record const& each) { return !is_wanted(each); }), records.end());
   }
 
   template <class Record>
-  static void keep_marked(std::vector<Record>& records, std::vector<bool> const& marks) {
+  static void keep_marked(own_vector<Record>& records, own_vector<bool> const& marks) {
     std::size_t kept = 0;
     for (std::size_t i = 0; i < marks.size(); ++i) {
       if (marks[i]) records[kept++] = records[i];
@@ -128,10 +127,10 @@ class window_context {
   attribution const& launched_;
   timestamp border_;
   bool has_steps_;
-  std::vector<scope_record> const& open_;
+  own_vector<scope_record> const& open_;
   timestamp first_moment_{};  ///< steps and scopes of launches are needed from here on
-  std::vector<bool> calls_;   ///< whether each call is needed
-  std::vector<bool> operations_;
+  own_vector<bool> calls_;    ///< whether each call is needed
+  own_vector<bool> operations_;
 };
 
 }  // namespace profkit::detail

@@ -10,7 +10,6 @@
 #include <sstream>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "../analyze/analysis.hpp"
 #include "../analyze/analysis_state.hpp"
@@ -25,6 +24,7 @@
 #include "../profile/archived_state.hpp"
 #include "../profile/byte_output.hpp"
 #include "../profile/journal_format.hpp"
+#include "../profile/own_memory.hpp"
 #include "../profile/profile.hpp"
 #include "../profile/profile_builder.hpp"
 #include "../profile/profile_follower.hpp"
@@ -175,7 +175,7 @@ class window_stream {
   }
 
   /// Stops waiting for open scopes that began in an added measured step.
-  void pass_over(std::vector<scope_record> const& open, timestamp border) {
+  void pass_over(own_vector<scope_record> const& open, timestamp border) {
     measured_time const measured{waiting_};
     for (scope_record const& each : open) {
       if (each.time.begin >= from_ && each.time.begin < border && measured.contains(each.time.begin))
@@ -218,7 +218,7 @@ class window_stream {
     }
     if (!found.warmup.empty()) ends_.warmup = found.warmup.back().time.end;
     if (!found.measured.empty()) ends_.measured = found.measured.back().time.end;
-    std::vector<gpu_step_period> measured = open_gpu_periods_;
+    own_vector<gpu_step_period> measured = open_gpu_periods_;
     measured.insert(measured.end(), found.measured.begin(), found.measured.end());
     frame.gpu_wall = parts_in(measured, frame.own);
     auto const is_over = [&](gpu_step_period const& each) { return each.time.end <= frame.own.end; };
@@ -250,8 +250,8 @@ class window_stream {
   timestamp from_ = timestamp::min();  ///< end of the last window
   std::uint64_t windows_ = 0;
   std::optional<std::uint32_t> steps_thread_;
-  gpu_step_period_ends ends_;                      ///< ends of the latest GPU periods
-  std::vector<gpu_step_period> open_gpu_periods_;  ///< GPU periods of added steps that end after the last window
+  gpu_step_period_ends ends_;                     ///< ends of the latest GPU periods
+  own_vector<gpu_step_period> open_gpu_periods_;  ///< GPU periods of added steps that end after the last window
 };
 
 }  // namespace profkit::detail

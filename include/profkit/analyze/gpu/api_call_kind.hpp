@@ -4,7 +4,8 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <vector>
+
+#include "../../profile/own_memory.hpp"
 
 namespace profkit::detail {
 
@@ -31,8 +32,8 @@ inline api_call_kind kind_of_api_call(std::string_view name) {
 }
 
 /// For each name: whether its calls enqueue work.
-inline std::vector<bool> are_launching(std::vector<std::string> const& names) {
-  std::vector<bool> result;
+inline own_vector<bool> are_launching(own_vector<std::string> const& names) {
+  own_vector<bool> result;
   for (std::string const& name : names) {
     api_call_kind const kind = kind_of_api_call(name);
     result.push_back(kind == api_call_kind::launch || kind == api_call_kind::copy);

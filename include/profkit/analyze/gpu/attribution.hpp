@@ -5,9 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <unordered_map>
-#include <vector>
 
+#include "../../profile/own_memory.hpp"
 #include "../../profile/profile.hpp"
 #include "../../profile/time.hpp"
 #include "../time/thread_lanes.hpp"
@@ -27,13 +26,13 @@ namespace profkit {
 struct attribution {
   static constexpr std::uint32_t none = detail::no_scope;  ///< position that stands for no call, scope or path
 
-  std::vector<std::uint32_t> launch_of;  ///< by GPU operation: the launching API call; `none` if it was not recorded
-  std::vector<std::uint32_t> scope_of;   ///< by GPU operation: the innermost scope open at its launch; `none` outside any scope
+  detail::own_vector<std::uint32_t> launch_of;  ///< by GPU operation: the launching API call; `none` if it was not recorded
+  detail::own_vector<std::uint32_t> scope_of;   ///< by GPU operation: the innermost scope open at its launch; `none` outside any scope
   /// @brief By GPU operation: the path that it is charged to. For operations of a CUDA graph, the path of the scope in which the node was
   /// captured, if known; otherwise the path of `scope_of`, or the default scope of the launching thread. `none` if all are unknown.
-  std::vector<std::uint32_t> path_of;
-  std::vector<std::uint32_t> parent_of;  ///< by scope: the scope around it on its thread; `none` for the roots of the tree
-  std::vector<bool> has_operation;       ///< by API call: an operation that it launched is known
+  detail::own_vector<std::uint32_t> path_of;
+  detail::own_vector<std::uint32_t> parent_of;  ///< by scope: the scope around it on its thread; `none` for the roots of the tree
+  detail::own_vector<bool> has_operation;       ///< by API call: an operation that it launched is known
 
   detail::thread_lanes lanes;  ///< the scopes of each thread, in order of their ends
 };
@@ -49,7 +48,7 @@ inline timestamp middle_of(interval const& call) { return call.begin + call.dura
 /// Correlations are assigned in sequence, so their low bits rarely collide, and consecutive calls have neighbouring buckets.
 class correlation_index {
  public:
-  explicit correlation_index(std::vector<api_call_record> const& calls) : calls_{calls}, next_(calls.size()) {
+  explicit correlation_index(detail::own_vector<api_call_record> const& calls) : calls_{calls}, next_(calls.size()) {
     while ((std::size_t{1} << bits_) < calls.size()) ++bits_;
     first_.assign(std::size_t{1} << bits_, attribution::none);
     for (auto call = static_cast<std::uint32_t>(calls.size()); call-- > 0;) {
@@ -73,10 +72,10 @@ class correlation_index {
     return (correlation ^ high) & (first_.size() - 1);
   }
 
-  std::vector<api_call_record> const& calls_;
-  unsigned bits_ = 1;                 ///< logarithm of the number of buckets
-  std::vector<std::uint32_t> first_;  ///< by bucket: the first call in it
-  std::vector<std::uint32_t> next_;   ///< by call: the next call in its bucket
+  detail::own_vector<api_call_record> const& calls_;
+  unsigned bits_ = 1;                        ///< logarithm of the number of buckets
+  detail::own_vector<std::uint32_t> first_;  ///< by bucket: the first call in it
+  detail::own_vector<std::uint32_t> next_;   ///< by call: the next call in its bucket
 };
 
 /// Finds the path of the scope in which a node of a graph was captured.
@@ -97,13 +96,13 @@ class graph_node_index {
  private:
   static_assert(path_record::no_parent == attribution::none);
 
-  std::unordered_map<std::uint64_t, std::uint32_t> path_of_;  ///< by `graph_node_record::node`
+  detail::own_hash_map<std::uint64_t, std::uint32_t> path_of_;  ///< by `graph_node_record::node`
 };
 
 /// By thread of the profile: the path of its default scope. CUPTI's API records identify a thread only by its system number.
-inline std::vector<std::uint32_t> default_paths(profile const& profile) {
-  std::unordered_map<std::uint64_t, std::uint32_t> by_system_id;
-  std::vector<std::uint32_t> result;
+inline detail::own_vector<std::uint32_t> default_paths(profile const& profile) {
+  detail::own_hash_map<std::uint64_t, std::uint32_t> by_system_id;
+  detail::own_vector<std::uint32_t> result;
   for (thread_record const& each : profile.threads) {
     result.push_back(each.default_path);
     if (each.default_path != path_record::no_parent) by_system_id[each.system_id] = each.default_path;
@@ -119,7 +118,7 @@ inline std::vector<std::uint32_t> default_paths(profile const& profile) {
 /// Fills `path_of`: first the captured scope of a graph node, then the scope of the launch, then the default scope of its thread.
 inline void find_paths(attribution& result, profile const& profile) {
   graph_node_index const captured{profile};
-  std::vector<std::uint32_t> const rest = default_paths(profile);
+  detail::own_vector<std::uint32_t> const rest = default_paths(profile);
   result.path_of.reserve(profile.gpu_operations.size());
   for (std::size_t i = 0; i < profile.gpu_operations.size(); ++i) {
     std::uint64_t const node = profile.graph_nodes.empty() ? 0 : profile.gpu_operations[i].graph_node;
@@ -153,7 +152,7 @@ inline void find_paths(attribution& result, profile const& profile) {
 
   // Only calls with a known operation need a scope. The middle of a call identifies it: see `middle_of`.
   result.lanes = detail::thread_lanes{profile};
-  std::vector<std::uint32_t> const scope_of_call = detail::innermost_scopes(
+  ::profkit::detail::own_vector<std::uint32_t> const scope_of_call = detail::innermost_scopes(
       profile, result.lanes, profile.api_calls, [&](std::uint32_t call) { return result.has_operation[call]; },
       [&](std::uint32_t call) { return detail::middle_of(profile.api_calls[call].time); }, result.parent_of);
   for (std::size_t i = 0; i < result.launch_of.size(); ++i) {

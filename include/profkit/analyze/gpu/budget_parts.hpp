@@ -3,8 +3,8 @@
 
 #include <cstdint>
 #include <string>
-#include <vector>
 
+#include "../../profile/own_memory.hpp"
 #include "../../profile/profile.hpp"
 #include "../time/path_tree.hpp"
 
@@ -13,7 +13,7 @@ namespace profkit::detail {
 /// Maps paths to parts of the budget: a scope directly inside the step, the step itself, or the outermost scope of another thread.
 class budget_parts {
  public:
-  explicit budget_parts(std::vector<path_record> const& paths) : paths_{paths} {
+  explicit budget_parts(own_vector<path_record> const& paths) : paths_{paths} {
     for (std::uint32_t path = 0; path < paths.size(); ++path) {  // parents precede their children
       std::uint32_t const parent = paths[path].parent;
       bool const is_top = parent == path_record::no_parent || paths[parent].is_step;
@@ -29,8 +29,8 @@ class budget_parts {
   }
 
  private:
-  std::vector<path_record> const& paths_;
-  std::vector<std::uint32_t> top_of_;
+  own_vector<path_record> const& paths_;
+  own_vector<std::uint32_t> top_of_;
 };
 
 }  // namespace profkit::detail

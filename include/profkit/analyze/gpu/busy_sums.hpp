@@ -8,9 +8,8 @@
 #include <numeric>
 #include <optional>
 #include <string>
-#include <unordered_map>
-#include <vector>
 
+#include "../../profile/own_memory.hpp"
 #include "../../profile/profile.hpp"
 #include "../../profile/time.hpp"
 #include "../budget_summary.hpp"
@@ -55,9 +54,9 @@ class busy_sums {
 
   /// Computes the busy time by kind of step.
   /// @param communicates by kernel name: whether its class is `communication`.
-  [[nodiscard]] static std::vector<busy_sums> of_kinds(profile const& profile, measured_time const& when, kind_positions const& kinds,
-                                                       counted_operations const& operations, std::vector<bool> const& communicates) {
-    std::vector<busy_sums> result(kinds.count);
+  [[nodiscard]] static own_vector<busy_sums> of_kinds(profile const& profile, measured_time const& when, kind_positions const& kinds,
+                                                      counted_operations const& operations, own_vector<bool> const& communicates) {
+    own_vector<busy_sums> result(kinds.count);
     bool const some_communicate = std::find(communicates.begin(), communicates.end(), true) != communicates.end();
     for (busy_sums& each : result) {
       each.of_path_.resize(profile.paths.size());
@@ -104,7 +103,7 @@ class busy_sums {
   }
 
   /// @param path_of maps paths of `other` to paths of this object.
-  void add(busy_sums const& other, std::vector<std::uint32_t> const& path_of) {
+  void add(busy_sums const& other, own_vector<std::uint32_t> const& path_of) {
     add_rows(of_path_, other.of_path_, path_of);
     outside_.add(other.outside_);
     wall_ += other.wall_;
@@ -127,13 +126,13 @@ class busy_sums {
 
   /// @param idle idle time of the same steps.
   /// @param paths the paths that both refer to.
-  [[nodiscard]] budget_summary summarize(gpu_idle const& idle, std::vector<path_record> const& paths) const {
+  [[nodiscard]] budget_summary summarize(gpu_idle const& idle, own_vector<path_record> const& paths) const {
     budget_parts const part_of{paths};
-    std::vector<row> rows(paths.size() + 1);  // by path of a part; the last row: outside any scope
+    own_vector<row> rows(paths.size() + 1);  // by path of a part; the last row: outside any scope
     rows.back().busy = outside_.time;
     rows.back().idle = idle.unattributed_by_cause;
     budget_summary result;
-    std::unordered_map<std::string, std::size_t> known;
+    own_hash_map<std::string, std::size_t> known;
     for (std::uint32_t path = 0; path < paths.size(); ++path) {
       row& to = rows[part_of(path)];
       if (path < of_path_.size()) to.busy += of_path_[path].time;
@@ -207,7 +206,7 @@ class busy_sums {
     archive(value.communication_), archive(value.some_communicate_);
   }
 
-  std::vector<busy_time> of_path_;
+  own_vector<busy_time> of_path_;
   busy_time outside_;
   std::chrono::nanoseconds wall_{};
   std::chrono::nanoseconds overlap_{};

@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <optional>
 #include <utility>
-#include <vector>
 
+#include "../../profile/own_memory.hpp"
 #include "../../profile/profile.hpp"
 #include "../../profile/time.hpp"
 #include "../time/bucket_order.hpp"
@@ -70,7 +70,7 @@ class counted_operations {
     if (moves_left == 0) sort();
   }
 
-  [[nodiscard]] std::vector<timed_operation> const& all() const noexcept { return all_; }
+  [[nodiscard]] own_vector<timed_operation> const& all() const noexcept { return all_; }
 
   /// @param visit called with each counted operation.
   template <class Visit>
@@ -81,7 +81,7 @@ class counted_operations {
   }
 
   /// @return the span of the operations of each measured step.
-  [[nodiscard]] std::vector<operation_span> const& steps() const noexcept { return steps_; }
+  [[nodiscard]] own_vector<operation_span> const& steps() const noexcept { return steps_; }
 
  private:
   static timed_operation timed(profile const& profile, attribution const& launched, std::uint32_t which, measured_time_cursor& in) {
@@ -105,22 +105,22 @@ class counted_operations {
   }
 
   void sort() {
-    std::vector<std::uint64_t> begins;  // by position in the profile, which breaks ties
+    own_vector<std::uint64_t> begins;  // by position in the profile, which breaks ties
     begins.resize(all_.size());
-    std::vector<std::uint32_t> place_of(all_.size());
+    own_vector<std::uint32_t> place_of(all_.size());
     for (std::uint32_t i = 0; i < all_.size(); ++i) {
       // Flipping the sign bit makes unsigned order equal to signed order.
       begins[all_[i].record] = static_cast<std::uint64_t>(all_[i].time.begin.time_since_epoch().count()) ^ (std::uint64_t{1} << 63U);
       place_of[all_[i].record] = i;
     }
-    std::vector<timed_operation> sorted;
+    own_vector<timed_operation> sorted;
     sorted.reserve(all_.size());
     for (std::uint32_t const record : bucket_order{begins}.positions()) sorted.push_back(all_[place_of[record]]);
     all_ = std::move(sorted);
   }
 
-  std::vector<timed_operation> all_;
-  std::vector<operation_span> steps_;
+  own_vector<timed_operation> all_;
+  own_vector<operation_span> steps_;
 };
 
 }  // namespace profkit::detail

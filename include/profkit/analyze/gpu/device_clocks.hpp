@@ -9,8 +9,8 @@
 #include <set>
 #include <string>
 #include <utility>
-#include <vector>
 
+#include "../../profile/own_memory.hpp"
 #include "../../profile/profile.hpp"
 #include "../../profile/time.hpp"
 #include "../time/measured_time.hpp"
@@ -34,7 +34,7 @@ inline constexpr std::uint64_t power_brake = 0x80;                ///< an extern
 /// @brief The names of NVML's throttle reasons. Thread-safe; calls no driver.
 /// @param reasons bit mask `device_clock_record::reasons` (nvml.h, `nvmlClocksEventReason*`).
 /// @return one name per known bit that is set, such as "power cap", in the order of the bits; "another reason" for all unknown bits.
-[[nodiscard]] inline std::vector<std::string> clock_reason_names(std::uint64_t reasons) {
+[[nodiscard]] inline ::profkit::detail::own_vector<std::string> clock_reason_names(std::uint64_t reasons) {
   static constexpr std::pair<std::uint64_t, char const*> names[] = {
       {0x1, "idle"},
       {0x2, "application clocks"},
@@ -45,7 +45,7 @@ inline constexpr std::uint64_t power_brake = 0x80;                ///< an extern
       {detail::clock_reason::hardware_thermal_slowdown, "hardware thermal slowdown"},
       {detail::clock_reason::power_brake, "power brake"},
       {0x100, "display clocks"}};
-  std::vector<std::string> result;
+  ::profkit::detail::own_vector<std::string> result;
   for (auto const& [bit, name] : names) {
     if ((reasons & bit) != 0) result.emplace_back(name);
     reasons &= ~bit;
@@ -87,8 +87,8 @@ class merged_clocks {
   }
 
   /// @return one row per device, by device number; empty if clocks were not read.
-  [[nodiscard]] std::vector<clock_summary> summarize() const {
-    std::vector<clock_summary> result;
+  [[nodiscard]] ::profkit::detail::own_vector<clock_summary> summarize() const {
+    ::profkit::detail::own_vector<clock_summary> result;
     for (auto const& [number, device] : devices_) {
       clock_summary& row = result.emplace_back();
       row.device = number;

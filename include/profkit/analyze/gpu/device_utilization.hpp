@@ -10,9 +10,9 @@
 #include <map>
 #include <optional>
 #include <set>
-#include <vector>
 
 #include "../../profile/device_utilization_record.hpp"
+#include "../../profile/own_memory.hpp"
 #include "../../profile/profile.hpp"
 #include "../../profile/time.hpp"
 #include "../../profile/wide_integer.hpp"
@@ -65,8 +65,8 @@ class merged_utilization {
   }
 
   /// @return one row per device, by device number; empty if nothing was measured.
-  [[nodiscard]] std::vector<utilization_summary> summarize() const {
-    std::vector<utilization_summary> result;
+  [[nodiscard]] own_vector<utilization_summary> summarize() const {
+    own_vector<utilization_summary> result;
     for (auto const& [number, device] : devices_) {
       utilization_summary& row = result.emplace_back();
       row.device = number;

@@ -9,8 +9,8 @@
 #include <numeric>
 #include <optional>
 #include <utility>
-#include <vector>
 
+#include "../../profile/own_memory.hpp"
 #include "../../profile/profile.hpp"
 #include "../../profile/time.hpp"
 #include "../kinds/kind_positions.hpp"
@@ -54,7 +54,7 @@ struct gpu_idle {
   std::chrono::nanoseconds total{};
   std::chrono::nanoseconds unattributed{};  ///< outside any scope; all idle time if the profile has no scopes of the steps
   causes unattributed_by_cause{};
-  std::vector<std::optional<times>> of_path;  ///< n/a without a scope on the step thread or one that works for it
+  own_vector<std::optional<times>> of_path;  ///< n/a without a scope on the step thread or one that works for it
 
   template <class Archive>
   friend void fields(Archive& archive, gpu_idle& value) {
@@ -66,7 +66,7 @@ struct gpu_idle {
   [[nodiscard]] bool has_launches() const noexcept { return has_launching_calls || !has_operations; }
 
   /// @param path_of maps paths of `other` to paths of this object.
-  void add(gpu_idle const& other, std::vector<std::uint32_t> const& path_of) {
+  void add(gpu_idle const& other, own_vector<std::uint32_t> const& path_of) {
     has_operations = has_operations || other.has_operations;
     has_launching_calls = has_launching_calls || other.has_launching_calls;
     total += other.total;
@@ -135,8 +135,8 @@ class idle_charging {
   /// @param calls result of `calls_by_lane`.
   /// @param kinds the kinds of the steps that contain the stretches.
   /// @param parts receives all parts, in no particular order; null if only their sums are needed.
-  idle_charging(profile const& profile, attribution const& launched, std::vector<thread_calls> const& calls,
-                std::optional<std::uint32_t> steps_thread, kind_positions const& kinds, std::vector<charged_idle>* parts = nullptr)
+  idle_charging(profile const& profile, attribution const& launched, own_vector<thread_calls> const& calls,
+                std::optional<std::uint32_t> steps_thread, kind_positions const& kinds, own_vector<charged_idle>* parts = nullptr)
       : profile_{profile}, launched_{launched}, calls_{calls}, kinds_{kinds}, parts_{parts}, result_(kinds.count) {
     if (steps_thread) steps_lane_ = launched.lanes.lane_of(*steps_thread);
     for (gpu_idle& each : result_) each.of_path.resize(profile.paths.size());
@@ -148,8 +148,8 @@ class idle_charging {
 
   /// @return the idle time by kind of step. The first element also has the members that do not depend on steps: both flags, and an entry
   /// for each path with a scope on the step thread.
-  [[nodiscard]] std::vector<gpu_idle> operator()(std::vector<idle_stretch> const& stretches) && {
-    std::vector<part> parts = parts_of(stretches);
+  [[nodiscard]] own_vector<gpu_idle> operator()(own_vector<idle_stretch> const& stretches) && {
+    own_vector<part> parts = parts_of(stretches);
     if (steps_timeline_) {
       for (std::uint32_t const scope : steps_timeline_->scopes()) entry_of(0, profile_.scopes[scope].path);
       steps_timeline_->cut(
@@ -183,10 +183,10 @@ class idle_charging {
   }
 
   /// Cuts the stretches where the state of the launching threads changes. In time order.
-  [[nodiscard]] std::vector<part> parts_of(std::vector<idle_stretch> const& stretches) {
-    std::vector<part> parts;
+  [[nodiscard]] own_vector<part> parts_of(own_vector<idle_stretch> const& stretches) {
+    own_vector<part> parts;
     parts.reserve(stretches.size());
-    std::vector<std::vector<std::uint32_t>> by_lane(launched_.lanes.count());
+    own_vector<own_vector<std::uint32_t>> by_lane(launched_.lanes.count());
     for (std::uint32_t i = 0; i < stretches.size(); ++i) {
       std::uint32_t const kind = kinds_(stretches[i].step);
       result_[kind].total += stretches[i].time.duration();
@@ -198,7 +198,7 @@ class idle_charging {
     }
     auto const begins_before = [](part const& a, part const& b) { return a.time.begin < b.time.begin; };
     for (std::size_t lane = 0; lane < by_lane.size(); ++lane) {
-      std::vector<std::uint32_t> const& positions = by_lane[lane];
+      own_vector<std::uint32_t> const& positions = by_lane[lane];
       if (positions.empty()) continue;
       auto const before = static_cast<std::ptrdiff_t>(parts.size());
       thread_timeline{profile_, launched_.lanes.scopes(lane), calls_[lane]}.cut(
@@ -247,7 +247,7 @@ class idle_charging {
   }
 
   void fold(std::size_t kind) {
-    std::vector<std::optional<gpu_idle::times>>& of_path = result_[kind].of_path;
+    own_vector<std::optional<gpu_idle::times>>& of_path = result_[kind].of_path;
     for (auto path = static_cast<std::uint32_t>(profile_.paths.size()); path-- > 0;) {
       if (!of_path[path]) continue;
       of_path[path]->inclusive += of_path[path]->self;
@@ -259,11 +259,11 @@ class idle_charging {
   profile const& profile_;
   attribution const& launched_;
   std::optional<std::uint32_t> steps_lane_;
-  std::vector<thread_calls> const& calls_;  ///< by lane
+  own_vector<thread_calls> const& calls_;  ///< by lane
   kind_positions const& kinds_;
-  std::vector<charged_idle>* parts_;
+  own_vector<charged_idle>* parts_;
   std::optional<thread_timeline> steps_timeline_;
-  std::vector<gpu_idle> result_;  ///< by kind
+  own_vector<gpu_idle> result_;  ///< by kind
 };
 
 /// Computes the GPU idle time by kind of step. Takes time proportional to the records (n log n if scopes are out of order or several
@@ -271,9 +271,9 @@ class idle_charging {
 /// @param calls result of `calls_by_lane`.
 /// @param steps_thread result of `thread_of_steps`.
 /// @param wall the wall time to examine: the host steps, or the GPU periods.
-inline std::vector<gpu_idle> find_gpu_idle(profile const& profile, attribution const& launched, std::vector<thread_calls> const& calls,
-                                           std::optional<std::uint32_t> steps_thread, counted_operations const& operations,
-                                           measured_time const& wall, kind_positions const& kinds) {
+inline own_vector<gpu_idle> find_gpu_idle(profile const& profile, attribution const& launched, own_vector<thread_calls> const& calls,
+                                          std::optional<std::uint32_t> steps_thread, counted_operations const& operations,
+                                          measured_time const& wall, kind_positions const& kinds) {
   return idle_charging{profile, launched, calls, steps_thread, kinds}(find_idle_stretches(profile, launched, wall, operations));
 }
 

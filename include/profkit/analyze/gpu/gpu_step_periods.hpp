@@ -6,9 +6,9 @@
 #include <cstdint>
 #include <numeric>
 #include <optional>
-#include <vector>
 
 #include "../../profile/check_read.hpp"
+#include "../../profile/own_memory.hpp"
 #include "../../profile/profile.hpp"
 #include "../../profile/time.hpp"
 #include "../kinds/kind_key.hpp"
@@ -47,8 +47,8 @@ struct gpu_step_period {
 /// Steps after the last step with GPU work have no period, because their operations may be missing, for example in the journal of a killed
 /// program.
 struct gpu_step_periods {
-  std::vector<gpu_step_period> warmup;
-  std::vector<gpu_step_period> measured;
+  own_vector<gpu_step_period> warmup;
+  own_vector<gpu_step_period> measured;
 };
 
 /// The ends of the latest periods.
@@ -63,7 +63,7 @@ struct gpu_step_period_ends {
 };
 
 /// Rejects periods from a file that overlap or are not in time order.
-inline void check_periods(std::vector<gpu_step_period> const& periods) {
+inline void check_periods(own_vector<gpu_step_period> const& periods) {
   for (std::size_t i = 1; i < periods.size(); ++i) {
     check_read(periods[i - 1].time.end <= periods[i].time.begin, "steps overlap on the devices");
   }
@@ -77,8 +77,8 @@ struct gpu_wall_part {
 };
 
 /// The non-empty intersections of the periods with a stretch of time.
-inline std::vector<gpu_wall_part> parts_in(std::vector<gpu_step_period> const& measured, interval const& own) {
-  std::vector<gpu_wall_part> result;
+inline own_vector<gpu_wall_part> parts_in(own_vector<gpu_step_period> const& measured, interval const& own) {
+  own_vector<gpu_wall_part> result;
   for (gpu_step_period const& each : measured) {
     interval const part{std::max(each.time.begin, own.begin), std::min(each.time.end, own.end)};
     if (part.begin < part.end) result.push_back({part, each.kind, each.begin});
@@ -105,8 +105,8 @@ class gpu_step_period_finder {
   /// @param from steps that begin earlier get no period.
   /// @param before the ends of the periods of earlier steps.
   [[nodiscard]] gpu_step_periods find(timestamp from = timestamp::min(), gpu_step_period_ends const& before = {}) const {
-    std::vector<std::size_t> warmup;
-    std::vector<std::size_t> measured;
+    own_vector<std::size_t> warmup;
+    own_vector<std::size_t> measured;
     for (std::size_t i = 0; i < steps_with_work_; ++i) {
       step_record const& step = profile_.steps[order_[i]];
       if (step.time.begin < from) continue;
@@ -149,10 +149,10 @@ class gpu_step_period_finder {
 
   /// @param steps positions in `order_`, in increasing order.
   /// @param end the end of the previous period.
-  [[nodiscard]] std::vector<gpu_step_period> periods(std::vector<std::size_t> const& steps, timestamp end) const {
-    std::vector<timestamp> first_start(steps.size() + 1, timestamp::max());  // first start of operations launched in a step or later
+  [[nodiscard]] own_vector<gpu_step_period> periods(own_vector<std::size_t> const& steps, timestamp end) const {
+    own_vector<timestamp> first_start(steps.size() + 1, timestamp::max());  // first start of operations launched in a step or later
     for (std::size_t i = steps.size(); i-- > 0;) first_start[i] = std::min(first_start[i + 1], own_[steps[i]].begin);
-    std::vector<gpu_step_period> result;
+    own_vector<gpu_step_period> result;
     result.reserve(steps.size());
     for (std::size_t i = 0; i < steps.size(); ++i) {
       std::size_t const step = steps[i];
@@ -168,11 +168,11 @@ class gpu_step_period_finder {
   }
 
   profile const& profile_;
-  std::vector<std::size_t> order_;      ///< positions in `profile::steps`, in time order
-  std::vector<timestamp> begins_;       ///< beginnings of the steps, in that order
-  std::vector<operation_span> own_;     ///< operations launched in each step, in that order
-  std::vector<timestamp> earlier_end_;  ///< by number of begun steps: the latest end of operations launched until then
-  std::size_t steps_with_work_ = 0;     ///< number of steps up to the last one with GPU work
+  own_vector<std::size_t> order_;      ///< positions in `profile::steps`, in time order
+  own_vector<timestamp> begins_;       ///< beginnings of the steps, in that order
+  own_vector<operation_span> own_;     ///< operations launched in each step, in that order
+  own_vector<timestamp> earlier_end_;  ///< by number of begun steps: the latest end of operations launched until then
+  std::size_t steps_with_work_ = 0;    ///< number of steps up to the last one with GPU work
   std::size_t last_begun_ = 0;
 };
 

@@ -10,8 +10,8 @@
 #include <string>
 #include <tuple>
 #include <utility>
-#include <vector>
 
+#include "../../profile/own_memory.hpp"
 #include "../../profile/profile.hpp"
 #include "../../profile/time.hpp"
 #include "../merge/add_rows.hpp"
@@ -27,7 +27,7 @@ namespace profkit::detail {
 
 /// Sorts by total, longest first, then by name, so that the result does not depend on the order of the records.
 template <class Row, class TotalOf>
-void sort_by_total(std::vector<Row>& rows, TotalOf total_of) {
+void sort_by_total(own_vector<Row>& rows, TotalOf total_of) {
   std::sort(rows.begin(), rows.end(), [&](Row const& a, Row const& b) {
     return std::forward_as_tuple(-total_of(a).count(), a.name) < std::forward_as_tuple(-total_of(b).count(), b.name);
   });
@@ -39,15 +39,15 @@ class operations_by_name {
   operations_by_name() = default;
 
   /// @param operations the operations; adds those that count.
-  operations_by_name(profile const& profile, std::vector<timed_operation> const& operations) {
-    std::vector<std::uint32_t> same(profile.gpu_names.size());
+  operations_by_name(profile const& profile, own_vector<timed_operation> const& operations) {
+    own_vector<std::uint32_t> same(profile.gpu_names.size());
     std::iota(same.begin(), same.end(), 0U);
     add(profile, operations, same);
   }
 
   /// @param operations the operations; adds those that count.
   /// @param name_of maps names of the profile to names of this object.
-  void add(profile const& profile, std::vector<timed_operation> const& operations, std::vector<std::uint32_t> const& name_of) {
+  void add(profile const& profile, own_vector<timed_operation> const& operations, own_vector<std::uint32_t> const& name_of) {
     make_rows(rows_, name_of);
     for (timed_operation const& each : operations) {
       if (!each.is_counted()) continue;
@@ -60,7 +60,7 @@ class operations_by_name {
 
   /// Merges another object: the result is as if its operations had been added here.
   /// @param name_of maps names of `other` to names of this object.
-  void add(operations_by_name const& other, std::vector<std::uint32_t> const& name_of) { add_rows(rows_, other.rows_, name_of); }
+  void add(operations_by_name const& other, own_vector<std::uint32_t> const& name_of) { add_rows(rows_, other.rows_, name_of); }
 
   /// @return the number of rows, at most the number of names.
   [[nodiscard]] std::size_t size() const noexcept { return rows_.size(); }
@@ -92,7 +92,7 @@ class operations_by_name {
     archive(value.rows_);
   }
 
-  std::vector<row> rows_;
+  own_vector<row> rows_;
 };
 
 /// Counts operations with data-quality problems. Mergeable across windows.
@@ -127,7 +127,7 @@ struct operation_counts {
   }
 };
 
-inline std::vector<kernel_class_summary> summarize_classes(std::vector<kernel_summary> const& kernels) {
+inline own_vector<kernel_class_summary> summarize_classes(own_vector<kernel_summary> const& kernels) {
   std::map<std::string, kernel_class_summary> classes;
   for (kernel_summary const& kernel : kernels) {
     kernel_class_summary& row = classes[kernel.kernel_class];
@@ -136,7 +136,7 @@ inline std::vector<kernel_class_summary> summarize_classes(std::vector<kernel_su
     row.total += kernel.time.total;
     if (kernel.share) row.share = row.share.value_or(0.0) + *kernel.share;
   }
-  std::vector<kernel_class_summary> result;
+  own_vector<kernel_class_summary> result;
   result.reserve(classes.size());
   for (auto const& [name, row] : classes) result.push_back(row);
   sort_by_total(result, [](kernel_class_summary const& row) { return row.total; });
@@ -150,7 +150,7 @@ class merged_api_calls {
 
   merged_api_calls(profile const& profile, measured_time const& when) {
     measured_time_cursor in{when};
-    std::vector<duration_statistics> durations(profile.api_names.size());
+    own_vector<duration_statistics> durations(profile.api_names.size());
     for (api_call_record const& call : profile.api_calls) {
       if (in.contains(middle_of(call.time))) durations[call.name].add(call.time.duration());
     }
@@ -164,8 +164,8 @@ class merged_api_calls {
     for (auto const& [name, durations] : other.calls_) calls_[name].add(durations);
   }
 
-  [[nodiscard]] std::vector<api_summary> summarize() const {
-    std::vector<api_summary> result;
+  [[nodiscard]] own_vector<api_summary> summarize() const {
+    own_vector<api_summary> result;
     for (auto const& [name, durations] : calls_) result.push_back({name, durations.summarize()});
     sort_by_total(result, [](api_summary const& row) { return row.time.total; });
     return result;
@@ -184,12 +184,12 @@ class merged_api_calls {
 /// @param names names of the operations.
 /// @param steps null: omit times per step.
 /// @return positions in `gpu_summary::kernels`, by name; 0 for names without kernels.
-inline std::vector<std::size_t> summarize_names(gpu_summary& result, std::vector<gpu_name_record> const& names,
-                                                operations_by_name const& operations, kernel_class_rules const& classes,
-                                                time_per_step const* steps = nullptr) {
+inline own_vector<std::size_t> summarize_names(gpu_summary& result, own_vector<gpu_name_record> const& names,
+                                               operations_by_name const& operations, kernel_class_rules const& classes,
+                                               time_per_step const* steps = nullptr) {
   kernel_classifier const class_of{classes};
   milliseconds all_kernels{};
-  std::vector<std::pair<std::size_t, duration_summary>> kernels;  // name, times
+  own_vector<std::pair<std::size_t, duration_summary>> kernels;  // name, times
   for (std::size_t name = 0; name < operations.size(); ++name) {
     duration_summary const times = operations.kernels(name);
     all_kernels += times.total;
@@ -204,7 +204,7 @@ inline std::vector<std::size_t> summarize_names(gpu_summary& result, std::vector
     };
     return key(a) < key(b);
   });
-  std::vector<std::size_t> row_of(names.size());
+  own_vector<std::size_t> row_of(names.size());
   for (auto const& [name, times] : kernels) {
     gpu_name_record const& record = names[name];
     row_of[name] = result.kernels.size();

@@ -8,8 +8,8 @@
 #include <map>
 #include <string>
 #include <tuple>
-#include <vector>
 
+#include "../../profile/own_memory.hpp"
 #include "../../profile/profile.hpp"
 #include "../../profile/time.hpp"
 #include "../merge/add_rows.hpp"
@@ -85,7 +85,7 @@ class gpu_sums {
   };
 
   /// @param path_of maps paths of the window to paths of this object.
-  void add(window_of const& window, std::vector<std::uint32_t> const& path_of) {
+  void add(window_of const& window, own_vector<std::uint32_t> const& path_of) {
     make_rows(rows_, path_of);
     profile const& profile = window.records;
     auto const root = static_cast<std::uint32_t>(profile.paths.size());
@@ -112,7 +112,7 @@ class gpu_sums {
 
   /// Merges another object: the result is as if its operations had been added here.
   /// @param path_of maps paths of `other` to paths of this object.
-  void add(gpu_sums const& other, std::vector<std::uint32_t> const& path_of) {
+  void add(gpu_sums const& other, own_vector<std::uint32_t> const& path_of) {
     add_rows(rows_, other.rows_, path_of);
     root_.add(other.root_);
     for (auto const& [name, busy] : other.busy_of_name_) busy_of_name_[name] += busy;
@@ -141,7 +141,7 @@ class gpu_sums {
   }
 
   /// @return the sums by path.
-  [[nodiscard]] std::vector<row> const& rows() const noexcept { return rows_; }
+  [[nodiscard]] own_vector<row> const& rows() const noexcept { return rows_; }
 
   /// Operations launched outside any scope. `busy` covers all operations, `spans` the steps.
   [[nodiscard]] row const& root() const noexcept { return root_; }
@@ -170,7 +170,7 @@ class gpu_sums {
         if (tree.has_parent(path)) of_path_[path].above = profile.paths[path].parent;
       }
       for (std::uint32_t name = 0; name < no_name; ++name) {
-        std::vector<std::uint32_t> const& outermost = tree.names()[name].outermost;
+        own_vector<std::uint32_t> const& outermost = tree.names()[name].outermost;
         if (outermost.size() < 2) continue;
         for (std::uint32_t const path : outermost) of_path_[path].shared_name = name;
       }
@@ -189,7 +189,7 @@ class gpu_sums {
     [[nodiscard]] std::chrono::nanoseconds of_path(std::size_t path) const { return of_path_[path].time.length(); }
 
     [[nodiscard]] std::chrono::nanoseconds of_name(std::size_t name) const {
-      std::vector<std::uint32_t> const& outermost = tree_.names()[name].outermost;
+      own_vector<std::uint32_t> const& outermost = tree_.names()[name].outermost;
       return outermost.size() == 1 ? of_path(outermost.front()) : of_name_[name].length();
     }
 
@@ -200,12 +200,12 @@ class gpu_sums {
       std::uint32_t shared_name;  ///< position of the name if several outermost paths share it
     };
 
-    std::vector<covered_path> of_path_;
-    std::vector<added_union> of_name_;  ///< unions of names with several outermost paths
+    own_vector<covered_path> of_path_;
+    own_vector<added_union> of_name_;  ///< unions of names with several outermost paths
     path_tree const& tree_;
   };
 
-  std::vector<row> rows_;
+  own_vector<row> rows_;
   row root_;
   std::map<std::string, std::chrono::nanoseconds> busy_of_name_;
   operation_span session_;  ///< all operations of a session without steps
@@ -231,7 +231,7 @@ class gpu_sums {
     }
   }
 
-  void add_spans(window_of const& window, operation_spans const& spans, std::vector<std::uint32_t> const& path_of) {
+  void add_spans(window_of const& window, operation_spans const& spans, own_vector<std::uint32_t> const& path_of) {
     profile const& profile = window.records;
     interval const& own = window.own;
     spans.for_each([&](std::uint32_t path, operation_span const& span, std::uint32_t scope) {

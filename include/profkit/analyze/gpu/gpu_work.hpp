@@ -4,8 +4,8 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
+#include "../../profile/own_memory.hpp"
 #include "../../profile/profile.hpp"
 #include "../summary.hpp"
 #include "../time/durations.hpp"
@@ -17,7 +17,7 @@ namespace profkit::detail {
 /// GPU work by path and by name of the launching scopes.
 class gpu_work {
  public:
-  gpu_work(gpu_sums const& sums, path_tree const& tree, std::vector<path_record> const& paths)
+  gpu_work(gpu_sums const& sums, path_tree const& tree, own_vector<path_record> const& paths)
       : sums_{sums}, tree_{tree}, inclusive_{sums.rows()}, all_{sums.root()} {
     inclusive_.resize(paths.size());
     for (std::size_t path = paths.size(); path-- > 0;) {
@@ -64,7 +64,7 @@ class gpu_work {
 
   gpu_sums const& sums_;
   path_tree const& tree_;
-  std::vector<gpu_sums::row> inclusive_;
+  own_vector<gpu_sums::row> inclusive_;
   gpu_sums::row all_;
 };
 

@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <iterator>
 #include <optional>
-#include <vector>
 
+#include "../../profile/own_memory.hpp"
 #include "../../profile/profile.hpp"
 #include "../../profile/time.hpp"
 #include "../time/measured_time.hpp"
@@ -55,16 +55,16 @@ class step_clip {
     while (next_ != last_ && next_->end <= moment) ++next_;
   }
 
-  std::vector<interval>::const_iterator first_;
-  std::vector<interval>::const_iterator next_;
-  std::vector<interval>::const_iterator last_;
+  own_vector<interval>::const_iterator first_;
+  own_vector<interval>::const_iterator next_;
+  own_vector<interval>::const_iterator last_;
 };
 
 /// Finds the idle stretches, in time order. If the operation that ends a stretch was launched during the stretch, the stretch is cut at the
 /// end of the launching call.
-inline std::vector<idle_stretch> find_idle_stretches(profile const& profile, attribution const& launched, measured_time const& when,
-                                                     counted_operations const& operations) {
-  std::vector<idle_stretch> result;
+inline own_vector<idle_stretch> find_idle_stretches(profile const& profile, attribution const& launched, measured_time const& when,
+                                                    counted_operations const& operations) {
+  own_vector<idle_stretch> result;
   step_clip clip{when};
   auto const add = [&](timestamp from, timestamp to, std::uint32_t next_launch, bool is_queued) {
     if (from < to)

@@ -3,8 +3,8 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
+#include "../../profile/own_memory.hpp"
 #include "../../profile/profile.hpp"
 #include "../../profile/time.hpp"
 #include "../time/thread_lanes.hpp"
@@ -17,7 +17,7 @@ inline constexpr std::uint32_t no_scope = 0xffffffffU;
 class lane_walk {
  public:
   /// @param parent_of receives the parent of each scope.
-  lane_walk(profile const& profile, std::vector<std::uint32_t>& parent_of) : profile_{profile}, parent_of_{parent_of} {
+  lane_walk(profile const& profile, own_vector<std::uint32_t>& parent_of) : profile_{profile}, parent_of_{parent_of} {
     parents_.reserve(profile.paths.size());
     for (path_record const& path : profile.paths) parents_.push_back(path.parent);
   }
@@ -25,7 +25,7 @@ class lane_walk {
   /// @param scope_of receives the innermost scope of each record.
   template <class TimeOf>
   void operator()(grouped_positions::range scopes, grouped_positions::range records, TimeOf const& time_of,
-                  std::vector<std::uint32_t>& scope_of) {
+                  own_vector<std::uint32_t>& scope_of) {
     depth_ = 0;
     std::size_t left = scopes.size();
     timestamp next_end = end_of_last(scopes, left);
@@ -72,9 +72,9 @@ class lane_walk {
   }
 
   profile const& profile_;
-  std::vector<std::uint32_t>& parent_of_;
-  std::vector<std::uint32_t> parents_;  ///< by path
-  std::vector<open_scope> open_;        ///< entries beyond `depth_` are kept for reuse
+  own_vector<std::uint32_t>& parent_of_;
+  own_vector<std::uint32_t> parents_;  ///< by path
+  own_vector<open_scope> open_;        ///< entries beyond `depth_` are kept for reuse
   std::size_t depth_ = 0;
 };
 
@@ -85,14 +85,14 @@ class lane_walk {
 /// @param time_of the time of the record at a position; not the beginning or the end of a scope of its thread.
 /// @param parent_of receives the parent of each scope on its thread; `no_scope` for roots.
 template <class Records, class IsWanted, class TimeOf>
-std::vector<std::uint32_t> innermost_scopes(profile const& profile, thread_lanes const& lanes, Records const& records,
-                                            IsWanted const& is_wanted, TimeOf const& time_of, std::vector<std::uint32_t>& parent_of) {
+own_vector<std::uint32_t> innermost_scopes(profile const& profile, thread_lanes const& lanes, Records const& records,
+                                           IsWanted const& is_wanted, TimeOf const& time_of, own_vector<std::uint32_t>& parent_of) {
   auto const lane_of = [&](std::uint32_t record) {
     return is_wanted(record) ? std::size_t{lanes.lane_of(records[record].thread)} : lanes.count();
   };
   grouped_positions const by_lane{records.size(), lanes.count(), lane_of, time_of};
   parent_of.assign(profile.scopes.size(), no_scope);
-  std::vector<std::uint32_t> scope_of(records.size(), no_scope);
+  own_vector<std::uint32_t> scope_of(records.size(), no_scope);
   lane_walk walk{profile, parent_of};
   for (std::size_t lane = 0; lane < lanes.count(); ++lane) walk(lanes.scopes(lane), by_lane[lane], time_of, scope_of);
   return scope_of;

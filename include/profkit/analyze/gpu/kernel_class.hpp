@@ -5,14 +5,15 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
+
+#include "../../profile/own_memory.hpp"
 
 namespace profkit {
 
 /// @brief A rule for kernel classes: a kernel whose name contains one of the patterns belongs to the class.
 struct kernel_class_rule {
-  std::string kernel_class;           ///< such as "matmul"
-  std::vector<std::string> patterns;  ///< parts of demangled kernel names; case is ignored, and there are no wildcards
+  std::string kernel_class;                  ///< such as "matmul"
+  detail::own_vector<std::string> patterns;  ///< parts of demangled kernel names; case is ignored, and there are no wildcards
 };
 
 /// @brief Rules in order; the first match decides. To add rules, put them before those of `default_kernel_classes`:
@@ -23,7 +24,7 @@ struct kernel_class_rule {
 ///
 /// Kernels of the class "communication" are collectives: the step budget counts them as `budget_summary::communication`. Every
 /// other class name only groups kernels.
-using kernel_class_rules = std::vector<kernel_class_rule>;
+using kernel_class_rules = detail::own_vector<kernel_class_rule>;
 
 /// @brief Rules for kernels of PyTorch, cuBLAS, cuDNN, CUTLASS, CUB, NCCL and Triton. A name also contains its template arguments, so rules
 /// for the operation (copy, norm) precede rules for its form (elementwise, reduction). Thread-safe.

@@ -6,8 +6,8 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
+#include "../../profile/own_memory.hpp"
 #include "../../profile/profile.hpp"
 #include "../analyze.hpp"
 #include "../summary.hpp"
@@ -22,9 +22,9 @@ namespace profkit {
 namespace detail {
 
 /// For each path: whether the path or a parent has the given name or is the given path.
-inline std::vector<bool> paths_inside(std::vector<path_record> const& paths, std::string_view scope) {
-  std::vector<bool> result(paths.size());
-  std::vector<std::string> whole(paths.size());
+inline detail::own_vector<bool> paths_inside(detail::own_vector<path_record> const& paths, std::string_view scope) {
+  detail::own_vector<bool> result(paths.size());
+  detail::own_vector<std::string> whole(paths.size());
   for (std::size_t i = 0; i < paths.size(); ++i) {  // parents precede their children
     std::string const name = shown_name(paths[i]);
     bool const has_parent = paths[i].parent != path_record::no_parent;
@@ -36,10 +36,10 @@ inline std::vector<bool> paths_inside(std::vector<path_record> const& paths, std
 
 /// @param is_wanted called with the position of a path, or `attribution::none` for launches outside any scope.
 template <class IsWanted>
-std::vector<kernel_summary> kernels_launched_in(profile const& profile, analyze_options const& with, IsWanted is_wanted) {
+detail::own_vector<kernel_summary> kernels_launched_in(profile const& profile, analyze_options const& with, IsWanted is_wanted) {
   attribution const launched = attribute(profile);
   measured_time const when = measured_time::with_kernels(profile);
-  std::vector<timed_operation> wanted;
+  detail::own_vector<timed_operation> wanted;
   counted_operations{profile, launched, when}.for_each([&](timed_operation const& each) {
     if (is_wanted(each.path)) wanted.push_back(each);
   });
@@ -59,14 +59,15 @@ std::vector<kernel_summary> kernels_launched_in(profile const& profile, analyze_
 ///   "step/forward".
 /// @param with the rules for kernel classes.
 /// @return rows by total time, longest first; empty without kernels.
-[[nodiscard]] inline std::vector<kernel_summary> kernels_of_scope(profile const& profile, std::string_view scope,
-                                                                  analyze_options const& with = {}) {
-  std::vector<bool> const is_inside = detail::paths_inside(profile.paths, scope);
+[[nodiscard]] inline ::profkit::detail::own_vector<kernel_summary> kernels_of_scope(profile const& profile, std::string_view scope,
+                                                                                    analyze_options const& with = {}) {
+  ::profkit::detail::own_vector<bool> const is_inside = detail::paths_inside(profile.paths, scope);
   return detail::kernels_launched_in(profile, with, [&](std::uint32_t path) { return path != attribution::none && is_inside[path]; });
 }
 
 /// @brief The kernels launched outside any scope of the launching thread, for example by autograd threads, or without a recorded launch.
-[[nodiscard]] inline std::vector<kernel_summary> kernels_outside_scopes(profile const& profile, analyze_options const& with = {}) {
+[[nodiscard]] inline ::profkit::detail::own_vector<kernel_summary> kernels_outside_scopes(profile const& profile,
+                                                                                          analyze_options const& with = {}) {
   return detail::kernels_launched_in(profile, with, [](std::uint32_t path) { return path == attribution::none; });
 }
 

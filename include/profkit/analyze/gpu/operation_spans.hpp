@@ -5,9 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
-#include <unordered_map>
-#include <vector>
 
+#include "../../profile/own_memory.hpp"
 #include "../../profile/profile.hpp"
 #include "../../profile/time.hpp"
 #include "attribution.hpp"
@@ -107,7 +106,7 @@ class operation_spans {
   /// The scope with this path that was open on any thread, such as the scope that waits for this work.
   [[nodiscard]] std::uint32_t open_at(timestamp moment, std::uint32_t path) {
     if (by_path_.empty()) sort_scopes();
-    std::vector<std::uint32_t> const& scopes = by_path_[path];
+    own_vector<std::uint32_t> const& scopes = by_path_[path];
     auto const after = std::upper_bound(scopes.begin(), scopes.end(), moment,
                                         [&](timestamp at, std::uint32_t scope) { return at < profile_.scopes[scope].time.begin; });
     bool const is_open = after != scopes.begin() && moment <= profile_.scopes[*std::prev(after)].time.end;
@@ -117,7 +116,7 @@ class operation_spans {
   void sort_scopes() {
     by_path_.resize(profile_.paths.size());
     for (std::uint32_t i = 0; i < profile_.scopes.size(); ++i) by_path_[profile_.scopes[i].path].push_back(i);
-    for (std::vector<std::uint32_t>& scopes : by_path_) {
+    for (own_vector<std::uint32_t>& scopes : by_path_) {
       std::sort(scopes.begin(), scopes.end(),
                 [&](std::uint32_t a, std::uint32_t b) { return profile_.scopes[a].time.begin < profile_.scopes[b].time.begin; });
     }
@@ -125,11 +124,11 @@ class operation_spans {
 
   profile const& profile_;
   attribution const& launched_;
-  std::vector<std::uint32_t> parents_;  ///< by path
-  std::vector<bool> is_of_other_;       ///< by scope: its parent is on another thread; empty if there is none
-  std::vector<operation_span> of_scope_;
-  std::unordered_map<std::uint64_t, operation_span> of_launch_;  ///< by path and launch
-  std::vector<std::vector<std::uint32_t>> by_path_;              ///< by path: scopes in order of their beginnings; filled on demand
+  own_vector<std::uint32_t> parents_;  ///< by path
+  own_vector<bool> is_of_other_;       ///< by scope: its parent is on another thread; empty if there is none
+  own_vector<operation_span> of_scope_;
+  own_hash_map<std::uint64_t, operation_span> of_launch_;  ///< by path and launch
+  own_vector<own_vector<std::uint32_t>> by_path_;          ///< by path: scopes in order of their beginnings; filled on demand
 };
 
 }  // namespace profkit::detail

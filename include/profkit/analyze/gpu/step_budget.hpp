@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <optional>
 #include <utility>
-#include <vector>
 
+#include "../../profile/own_memory.hpp"
 #include "../../profile/profile.hpp"
 #include "../kinds/kind_positions.hpp"
 #include "../time/measured_time.hpp"
@@ -34,8 +34,8 @@ struct budget_basis {
   attribution const& launched;
   std::optional<std::uint32_t> steps_thread;
   counted_operations const& operations;
-  std::vector<thread_calls> calls;  ///< by lane
-  std::vector<bool> communicates;   ///< by name of operations: whether they communicate
+  own_vector<thread_calls> calls;  ///< by lane
+  own_vector<bool> communicates;   ///< by name of operations: whether they communicate
 };
 
 /// The step budget: busy and idle time that add up to the wall time. Budgets of several stretches of time, or of several kinds of steps,
@@ -46,10 +46,10 @@ struct step_budget {
   /// Computes the budgets by kind of step.
   /// @param wall the host steps, or the GPU periods.
   /// @param kinds the kinds of these steps.
-  [[nodiscard]] static std::vector<step_budget> of_kinds(budget_basis const& from, measured_time const& wall, kind_positions const& kinds) {
-    std::vector<busy_sums> busy = busy_sums::of_kinds(from.records, wall, kinds, from.operations, from.communicates);
-    std::vector<gpu_idle> idle = find_gpu_idle(from.records, from.launched, from.calls, from.steps_thread, from.operations, wall, kinds);
-    std::vector<step_budget> result(kinds.count);
+  [[nodiscard]] static own_vector<step_budget> of_kinds(budget_basis const& from, measured_time const& wall, kind_positions const& kinds) {
+    own_vector<busy_sums> busy = busy_sums::of_kinds(from.records, wall, kinds, from.operations, from.communicates);
+    own_vector<gpu_idle> idle = find_gpu_idle(from.records, from.launched, from.calls, from.steps_thread, from.operations, wall, kinds);
+    own_vector<step_budget> result(kinds.count);
     for (std::size_t kind = 0; kind < kinds.count; ++kind) {
       result[kind].busy = std::move(busy[kind]);
       result[kind].idle = std::move(idle[kind]);
@@ -63,7 +63,7 @@ struct step_budget {
   }
 
   /// @param path_of maps paths of `other` to paths of this object.
-  void add(step_budget const& other, std::vector<std::uint32_t> const& path_of) {
+  void add(step_budget const& other, own_vector<std::uint32_t> const& path_of) {
     busy.add(other.busy, path_of);
     idle.add(other.idle, path_of);
   }

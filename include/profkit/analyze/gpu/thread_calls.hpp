@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <string>
 #include <utility>
-#include <vector>
 
+#include "../../profile/own_memory.hpp"
 #include "../../profile/profile.hpp"
 #include "../../profile/time.hpp"
 #include "../summary.hpp"
@@ -33,15 +33,15 @@ struct blocking_call {
 
 /// The API calls of one system thread that explain GPU idle time.
 struct thread_calls {
-  std::vector<blocking_call> blocking;  ///< in the order of their ends
-  std::vector<interval> launching;      ///< launching calls, including short pauses between them; in time order, disjoint
+  own_vector<blocking_call> blocking;  ///< in the order of their ends
+  own_vector<interval> launching;      ///< launching calls, including short pauses between them; in time order, disjoint
 
   /// Whether a launching call was recorded.
   [[nodiscard]] bool has_launches() const noexcept { return !launching.empty(); }
 };
 
 /// Adds a launching call. It is joined with the previous call if both overlap or are at most `max_launch_pause` apart.
-inline void add_launch(std::vector<interval>& calls, interval const& call) {
+inline void add_launch(own_vector<interval>& calls, interval const& call) {
   bool const is_close = !calls.empty() && calls.back().begin <= call.begin && call.begin - calls.back().end <= max_launch_pause;
   if (is_close) {
     calls.back().end = std::max(calls.back().end, call.end);
@@ -51,21 +51,21 @@ inline void add_launch(std::vector<interval>& calls, interval const& call) {
 }
 
 /// Sorts and joins calls that were added out of order.
-inline void sort_launches(std::vector<interval>& calls) {
+inline void sort_launches(own_vector<interval>& calls) {
   auto const by_begin = [](interval const& a, interval const& b) { return a.begin < b.begin; };
   if (std::is_sorted(calls.begin(), calls.end(), by_begin)) return;
   std::sort(calls.begin(), calls.end(), by_begin);
-  std::vector<interval> joined;
+  own_vector<interval> joined;
   for (interval const& call : calls) add_launch(joined, call);
   calls = std::move(joined);
 }
 
 /// The calls of each lane of `thread_lanes`. A launching call enqueues work: by its name, or because an operation refers to it. Copying
 /// calls are launching calls too, but idle time during one has the cause `copy`.
-inline std::vector<thread_calls> calls_by_lane(profile const& profile, attribution const& launched) {
-  std::vector<api_call_kind> kinds;
+inline own_vector<thread_calls> calls_by_lane(profile const& profile, attribution const& launched) {
+  own_vector<api_call_kind> kinds;
   for (std::string const& name : profile.api_names) kinds.push_back(kind_of_api_call(name));
-  std::vector<thread_calls> result(launched.lanes.count());
+  own_vector<thread_calls> result(launched.lanes.count());
   for (std::size_t i = 0; i < profile.api_calls.size(); ++i) {
     api_call_record const& call = profile.api_calls[i];
     thread_calls& to = result[launched.lanes.lane_of(call.thread)];

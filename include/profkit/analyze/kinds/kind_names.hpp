@@ -5,14 +5,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
-#include <vector>
 
+#include "../../profile/own_memory.hpp"
 #include "../step_kind_summary.hpp"
 
 namespace profkit::detail {
 
 /// @return "a and b", or "a, b and 3 more".
-inline std::string some_of(std::vector<std::string> const& names) {
+inline std::string some_of(own_vector<std::string> const& names) {
   constexpr std::size_t max_names = 3;
   std::string result;
   std::size_t const shown = names.size() <= max_names ? names.size() : max_names - 1;
@@ -25,8 +25,8 @@ inline std::string some_of(std::vector<std::string> const& names) {
 }
 
 /// @return the elements of `parts` that are not in `others`.
-inline std::vector<std::string> parts_not_in(std::vector<std::string> const& parts, std::vector<std::string> const& others) {
-  std::vector<std::string> result;
+inline own_vector<std::string> parts_not_in(own_vector<std::string> const& parts, own_vector<std::string> const& others) {
+  own_vector<std::string> result;
   for (std::string const& each : parts) {
     if (std::find(others.begin(), others.end(), each) == others.end()) result.push_back(each);
   }
@@ -34,10 +34,10 @@ inline std::vector<std::string> parts_not_in(std::vector<std::string> const& par
 }
 
 /// @return the parts that all kinds have.
-inline std::vector<std::string> common_parts(std::vector<step_kind_summary> const& kinds) {
-  std::vector<std::string> result = kinds.front().parts;
+inline own_vector<std::string> common_parts(own_vector<step_kind_summary> const& kinds) {
+  own_vector<std::string> result = kinds.front().parts;
   for (step_kind_summary const& each : kinds) {
-    std::vector<std::string> const missing = parts_not_in(result, each.parts);
+    own_vector<std::string> const missing = parts_not_in(result, each.parts);
     result = parts_not_in(result, missing);
   }
   return result;
@@ -47,18 +47,18 @@ inline std::vector<std::string> common_parts(std::vector<step_kind_summary> cons
 /// @param kinds the kinds, most steps first.
 /// @param steps number of measured steps.
 /// @param has_others the last element stands for all kinds beyond the bound.
-inline void name_kinds(std::vector<step_kind_summary>& kinds, std::uint64_t steps, bool has_others) {
+inline void name_kinds(own_vector<step_kind_summary>& kinds, std::uint64_t steps, bool has_others) {
   std::size_t const named = kinds.size() - (has_others ? 1 : 0);
   if (has_others) kinds.back().name = "other";
   if (named == 0) return;
   kinds.front().is_usual = kinds.front().steps >= steps - kinds.front().steps;
-  std::vector<step_kind_summary> const all{kinds.begin(), kinds.begin() + static_cast<std::ptrdiff_t>(named)};
-  std::vector<std::string> const usual = kinds.front().is_usual ? kinds.front().parts : common_parts(all);
+  own_vector<step_kind_summary> const all{kinds.begin(), kinds.begin() + static_cast<std::ptrdiff_t>(named)};
+  own_vector<std::string> const usual = kinds.front().is_usual ? kinds.front().parts : common_parts(all);
   for (std::size_t i = 0; i < named; ++i) {
     step_kind_summary& kind = kinds[i];
     std::string const count = std::to_string(kind.steps) + (kind.steps == 1 ? " step" : " steps");
-    std::vector<std::string> const added = parts_not_in(kind.parts, usual);
-    std::vector<std::string> const missing = parts_not_in(usual, kind.parts);
+    own_vector<std::string> const added = parts_not_in(kind.parts, usual);
+    own_vector<std::string> const missing = parts_not_in(usual, kind.parts);
     if (kind.is_usual) {
       kind.name = "usual";
     } else if (!added.empty()) {

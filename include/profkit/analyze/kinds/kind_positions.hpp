@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
+#include "../../profile/own_memory.hpp"
 #include "kind_key.hpp"
 
 namespace profkit::detail {
@@ -16,7 +16,7 @@ struct kind_positions {
   kind_positions() = default;
 
   /// @param of_steps the kinds of the steps, in time order.
-  explicit kind_positions(std::vector<kind_key> const& of_steps) {
+  explicit kind_positions(own_vector<kind_key> const& of_steps) {
     for (kind_key const kind : of_steps) {
       auto const known = std::find(keys.begin(), keys.end(), kind);  // there are few kinds
       of_step.push_back(static_cast<std::uint32_t>(known - keys.begin()));
@@ -29,8 +29,8 @@ struct kind_positions {
   /// @return the position of the kind of a step.
   [[nodiscard]] std::uint32_t operator()(std::size_t step) const { return of_step.empty() ? 0 : of_step[step]; }
 
-  std::vector<kind_key> keys{};
-  std::vector<std::uint32_t> of_step{};
+  own_vector<kind_key> keys{};
+  own_vector<std::uint32_t> of_step{};
   std::size_t count = 1;  ///< number of kinds, at least 1
 };
 

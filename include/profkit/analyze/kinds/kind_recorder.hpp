@@ -4,8 +4,8 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
+#include "../../profile/own_memory.hpp"
 #include "../gpu/attribution.hpp"
 #include "../gpu/timed_operation.hpp"
 #include "../merge/add_rows.hpp"
@@ -25,7 +25,7 @@ class kind_recorder {
   /// @param path_of maps paths of the window to paths of `to`.
   /// @param name_of maps names of GPU operations of the window to names of `to`.
   kind_recorder(step_kinds const& found, measured_time const& when, measured_time const* with_kernels, kind_table& to,
-                std::vector<std::uint32_t> const& path_of, std::vector<std::uint32_t> const& name_of)
+                own_vector<std::uint32_t> const& path_of, own_vector<std::uint32_t> const& name_of)
       : path_of_{path_of}, name_of_{name_of} {
     for (occurring_kind const& each : found.all()) make_rows(to[each.key].scopes, path_of);
     steps_.reserve(when.steps().size());
@@ -40,7 +40,7 @@ class kind_recorder {
   /// @param step position in the measured time.
   /// @param scopes host times of the current step, by path.
   void add_scopes(std::size_t step, step_rows const& scopes) {
-    std::vector<kind_figures::scopes_of_path>& to = steps_[step]->scopes;
+    own_vector<kind_figures::scopes_of_path>& to = steps_[step]->scopes;
     scopes.for_each_in_step([&](std::size_t path, std::uint64_t count, std::chrono::nanoseconds time) {
       to[path_of_[path]].add({count, time});
     });
@@ -53,10 +53,10 @@ class kind_recorder {
   }
 
  private:
-  std::vector<std::uint32_t> const& path_of_;
-  std::vector<std::uint32_t> const& name_of_;
-  std::vector<kind_figures*> steps_;      ///< by step
-  std::vector<kind_figures*> gpu_steps_;  ///< by step with kernels collected
+  own_vector<std::uint32_t> const& path_of_;
+  own_vector<std::uint32_t> const& name_of_;
+  own_vector<kind_figures*> steps_;      ///< by step
+  own_vector<kind_figures*> gpu_steps_;  ///< by step with kernels collected
 };
 
 }  // namespace profkit::detail

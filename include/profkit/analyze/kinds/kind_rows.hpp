@@ -11,8 +11,8 @@
 #include <string>
 #include <tuple>
 #include <utility>
-#include <vector>
 
+#include "../../profile/own_memory.hpp"
 #include "../../profile/profile.hpp"
 #include "../../profile/time.hpp"
 #include "../gpu/attribution.hpp"
@@ -34,7 +34,7 @@ class kind_rows {
  public:
   /// @param row_paths the paths of the rows of `summary::scopes`.
   /// @param kernel_rows positions in `gpu_summary::kernels`, by name of GPU operations.
-  kind_rows(std::vector<path_record> const& paths, std::vector<std::uint32_t> const& row_paths, std::vector<std::size_t> const& kernel_rows)
+  kind_rows(own_vector<path_record> const& paths, own_vector<std::uint32_t> const& row_paths, own_vector<std::size_t> const& kernel_rows)
       : paths_{paths}, row_paths_{row_paths}, kernel_rows_{kernel_rows}, row_of_(paths.size(), no_row) {
     for (std::size_t row = 0; row < row_paths.size(); ++row) row_of_[row_paths[row]] = row;
   }
@@ -44,7 +44,7 @@ class kind_rows {
   /// @param steps host times and times between CUDA events.
   /// @param periods GPU periods.
   void fill(summary& result, kind_table const& kinds, step_list const& steps, gpu_period_list const& periods) const {
-    std::vector<made_kind> made;
+    own_vector<made_kind> made;
     kinds.for_each([&](kind_key key, kind_figures const& figures) {
       step_list const own = steps.of_kind(key);
       if (own.host().count() > 0) made.push_back({key, figures.first, row(result, figures, own, periods.of_kind(key))});
@@ -98,8 +98,8 @@ class kind_rows {
   }
 
   /// @return the parts in the order of their first appearance.
-  [[nodiscard]] std::vector<std::string> parts_in_order(std::set<std::string> left) const {
-    std::vector<std::string> result;
+  [[nodiscard]] own_vector<std::string> parts_in_order(std::set<std::string> left) const {
+    own_vector<std::string> result;
     for (std::uint32_t path = 0; path < paths_.size(); ++path) {
       std::uint32_t const parent = paths_[path].parent;
       if (parent == path_record::no_parent || !paths_[parent].is_step) continue;
@@ -140,7 +140,7 @@ class kind_rows {
 
   /// @param budget null if it is n/a.
   void add_scopes(step_kind_summary& to, kind_figures const& figures, step_budget const* budget) const {
-    std::vector<moments> of_path(budget != nullptr ? paths_.size() : 0);
+    own_vector<moments> of_path(budget != nullptr ? paths_.size() : 0);
     if (budget != nullptr) to.outside = to_ms(charge(*budget, of_path));
     for (std::size_t row = 0; row < row_paths_.size(); ++row) {
       std::uint32_t const path = row_paths_[row];
@@ -166,7 +166,7 @@ class kind_rows {
   /// Charges each moment to the innermost row. A scope without a row is charged to the row around it. For example, the GPU work of a
   /// warm-up step can run in a measured step.
   /// @return the time outside all rows.
-  std::chrono::nanoseconds charge(step_budget const& budget, std::vector<moments>& of_path) const {
+  std::chrono::nanoseconds charge(step_budget const& budget, own_vector<moments>& of_path) const {
     std::chrono::nanoseconds outside = budget.busy.outside() + budget.idle.unattributed;
     for (std::size_t path = paths_.size(); path-- > 0;) {  // children stand after their parents
       moments& own = of_path[path];
@@ -215,10 +215,10 @@ class kind_rows {
     });
   }
 
-  std::vector<path_record> const& paths_;
-  std::vector<std::uint32_t> const row_paths_;
-  std::vector<std::size_t> const& kernel_rows_;  ///< by name of GPU operations
-  std::vector<std::size_t> row_of_;              ///< by path
+  own_vector<path_record> const& paths_;
+  own_vector<std::uint32_t> const row_paths_;
+  own_vector<std::size_t> const& kernel_rows_;  ///< by name of GPU operations
+  own_vector<std::size_t> row_of_;              ///< by path
 };
 
 }  // namespace profkit::detail

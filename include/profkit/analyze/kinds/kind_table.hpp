@@ -9,8 +9,8 @@
 #include <set>
 #include <string>
 #include <utility>
-#include <vector>
 
+#include "../../profile/own_memory.hpp"
 #include "../../profile/time.hpp"
 #include "../gpu/gpu_step_periods.hpp"
 #include "../gpu/step_budget.hpp"
@@ -48,7 +48,7 @@ struct kind_figures {
 
   /// @param path_of maps paths of `other` to paths of this object.
   /// @param name_of maps names of GPU operations of `other` to names of this object.
-  void add(kind_figures const& other, std::vector<std::uint32_t> const& path_of, std::vector<std::uint32_t> const& name_of) {
+  void add(kind_figures const& other, own_vector<std::uint32_t> const& path_of, own_vector<std::uint32_t> const& name_of) {
     gpu_steps += other.gpu_steps;
     add_rows(scopes, other.scopes, path_of);
     kernels.add(other.kernels, path_of, name_of);
@@ -67,7 +67,7 @@ struct kind_figures {
   std::set<std::string> parts{};       ///< empty until a window with such a step is added
   timestamp first = timestamp::max();  ///< beginning of the first known step
   std::uint64_t gpu_steps = 0;         ///< number of steps with kernels collected
-  std::vector<scopes_of_path> scopes;  ///< by path
+  own_vector<scopes_of_path> scopes;   ///< by path
   launched_kernels kernels;
   step_budget budget_in_steps;        ///< for host step times; `analysis::finish` chooses one of the two
   step_budget budget_in_gpu_periods;  ///< for GPU periods
@@ -86,7 +86,7 @@ class kind_table {
   /// @param found the kinds of the steps of a window.
   /// @param gpu_wall GPU periods, also of earlier steps.
   /// @return whether the table no longer distinguishes a kind: see `kept`.
-  bool enter(std::vector<occurring_kind> const& found, std::vector<gpu_wall_part> const& gpu_wall = {}) {
+  bool enter(own_vector<occurring_kind> const& found, own_vector<gpu_wall_part> const& gpu_wall = {}) {
     bool is_new = false;
     auto const add_kind = [&](kind_key key, std::set<std::string> const& parts, timestamp first) {
       if (key == other_kinds || key == no_kind) return;
@@ -103,9 +103,9 @@ class kind_table {
   /// Adds the budgets of a window.
   /// @param wall host step times, or GPU periods.
   /// @param path_of maps paths of the window to paths of this object.
-  void add(budget_basis const& basis, wall_by_kind const& wall, std::vector<std::uint32_t> const& path_of) {
+  void add(budget_basis const& basis, wall_by_kind const& wall, own_vector<std::uint32_t> const& path_of) {
     kind_positions const kinds{wall.kinds};
-    std::vector<step_budget> const budgets = step_budget::of_kinds(basis, wall.time, kinds);
+    own_vector<step_budget> const budgets = step_budget::of_kinds(basis, wall.time, kinds);
     for (std::size_t i = 0; i < budgets.size(); ++i) (*this)[kinds.keys[i]].budget(wall.is_of_gpu).add(budgets[i], path_of);
   }
 
@@ -126,8 +126,8 @@ class kind_table {
   /// @param path_of maps paths of `other` to paths of this object.
   /// @param name_of maps names of GPU operations of `other` to names of this object.
   /// @return whether the table no longer distinguishes a kind: see `kept`.
-  bool add(kind_table const& other, std::vector<std::uint32_t> const& path_of, std::vector<std::uint32_t> const& name_of) {
-    std::vector<occurring_kind> kinds;
+  bool add(kind_table const& other, own_vector<std::uint32_t> const& path_of, own_vector<std::uint32_t> const& name_of) {
+    own_vector<occurring_kind> kinds;
     for (auto const& [key, each] : other.kinds_) kinds.push_back({key, each.parts, each.first});
     bool const has_moved = enter(kinds);
     for (auto const& [key, each] : other.kinds_) (*this)[key].add(each, path_of, name_of);
@@ -137,7 +137,7 @@ class kind_table {
 
   /// @return the budget of all steps.
   [[nodiscard]] step_budget sum_of_budgets(bool is_of_gpu, std::size_t paths) const {
-    std::vector<std::uint32_t> const same = same_positions(paths);
+    own_vector<std::uint32_t> const same = same_positions(paths);
     step_budget result;
     result.idle.of_path.resize(paths);
     for_each([&](kind_key, kind_figures const& each) { result.add(each.budget(is_of_gpu), same); });
@@ -182,7 +182,7 @@ class kind_table {
 
 /// @return the table with other positions of paths.
 /// @param names number of names of GPU operations.
-inline kind_table moved_kinds(kind_table&& from, std::vector<std::uint32_t> const& path_of, std::size_t names) {
+inline kind_table moved_kinds(kind_table&& from, own_vector<std::uint32_t> const& path_of, std::size_t names) {
   if (stay(path_of)) return std::move(from);
   kind_table result;
   result.add(from, path_of, same_positions(names));

@@ -5,8 +5,8 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
+#include "../../profile/own_memory.hpp"
 #include "../../profile/time.hpp"
 #include "../gpu/attribution.hpp"
 #include "../merge/moved.hpp"
@@ -44,7 +44,7 @@ class launched_kernels {
   /// Merges another one: the result is as if its kernels had been added here.
   /// @param path_of maps paths of `other` to paths of this object.
   /// @param name_of maps names of `other` to names of this object.
-  void add(launched_kernels const& other, std::vector<std::uint32_t> const& path_of, std::vector<std::uint32_t> const& name_of) {
+  void add(launched_kernels const& other, own_vector<std::uint32_t> const& path_of, own_vector<std::uint32_t> const& name_of) {
     moved_position const moved_path{path_of};
     moved_position const moved_name{name_of};
     other.for_each([&](row const& each) {
@@ -139,9 +139,9 @@ class launched_kernels {
   static constexpr std::size_t first_size = 64;
   static_assert(max_pairs <= position_bits);
 
-  std::vector<row> pairs_;            ///< in the order of first appearance
-  std::vector<row> outside_;          ///< kernels without a path, by name
-  std::vector<std::uint32_t> slots_;  ///< hash table of `pairs_`; its size is a power of two
+  own_vector<row> pairs_;            ///< in the order of first appearance
+  own_vector<row> outside_;          ///< kernels without a path, by name
+  own_vector<std::uint32_t> slots_;  ///< hash table of `pairs_`; its size is a power of two
 };
 
 }  // namespace profkit::detail

@@ -6,10 +6,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <unordered_map>
 #include <utility>
-#include <vector>
 
+#include "../../profile/own_memory.hpp"
 #include "../merge/gpu_period_list.hpp"
 #include "../merge/step_list.hpp"
 #include "../merge/step_series.hpp"
@@ -24,9 +23,9 @@ namespace profkit::detail {
 /// @param groups the groups in order.
 /// @param level `step_series::level` of the groups.
 /// @param max_steps maximum number of steps.
-inline std::vector<step_group> choose_steps(std::vector<step_group> groups, unsigned level, std::size_t max_steps) {
+inline own_vector<step_group> choose_steps(own_vector<step_group> groups, unsigned level, std::size_t max_steps) {
   for (;; ++level) {
-    std::vector<step_group> chosen;
+    own_vector<step_group> chosen;
     for (step_group const& each : groups) {
       bool const is_near = !chosen.empty() && chosen.back().chosen >> level == each.chosen >> level;
       if (!is_near) {
@@ -44,22 +43,22 @@ inline std::vector<step_group> choose_steps(std::vector<step_group> groups, unsi
 /// @param steps host times and times between CUDA events.
 /// @param periods GPU periods.
 /// @param position_of positions in `summary::kinds`, by kind.
-inline std::vector<listed_step> list_steps(step_list const& steps, gpu_period_list const& periods,
-                                           std::map<kind_key, std::size_t> const& position_of) {
+inline own_vector<listed_step> list_steps(step_list const& steps, gpu_period_list const& periods,
+                                          std::map<kind_key, std::size_t> const& position_of) {
   constexpr std::size_t max_measured = 4096;
   constexpr std::size_t max_others = 1024;
-  std::vector<step_group> warmup;
-  std::vector<step_group> measured;
+  own_vector<step_group> warmup;
+  own_vector<step_group> measured;
   for (step_group const& each : steps.host().groups()) (each.is_warmup ? warmup : measured).push_back(each);
-  std::unordered_map<std::uint64_t, std::chrono::nanoseconds> gpu_times;  // by index
+  own_hash_map<std::uint64_t, std::chrono::nanoseconds> gpu_times;  // by index
   auto const add_times = [&](step_series const& series) {
     for (step_group const& each : series.groups()) gpu_times.try_emplace(each.chosen, each.chosen_time);
   };
   add_times(steps.gpu());
   add_times(periods.warmup());
   add_times(periods.measured());
-  std::vector<listed_step> result;
-  auto const list = [&](std::vector<step_group> const& groups, step_series const& series, std::size_t max_steps, bool is_excluded) {
+  own_vector<listed_step> result;
+  auto const list = [&](own_vector<step_group> const& groups, step_series const& series, std::size_t max_steps, bool is_excluded) {
     for (step_group const& each : choose_steps(groups, series.level(), max_steps)) {
       listed_step& added = result.emplace_back();
       added.index = each.chosen;

@@ -8,8 +8,8 @@
 #include <optional>
 #include <string>
 #include <tuple>
-#include <vector>
 
+#include "../../profile/own_memory.hpp"
 #include "../../profile/profile.hpp"
 #include "../../profile/time.hpp"
 #include "../time/measured_time.hpp"
@@ -31,7 +31,7 @@ class step_kinds {
   }
 
   /// @return the kinds, in the order of their first steps.
-  [[nodiscard]] std::vector<occurring_kind> const& all() const noexcept { return kinds_; }
+  [[nodiscard]] own_vector<occurring_kind> const& all() const noexcept { return kinds_; }
 
   /// @param step position in `measured_time::steps`.
   [[nodiscard]] kind_key of_step(std::size_t step) const { return kinds_[of_step_[step]].key; }
@@ -55,9 +55,9 @@ class step_kinds {
 
   /// Fills `names_` in alphabetical order.
   /// @return positions in `names_`, by path.
-  [[nodiscard]] std::vector<std::uint32_t> parts_by_path(std::vector<path_record> const& paths) {
-    std::vector<std::uint32_t> result(paths.size(), not_a_part);
-    std::map<std::string, std::vector<std::uint32_t>> by_name;
+  [[nodiscard]] own_vector<std::uint32_t> parts_by_path(own_vector<path_record> const& paths) {
+    own_vector<std::uint32_t> result(paths.size(), not_a_part);
+    std::map<std::string, own_vector<std::uint32_t>> by_name;
     for (std::uint32_t path = 0; path < paths.size(); ++path) {
       std::uint32_t const parent = paths[path].parent;
       if (parent != path_record::no_parent && paths[parent].is_step) by_name[name_without_place(paths, path)].push_back(path);
@@ -70,8 +70,8 @@ class step_kinds {
   }
 
   void find_parts(profile const& profile) {
-    std::vector<std::uint32_t> const part_of = parts_by_path(profile.paths);
-    std::vector<std::optional<std::uint64_t>> thread_of(of_step_.size());  // of the step's own scope
+    own_vector<std::uint32_t> const part_of = parts_by_path(profile.paths);
+    own_vector<std::optional<std::uint64_t>> thread_of(of_step_.size());  // of the step's own scope
     measured_time_cursor in{when_};
     for (scope_record const& scope : profile.scopes) {
       std::uint32_t const part = part_of[scope.path];
@@ -93,8 +93,8 @@ class step_kinds {
   }
 
   void find_kinds() {
-    std::map<std::vector<std::uint32_t>, std::uint32_t> known;
-    std::vector<std::uint32_t> parts;  // of a step
+    std::map<own_vector<std::uint32_t>, std::uint32_t> known;
+    own_vector<std::uint32_t> parts;  // of a step
     auto next = parts_.begin();
     for (std::size_t step = 0; step < of_step_.size(); ++step) {
       parts.clear();
@@ -107,7 +107,7 @@ class step_kinds {
     }
   }
 
-  void add_kind(std::vector<std::uint32_t> const& parts, timestamp first) {
+  void add_kind(own_vector<std::uint32_t> const& parts, timestamp first) {
     occurring_kind& added = kinds_.emplace_back();
     for (std::uint32_t const part : parts) added.parts.insert(names_[part]);
     added.key = key_of(added.parts);
@@ -115,10 +115,10 @@ class step_kinds {
   }
 
   measured_time const& when_;
-  std::vector<std::string> names_;   ///< names of the parts
-  std::vector<part_of_step> parts_;  ///< in the order of the steps
-  std::vector<occurring_kind> kinds_;
-  std::vector<std::uint32_t> of_step_;  ///< position in `kinds_`
+  own_vector<std::string> names_;   ///< names of the parts
+  own_vector<part_of_step> parts_;  ///< in the order of the steps
+  own_vector<occurring_kind> kinds_;
+  own_vector<std::uint32_t> of_step_;  ///< position in `kinds_`
 };
 
 }  // namespace profkit::detail

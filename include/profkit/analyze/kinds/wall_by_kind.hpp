@@ -2,8 +2,8 @@
 #pragma once
 
 #include <utility>
-#include <vector>
 
+#include "../../profile/own_memory.hpp"
 #include "../../profile/time.hpp"
 #include "../gpu/gpu_step_periods.hpp"
 #include "../time/measured_time.hpp"
@@ -22,17 +22,17 @@ struct wall_by_kind {
   }
 
   /// GPU periods.
-  explicit wall_by_kind(std::vector<gpu_wall_part> const& parts) : time{times_of(parts)}, is_of_gpu{true} {
+  explicit wall_by_kind(own_vector<gpu_wall_part> const& parts) : time{times_of(parts)}, is_of_gpu{true} {
     for (gpu_wall_part const& each : parts) kinds.push_back(each.kind);
   }
 
   measured_time time;
-  std::vector<kind_key> kinds{};  ///< by step
+  own_vector<kind_key> kinds{};  ///< by step
   bool is_of_gpu = false;
 
  private:
-  static measured_time times_of(std::vector<gpu_wall_part> const& parts) {
-    std::vector<interval> times;
+  static measured_time times_of(own_vector<gpu_wall_part> const& parts) {
+    own_vector<interval> times;
     times.reserve(parts.size());
     for (gpu_wall_part const& each : parts) times.push_back(each.time);
     return measured_time::of_stretches(std::move(times));

@@ -3,8 +3,8 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
+#include "../../profile/own_memory.hpp"
 #include "../../profile/profile.hpp"
 
 namespace profkit::detail {
@@ -24,10 +24,10 @@ struct live_allocation {
 /// The state of the allocators at the beginning of a stretch of time.
 struct memory_before {
   /// Usage by allocator. Allocators beyond the end of the list have `allocator_record::bytes_at_start`.
-  std::vector<std::uint64_t> bytes;
+  own_vector<std::uint64_t> bytes;
 
   /// The live allocations that are released in the stretch, or whose address is reused there.
-  std::vector<live_allocation> live;
+  own_vector<live_allocation> live;
 
   [[nodiscard]] std::uint64_t bytes_of(profile const& records, std::size_t allocator) const {
     return allocator < bytes.size() ? bytes[allocator] : records.allocators[allocator].bytes_at_start;

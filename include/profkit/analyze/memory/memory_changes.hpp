@@ -3,10 +3,9 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <unordered_map>
 #include <utility>
-#include <vector>
 
+#include "../../profile/own_memory.hpp"
 #include "../../profile/profile.hpp"
 #include "../../profile/time.hpp"
 #include "../time/bucket_order.hpp"
@@ -30,9 +29,9 @@ struct memory_change {
 };
 
 struct allocator_changes {
-  std::vector<memory_change> in_order;  ///< changes in time order
-  std::uint64_t unknown_releases = 0;   ///< releases without a recorded allocation
-  std::uint64_t reused_addresses = 0;   ///< allocations at a live address; the old block counts as released at that moment
+  own_vector<memory_change> in_order;  ///< changes in time order
+  std::uint64_t unknown_releases = 0;  ///< releases without a recorded allocation
+  std::uint64_t reused_addresses = 0;  ///< allocations at a live address; the old block counts as released at that moment
 };
 
 /// Matches releases with their allocations, and computes differences between consecutive readings of polled allocators on any thread.
@@ -46,7 +45,7 @@ class memory_change_finder {
       allocation_record const& piece = before.live[i].record;
       live_[piece.allocator][piece.address] = static_cast<std::uint32_t>(profile.allocations.size()) + i;
     }
-    std::vector<std::uint64_t> times;
+    own_vector<std::uint64_t> times;
     times.reserve(profile.allocations.size());
     for (allocation_record const& each : profile.allocations) {
       // Events of several threads in one nanosecond: releases come first, because allocators reuse addresses immediately.
@@ -60,7 +59,7 @@ class memory_change_finder {
   }
 
   /// @return the changes by allocator.
-  [[nodiscard]] std::vector<allocator_changes> changes() && { return std::move(result_); }
+  [[nodiscard]] own_vector<allocator_changes> changes() && { return std::move(result_); }
 
  private:
   static bool is_release(allocation_record const& change) { return change.kind == allocation_kind::released; }
@@ -104,13 +103,13 @@ class memory_change_finder {
 
   profile const& profile_;
   memory_before const& before_;
-  std::vector<allocator_changes> result_;
-  std::vector<std::unordered_map<std::uint64_t, std::uint32_t>> live_;  ///< by allocator and address: the origin of the live block
-  std::vector<std::uint64_t> usage_;                                    ///< by allocator: the last reading
+  own_vector<allocator_changes> result_;
+  own_vector<own_hash_map<std::uint64_t, std::uint32_t>> live_;  ///< by allocator and address: the origin of the live block
+  own_vector<std::uint64_t> usage_;                              ///< by allocator: the last reading
 };
 
 /// The changes of a whole profile, by allocator. Takes linear time (n log n if the allocations are out of order).
-[[nodiscard]] inline std::vector<allocator_changes> find_memory_changes(profile const& profile) {
+[[nodiscard]] inline own_vector<allocator_changes> find_memory_changes(profile const& profile) {
   memory_before const nothing;
   return memory_change_finder{profile, {timestamp::min(), timestamp::max()}, nothing}.changes();
 }

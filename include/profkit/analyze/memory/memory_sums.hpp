@@ -9,8 +9,8 @@
 #include <optional>
 #include <string>
 #include <tuple>
-#include <vector>
 
+#include "../../profile/own_memory.hpp"
 #include "../../profile/profile.hpp"
 #include "../../profile/time.hpp"
 #include "../merge/add_rows.hpp"
@@ -88,7 +88,7 @@ struct allocator_memory {
   std::int64_t outside_change_bytes = 0;  ///< changes outside any scope
   std::uint64_t unknown_releases = 0;
   std::uint64_t reused_addresses = 0;
-  std::vector<path_memory> by_path{};
+  own_vector<path_memory> by_path{};
 
   template <class Archive>
   friend void fields(Archive& archive, allocator_memory& memory) {
@@ -106,7 +106,7 @@ struct allocator_memory {
   }
 
   /// @param path_of maps paths of `other` to paths of this object.
-  void add(allocator_memory const& other, std::vector<std::uint32_t> const& path_of) {
+  void add(allocator_memory const& other, own_vector<std::uint32_t> const& path_of) {
     position = std::min(position, other.position);
     is_polled = is_polled || other.is_polled;
     if (other.first) add_first(*other.first);
@@ -138,7 +138,7 @@ struct allocator_memory {
   }
 
   /// @param has_row by path; changes of paths without a row count as outside.
-  [[nodiscard]] allocator_summary summarize(std::vector<bool> const& has_row) const {
+  [[nodiscard]] allocator_summary summarize(own_vector<bool> const& has_row) const {
     allocator_summary result;
     result.source = name;
     result.is_polled = is_polled;
@@ -168,13 +168,13 @@ class memory_sums {
  public:
   /// Merges another object: the result is as if its windows had been added here.
   /// @return by allocator of `other`: its position here.
-  std::vector<std::uint32_t> add(memory_sums const& other, std::vector<std::uint32_t> const& path_of) {
+  own_vector<std::uint32_t> add(memory_sums const& other, own_vector<std::uint32_t> const& path_of) {
     return add(other.allocators_, path_of);
   }
 
   /// @return by allocator: its position here.
-  std::vector<std::uint32_t> add(std::vector<allocator_memory> const& others, std::vector<std::uint32_t> const& path_of) {
-    std::vector<std::uint32_t> positions;
+  own_vector<std::uint32_t> add(own_vector<allocator_memory> const& others, own_vector<std::uint32_t> const& path_of) {
+    own_vector<std::uint32_t> positions;
     for (allocator_memory const& other : others) {
       auto const known = std::find_if(allocators_.begin(), allocators_.end(), [&](allocator_memory const& each) {
         return each.name == other.name && each.ordinal == other.ordinal;
@@ -193,7 +193,7 @@ class memory_sums {
 
   /// Adds the counts that cover the whole session: releases and allocations that contradict earlier records.
   void add_contradictions(memory_sums const& other) {
-    std::vector<allocator_memory> found;
+    own_vector<allocator_memory> found;
     for (allocator_memory const& each : other.allocators_) {
       allocator_memory& added = found.emplace_back();
       added.name = each.name;
@@ -216,8 +216,8 @@ class memory_sums {
   /// Fills `scope_summary::memory` and `summary::allocators`, in the order of the allocators in a session.
   /// @param paths the path of each row of `summary::scopes`.
   /// @param count number of all paths.
-  void fill(summary& into, std::vector<std::uint32_t> const& paths, std::size_t count) const {
-    std::vector<bool> has_row(count);
+  void fill(summary& into, own_vector<std::uint32_t> const& paths, std::size_t count) const {
+    own_vector<bool> has_row(count);
     for (std::size_t row = 0; row < paths.size(); ++row) has_row[paths[row]] = into.scopes[row].host.count > 0;
     for (allocator_memory const* const each : in_order()) {
       into.allocators.push_back(each->summarize(has_row));
@@ -228,8 +228,8 @@ class memory_sums {
   }
 
  private:
-  [[nodiscard]] std::vector<allocator_memory const*> in_order() const {
-    std::vector<allocator_memory const*> result;
+  [[nodiscard]] own_vector<allocator_memory const*> in_order() const {
+    own_vector<allocator_memory const*> result;
     for (allocator_memory const& each : allocators_) result.push_back(&each);
     auto const key = [](allocator_memory const& memory) { return std::tie(memory.position, memory.name, memory.ordinal); };
     std::sort(result.begin(), result.end(), [&](auto const* a, auto const* b) { return key(*a) < key(*b); });
@@ -241,7 +241,7 @@ class memory_sums {
     archive(state.allocators_);
   }
 
-  std::vector<allocator_memory> allocators_;
+  own_vector<allocator_memory> allocators_;
 };
 
 }  // namespace profkit::detail

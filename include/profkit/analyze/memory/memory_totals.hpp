@@ -5,8 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <vector>
 
+#include "../../profile/own_memory.hpp"
 #include "../../profile/time.hpp"
 #include "memory_changes.hpp"
 
@@ -16,7 +16,7 @@ namespace profkit::detail {
 class memory_totals {
  public:
   /// @param changes in time order.
-  memory_totals(std::uint64_t at_start, std::vector<memory_change> const& changes)
+  memory_totals(std::uint64_t at_start, own_vector<memory_change> const& changes)
       : changes_{changes}, count_{changes.size() + 1}, max_(2 * count_) {
     // A segment tree in one array: the totals are in the second half; element i of the first half is the maximum of elements 2 i and 2 i +
     // 1.
@@ -72,9 +72,9 @@ class memory_totals {
     return near_;
   }
 
-  std::vector<memory_change> const& changes_;
-  std::size_t count_;              ///< number of totals: before the first change and after each
-  std::vector<std::int64_t> max_;  ///< a segment tree
+  own_vector<memory_change> const& changes_;
+  std::size_t count_;             ///< number of totals: before the first change and after each
+  own_vector<std::int64_t> max_;  ///< a segment tree
   std::size_t near_ = 0;
 };
 

@@ -6,8 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <utility>
-#include <vector>
 
+#include "../../profile/own_memory.hpp"
 #include "../../profile/profile.hpp"
 #include "../../profile/time.hpp"
 #include "../gpu/innermost_scopes.hpp"
@@ -41,12 +41,12 @@ class scope_memory {
       : profile_{profile}, own_{own}, before_{before}, with_ends_{steps_with_ends(around)} {
     if (profile.allocators.empty()) return;
     find_scopes(around);
-    std::vector<allocator_changes> const changes = memory_change_finder{profile, own, before}.changes();
+    own_vector<allocator_changes> const changes = memory_change_finder{profile, own, before}.changes();
     for (std::uint32_t i = 0; i < changes.size(); ++i) add(i, changes[i]);
   }
 
   /// @return the figures by allocator.
-  [[nodiscard]] std::vector<allocator_memory> const& allocators() const noexcept { return allocators_; }
+  [[nodiscard]] own_vector<allocator_memory> const& allocators() const noexcept { return allocators_; }
 
   /// Scopes that do not lie completely in the window.
   [[nodiscard]] crossing_balances const& crossing() const noexcept { return crossing_; }
@@ -61,7 +61,7 @@ class scope_memory {
 
   static measured_time steps_with_ends(measured_time const& around) {
     if (!around.has_steps()) return around;
-    std::vector<interval> steps = around.steps();
+    own_vector<interval> steps = around.steps();
     for (interval& step : steps) step = with_readings_at_end(step);
     return measured_time::of_stretches(std::move(steps));
   }
@@ -177,12 +177,12 @@ class scope_memory {
   interval own_;
   memory_before const& before_;
   measured_time with_ends_;
-  std::vector<std::uint32_t> scope_of_;    ///< by allocation: the innermost scope open on its thread
-  std::vector<std::uint32_t> parent_of_;   ///< by scope
-  std::vector<bool> is_measured_;          ///< by scope
-  std::vector<std::uint32_t> balance_of_;  ///< by scope: position in `balances_`
-  std::vector<charged_scope> balances_;    ///< balances of the charged scopes
-  std::vector<allocator_memory> allocators_;
+  own_vector<std::uint32_t> scope_of_;    ///< by allocation: the innermost scope open on its thread
+  own_vector<std::uint32_t> parent_of_;   ///< by scope
+  own_vector<bool> is_measured_;          ///< by scope
+  own_vector<std::uint32_t> balance_of_;  ///< by scope: position in `balances_`
+  own_vector<charged_scope> balances_;    ///< balances of the charged scopes
+  own_vector<allocator_memory> allocators_;
   crossing_balances crossing_;
 };
 

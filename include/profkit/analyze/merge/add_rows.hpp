@@ -3,16 +3,16 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
 #include "../../profile/check_read.hpp"
+#include "../../profile/own_memory.hpp"
 
 namespace profkit::detail {
 
 /// Moves rows to new positions.
 /// @param row_of maps old positions to new positions.
 template <class Row>
-void make_rows(std::vector<Row>& to, std::vector<std::uint32_t> const& row_of) {
+void make_rows(own_vector<Row>& to, own_vector<std::uint32_t> const& row_of) {
   for (std::uint32_t const row : row_of) {
     if (row >= to.size()) to.resize(row + std::size_t{1});
   }
@@ -23,7 +23,7 @@ void make_rows(std::vector<Row>& to, std::vector<std::uint32_t> const& row_of) {
 /// @param row_of maps positions in `from` to positions in `to`, which grows as needed.
 /// @throws profkit::error if there are more rows than positions: `from` was read from a damaged file.
 template <class Row>
-void add_rows(std::vector<Row>& to, std::vector<Row> const& from, std::vector<std::uint32_t> const& row_of) {
+void add_rows(own_vector<Row>& to, own_vector<Row> const& from, own_vector<std::uint32_t> const& row_of) {
   check_read(from.size() <= row_of.size(), "figures without a path or name");
   for (std::size_t i = 0; i < from.size(); ++i) {
     if (row_of[i] >= to.size()) to.resize(row_of[i] + std::size_t{1});

@@ -4,9 +4,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <utility>
-#include <vector>
 
 #include "../../profile/name_positions.hpp"
+#include "../../profile/own_memory.hpp"
 #include "../../profile/profile.hpp"
 #include "../../profile/time.hpp"
 #include "../gpu/attribution.hpp"
@@ -29,8 +29,8 @@ class gpu_figures {
  public:
   /// Adds the names of GPU operations. Names are equal if the mangled names are equal.
   /// @return by position in the list: its position here.
-  std::vector<std::uint32_t> add_names(std::vector<gpu_name_record> const& names) {
-    std::vector<std::uint32_t> result;
+  own_vector<std::uint32_t> add_names(own_vector<gpu_name_record> const& names) {
+    own_vector<std::uint32_t> result;
     for (gpu_name_record const& each : names) {
       auto const [position, is_new] = positions_.find_or_add(each.mangled.empty() ? each.name : each.mangled, names_.size());
       if (is_new) names_.push_back(each);
@@ -41,7 +41,7 @@ class gpu_figures {
 
   /// @param with_kernels measured time of the window's own steps with kernels collected.
   void add(profile const& records, window_frame const& frame, attribution const& launched, counted_operations const& counted,
-           measured_time const& with_kernels, std::vector<std::uint32_t> const& path_of, std::vector<std::uint32_t> const& name_of) {
+           measured_time const& with_kernels, own_vector<std::uint32_t> const& path_of, own_vector<std::uint32_t> const& name_of) {
     has_kernels_ = true;
     steps_ += with_kernels.steps().size();
     measured_time const earlier = measured_time::of_window(records, {timestamp::min(), frame.own.begin}, frame.has_steps, true);
@@ -55,7 +55,7 @@ class gpu_figures {
   }
 
   /// Merges another object: the result is as if its operations had been added here.
-  void add(gpu_figures const& other, std::vector<std::uint32_t> const& path_of, std::vector<std::uint32_t> const& name_of) {
+  void add(gpu_figures const& other, own_vector<std::uint32_t> const& path_of, own_vector<std::uint32_t> const& name_of) {
     has_kernels_ = has_kernels_ || other.has_kernels_;
     steps_ += other.steps_;
     sums_.add(other.sums_, path_of);
@@ -71,14 +71,14 @@ class gpu_figures {
     sums_.settle(is_added);
   }
 
-  [[nodiscard]] std::vector<gpu_name_record> const& names() const noexcept { return names_; }
+  [[nodiscard]] own_vector<gpu_name_record> const& names() const noexcept { return names_; }
   [[nodiscard]] bool has_kernels() const noexcept { return has_kernels_; }
 
   /// @return the number of measured steps with kernels collected.
   [[nodiscard]] std::uint64_t steps() const noexcept { return steps_; }
 
   /// @return the complete sums with new positions of the paths. Nothing may be added afterwards.
-  [[nodiscard]] gpu_sums sums(std::vector<std::uint32_t> const& path_of) && {
+  [[nodiscard]] gpu_sums sums(own_vector<std::uint32_t> const& path_of) && {
     gpu_sums result = moved(std::move(sums_), path_of);
     result.complete();
     return result;
@@ -88,7 +88,7 @@ class gpu_figures {
   /// @param work computed from `sums`.
   /// @param kernel_rows receives the positions in `gpu_summary::kernels`, by name.
   [[nodiscard]] gpu_summary summarize(gpu_work const& work, time_per_step const& per_step, kernel_class_rules const& classes,
-                                      std::vector<std::size_t>& kernel_rows) const {
+                                      own_vector<std::size_t>& kernel_rows) const {
     gpu_summary result;
     result.all = work.of_all();
     result.unattributed_operations = work.unattributed_operations();
@@ -112,7 +112,7 @@ class gpu_figures {
     archive(value.has_all_api_calls_), archive(value.api_calls_);
   }
 
-  std::vector<gpu_name_record> names_;
+  own_vector<gpu_name_record> names_;
   name_positions positions_;  ///< positions in `names_`
   bool has_kernels_ = false;
   std::uint64_t steps_ = 0;

@@ -9,9 +9,9 @@
 #include <string>
 #include <tuple>
 #include <utility>
-#include <vector>
 
 #include "../../profile/finite.hpp"
+#include "../../profile/own_memory.hpp"
 #include "../../profile/profile.hpp"
 #include "../../profile/time.hpp"
 #include "../summary.hpp"
@@ -26,7 +26,7 @@ class merged_counters {
   merged_counters() = default;
 
   merged_counters(profile const& profile, measured_time const& when) {
-    std::vector<counter> by_position(profile.counter_names.size());
+    own_vector<counter> by_position(profile.counter_names.size());
     for (counter_record const& sample : profile.counters) {
       if (when.contains(sample.time)) by_position[sample.counter].add(sample);
     }
@@ -42,8 +42,8 @@ class merged_counters {
   }
 
   /// @return the rows in the order of the first appearance of the counters.
-  [[nodiscard]] std::vector<counter_summary> summarize() const {
-    std::vector<std::pair<std::size_t, counter_summary>> rows;
+  [[nodiscard]] own_vector<counter_summary> summarize() const {
+    own_vector<std::pair<std::size_t, counter_summary>> rows;
     for (auto const& [name, each] : counters_) {
       constexpr double none = std::numeric_limits<double>::quiet_NaN();
       rows.push_back({each.position,
@@ -51,7 +51,7 @@ class merged_counters {
                        each.finite.max().value_or(none), each.not_finite}});
     }
     std::stable_sort(rows.begin(), rows.end(), [](auto const& a, auto const& b) { return a.first < b.first; });
-    std::vector<counter_summary> result;
+    own_vector<counter_summary> result;
     result.reserve(rows.size());
     for (auto& [position, row] : rows) result.push_back(std::move(row));
     return result;

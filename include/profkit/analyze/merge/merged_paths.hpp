@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <numeric>
 #include <tuple>
-#include <vector>
 
+#include "../../profile/own_memory.hpp"
 #include "../../profile/path_table.hpp"
 #include "../../profile/profile.hpp"
 #include "../../profile/time.hpp"
@@ -22,23 +22,23 @@ namespace profkit::detail {
 class merged_paths {
  public:
   /// @return by position in the list: its position here.
-  std::vector<std::uint32_t> add(std::vector<path_record> const& paths) {
-    std::vector<std::uint32_t> positions;
+  own_vector<std::uint32_t> add(own_vector<path_record> const& paths) {
+    own_vector<std::uint32_t> positions;
     positions.reserve(paths.size());
     for (std::uint32_t i = 0; i < paths.size(); ++i) positions.push_back(add(paths[i], i, positions));
     return positions;
   }
 
-  std::vector<std::uint32_t> add(merged_paths const& other) {
-    std::vector<std::uint32_t> positions;
+  own_vector<std::uint32_t> add(merged_paths const& other) {
+    own_vector<std::uint32_t> positions;
     positions.reserve(other.paths_.size());
     for (std::size_t i = 0; i < other.paths_.size(); ++i) positions.push_back(add(other.paths_[i], other.first_[i], positions));
     return positions;
   }
 
   struct ordered {
-    std::vector<path_record> paths;
-    std::vector<std::uint32_t> position_of;  ///< by position in the merged paths: position in `paths`
+    own_vector<path_record> paths;
+    own_vector<std::uint32_t> position_of;  ///< by position in the merged paths: position in `paths`
   };
 
   /// @param first the beginning of the first scope of a path; `timestamp::max()` if there is none.
@@ -46,18 +46,18 @@ class merged_paths {
   /// paths precede adopting ones, as in every window.
   template <class First>
   [[nodiscard]] ordered in_order(First const& first) const {
-    std::vector<timestamp> begins(paths_.size(), timestamp::min());
+    own_vector<timestamp> begins(paths_.size(), timestamp::min());
     for (std::size_t path = 0; path < paths_.size(); ++path) {  // parents and adopted paths come before
       for (std::uint32_t const other : {paths_[path].parent, paths_[path].adopted_from}) {
         if (other != path_record::no_parent) begins[path] = std::max(begins[path], begins[other]);
       }
       if (first(path) != timestamp::max()) begins[path] = std::max(begins[path], first(path));
     }
-    std::vector<std::uint32_t> order(paths_.size());
+    own_vector<std::uint32_t> order(paths_.size());
     std::iota(order.begin(), order.end(), 0U);
     auto const key = [&](std::uint32_t path) { return std::tie(begins[path], first_[path], paths_[path].name, paths_[path].index); };
     std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) { return key(a) < key(b); });
-    ordered result{{}, std::vector<std::uint32_t>(paths_.size())};
+    ordered result{{}, own_vector<std::uint32_t>(paths_.size())};
     for (std::uint32_t i = 0; i < order.size(); ++i) result.position_of[order[i]] = i;
     for (std::uint32_t const path : order) {
       result.paths.push_back(paths_[path]);
@@ -90,13 +90,13 @@ class merged_paths {
     return true;
   }
 
-  static void translate(path_record& path, std::vector<std::uint32_t> const& positions) {
+  static void translate(path_record& path, own_vector<std::uint32_t> const& positions) {
     if (path.parent != path_record::no_parent) path.parent = positions[path.parent];
     if (path.adopted_from != path_record::no_parent) path.adopted_from = positions[path.adopted_from];
   }
 
   /// @param positions positions of the paths before it.
-  std::uint32_t add(path_record path, std::uint32_t position, std::vector<std::uint32_t> const& positions) {
+  std::uint32_t add(path_record path, std::uint32_t position, own_vector<std::uint32_t> const& positions) {
     translate(path, positions);
     std::uint32_t const known = table_.find_or_add(path, paths_);
     if (known == first_.size()) {
@@ -114,8 +114,8 @@ class merged_paths {
   }
 
   path_table table_;
-  std::vector<path_record> paths_;
-  std::vector<std::uint32_t> first_;  ///< by path: its smallest position in a window
+  own_vector<path_record> paths_;
+  own_vector<std::uint32_t> first_;  ///< by path: its smallest position in a window
 };
 
 }  // namespace profkit::detail

@@ -10,8 +10,8 @@
 #include <set>
 #include <string>
 #include <utility>
-#include <vector>
 
+#include "../../profile/own_memory.hpp"
 #include "../../profile/profile.hpp"
 #include "../../profile/time.hpp"
 #include "../summary.hpp"
@@ -43,15 +43,15 @@ class merged_readings {
   }
 
   /// @return the rows in the order of the first readings.
-  [[nodiscard]] std::vector<memory_summary> summarize() const {
-    std::vector<std::pair<moment, memory_summary>> rows;
+  [[nodiscard]] own_vector<memory_summary> summarize() const {
+    own_vector<std::pair<moment, memory_summary>> rows;
     for (auto const& [what, each] : rows_) {
       rows.push_back({each.first,
                       {what.first, what.second, each.samples, each.first_bytes, each.last_bytes, each.highest, each.peak, each.peak_note,
                        each.capacity}});
     }
     std::stable_sort(rows.begin(), rows.end(), [](auto const& a, auto const& b) { return a.first < b.first; });
-    std::vector<memory_summary> result;
+    own_vector<memory_summary> result;
     result.reserve(rows.size());
     for (auto& [first, row] : rows) result.push_back(std::move(row));
     return result;

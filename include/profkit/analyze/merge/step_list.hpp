@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <map>
 #include <numeric>
-#include <unordered_map>
 #include <utility>
 
+#include "../../profile/own_memory.hpp"
 #include "../../profile/profile.hpp"
 #include "../../profile/time.hpp"
 #include "../kinds/kind_key.hpp"
@@ -23,7 +23,7 @@ class step_list {
   /// @param kind_of maps the beginning of a measured step to its kind.
   template <class KindOf>
   step_list(profile const& profile, interval const& own, KindOf const& kind_of) {
-    std::unordered_map<std::uint64_t, std::chrono::nanoseconds> gpu_times;  // by step
+    own_hash_map<std::uint64_t, std::chrono::nanoseconds> gpu_times;  // by step
     for (gpu_step_record const& each : profile.gpu_steps) gpu_times[each.step] += each.duration;
     for (step_record const& each : profile.steps) {
       if (each.time.begin < own.begin || each.time.begin >= own.end) continue;

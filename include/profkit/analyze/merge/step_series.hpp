@@ -8,8 +8,8 @@
 #include <map>
 #include <numeric>
 #include <utility>
-#include <vector>
 
+#include "../../profile/own_memory.hpp"
 #include "../../profile/time.hpp"
 #include "../kinds/kind_key.hpp"
 #include "../time/durations.hpp"
@@ -97,7 +97,7 @@ class step_series {
     }
   }
 
-  [[nodiscard]] std::vector<step_group> const& groups() const noexcept { return groups_; }
+  [[nodiscard]] own_vector<step_group> const& groups() const noexcept { return groups_; }
 
   /// Whether each group is one step.
   [[nodiscard]] bool is_single() const noexcept { return level_ == 0; }
@@ -178,11 +178,11 @@ class step_series {
   void group(unsigned level) {
     if (level <= level_) return;
     level_ = level;
-    std::vector<step_group> const before = std::exchange(groups_, {});
+    own_vector<step_group> const before = std::exchange(groups_, {});
     for (step_group const& each : before) put(each);
   }
 
-  std::vector<step_group> groups_;
+  own_vector<step_group> groups_;
   unsigned level_ = 0;
   std::uint64_t warmup_ = 0;
   std::map<kind_key, duration_statistics> measured_;  ///< by kind

@@ -3,8 +3,8 @@
 
 #include <cstdint>
 #include <utility>
-#include <vector>
 
+#include "../../profile/own_memory.hpp"
 #include "../memory/memory_balance.hpp"
 #include "../ranks/timeline_part.hpp"
 #include "../time/time_per_step.hpp"
@@ -44,8 +44,8 @@ struct stretch_figures {
   }
 
   /// Moves all figures to new positions of paths, of names of GPU operations and of allocators.
-  void move(std::vector<std::uint32_t> const& path_of, std::vector<std::uint32_t> const& name_of,
-            std::vector<std::uint32_t> const& allocator_of) {
+  void move(own_vector<std::uint32_t> const& path_of, own_vector<std::uint32_t> const& name_of,
+            own_vector<std::uint32_t> const& allocator_of) {
     if (!stay(path_of) || !stay(name_of) || !per_step.is_in(path_of.size(), name_of.size())) {
       time_per_step moved_steps;
       moved_steps.append(per_step, moved_position{path_of}, moved_position{name_of});
@@ -66,7 +66,7 @@ struct stretch_figures {
   }
 
   /// Moves the steps to new positions of paths.
-  void move_steps(std::vector<std::uint32_t> const& path_of) {
+  void move_steps(own_vector<std::uint32_t> const& path_of) {
     if (stay(path_of)) return;
     timeline.move(moved_position{path_of});
     time_per_step moved_steps;

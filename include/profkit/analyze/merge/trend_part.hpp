@@ -7,10 +7,9 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <unordered_map>
 #include <utility>
-#include <vector>
 
+#include "../../profile/own_memory.hpp"
 #include "../../profile/profile.hpp"
 #include "../../profile/time.hpp"
 #include "../gpu/timed_operation.hpp"
@@ -26,9 +25,9 @@ namespace profkit::detail {
 /// @param operations in the order of their beginnings.
 /// @param counts whether an operation counts.
 template <class Counts>
-std::vector<std::chrono::nanoseconds> busy_in(std::vector<interval> const& steps, std::vector<timed_operation> const& operations,
-                                              Counts const& counts) {
-  std::vector<std::chrono::nanoseconds> result(steps.size());
+own_vector<std::chrono::nanoseconds> busy_in(own_vector<interval> const& steps, own_vector<timed_operation> const& operations,
+                                             Counts const& counts) {
+  own_vector<std::chrono::nanoseconds> result(steps.size());
   timestamp until = timestamp::min();
   std::size_t first = 0;
   for (timed_operation const& each : operations) {
@@ -51,16 +50,16 @@ class trend_part {
   /// @param operations in the order of their beginnings; null where kernels were not collected.
   /// @param counts whether an operation was launched in a measured step of any window.
   template <class Counts>
-  trend_part(profile const& profile, interval const& own, std::vector<timed_operation> const* operations, Counts const& counts) {
-    std::vector<step_record const*> steps;
+  trend_part(profile const& profile, interval const& own, own_vector<timed_operation> const* operations, Counts const& counts) {
+    own_vector<step_record const*> steps;
     for (step_record const& step : profile.steps) {
       if (step.is_measured() && own.begin <= step.time.begin && step.time.begin < own.end) steps.push_back(&step);
     }
     std::stable_sort(steps.begin(), steps.end(), [](auto const* a, auto const* b) { return a->time.begin < b->time.begin; });
-    std::vector<interval> times;
+    own_vector<interval> times;
     times.reserve(steps.size());
     for (step_record const* step : steps) times.push_back(step->time);
-    auto const busy = operations != nullptr ? busy_in(times, *operations, counts) : std::vector<std::chrono::nanoseconds>(steps.size());
+    auto const busy = operations != nullptr ? busy_in(times, *operations, counts) : own_vector<std::chrono::nanoseconds>(steps.size());
     auto const memory = max_memory(profile, steps);
     for (std::size_t i = 0; i < steps.size(); ++i) {
       step_record const& step = *steps[i];
@@ -81,12 +80,12 @@ class trend_part {
 
   /// Appends the following steps.
   void append(trend_part const& next) {
-    std::vector<std::size_t> column_of;
+    own_vector<std::size_t> column_of;
     column_of.reserve(next.memory_.size());
     for (std::string const& name : next.memory_) column_of.push_back(column_named(name));
     trend_windows moved = next.windows_;
     moved.for_each([&](trend_window& each) {
-      std::vector<std::optional<std::uint64_t>> bytes(memory_.size());
+      own_vector<std::optional<std::uint64_t>> bytes(memory_.size());
       for (std::size_t i = 0; i < each.memory_bytes.size(); ++i) bytes[column_of[i]] = each.memory_bytes[i];
       each.memory_bytes = std::move(bytes);
     });
@@ -95,14 +94,14 @@ class trend_part {
 
   /// @param begin the beginning of the session.
   /// @param memory in the order of the first readings.
-  [[nodiscard]] run_trend_summary summarize(timestamp begin, std::vector<memory_summary> const& memory) const {
+  [[nodiscard]] run_trend_summary summarize(timestamp begin, own_vector<memory_summary> const& memory) const {
     run_trend_summary result;
     for (memory_summary const& row : memory) {
       std::string const name = row.source + " " + row.quantity;
       bool const is_known = std::find(memory_.begin(), memory_.end(), name) != memory_.end();
       if (is_known && std::find(result.memory.begin(), result.memory.end(), name) == result.memory.end()) result.memory.push_back(name);
     }
-    std::vector<std::size_t> columns;
+    own_vector<std::size_t> columns;
     for (std::string const& name : result.memory)
       columns.push_back(static_cast<std::size_t>(std::find(memory_.begin(), memory_.end(), name) - memory_.begin()));
     for (trend_window const& each : windows_.windows()) {
@@ -138,9 +137,9 @@ class trend_part {
   }
 
   /// The maximum readings of each step.
-  std::vector<std::vector<std::optional<std::uint64_t>>> max_memory(profile const& profile, std::vector<step_record const*> const& steps) {
-    std::vector<std::vector<std::optional<std::uint64_t>>> result(steps.size());
-    std::unordered_map<std::uint64_t, std::size_t> position;
+  own_vector<own_vector<std::optional<std::uint64_t>>> max_memory(profile const& profile, own_vector<step_record const*> const& steps) {
+    own_vector<own_vector<std::optional<std::uint64_t>>> result(steps.size());
+    own_hash_map<std::uint64_t, std::size_t> position;
     for (std::size_t i = 0; i < steps.size(); ++i) position[steps[i]->index] = i;
     for (memory_record const& reading : profile.memory) {
       auto const step = position.find(reading.step);
@@ -154,7 +153,7 @@ class trend_part {
   }
 
   trend_windows windows_;
-  std::vector<std::string> memory_;  ///< the quantity of each column of `trend_window::memory_bytes`
+  own_vector<std::string> memory_;  ///< the quantity of each column of `trend_window::memory_bytes`
 };
 
 }  // namespace profkit::detail

@@ -7,10 +7,9 @@
 #include <optional>
 #include <string>
 #include <tuple>
-#include <unordered_map>
 #include <utility>
-#include <vector>
 
+#include "../../profile/own_memory.hpp"
 #include "../../profile/profile.hpp"
 #include "../../profile/time.hpp"
 #include "../gpu/attribution.hpp"
@@ -51,19 +50,19 @@ inline std::string nsys_range_name(path_record const& path) {
 
 /// Nesting of scopes in time on one system thread. Unlike in the tree of scopes, a step is inside the scopes open around the loop.
 struct scope_nesting {
-  std::vector<std::uint32_t> around;  ///< by scope: the innermost one that contains it, or `attribution::none`
-  std::vector<std::uint32_t> order;   ///< all scopes, each after the one around it
+  detail::own_vector<std::uint32_t> around;  ///< by scope: the innermost one that contains it, or `attribution::none`
+  detail::own_vector<std::uint32_t> order;   ///< all scopes, each after the one around it
 
   explicit scope_nesting(profile const& profile) : around(profile.scopes.size(), attribution::none) {
-    std::unordered_map<std::uint64_t, std::vector<std::uint32_t>> lanes;
+    detail::own_hash_map<std::uint64_t, detail::own_vector<std::uint32_t>> lanes;
     for (std::size_t i = 0; i < profile.scopes.size(); ++i) {
       lanes[profile.threads[profile.scopes[i].thread].system_id].push_back(static_cast<std::uint32_t>(i));
     }
     order.reserve(profile.scopes.size());
     auto const ends_before = [&](std::uint32_t a, std::uint32_t b) { return profile.scopes[a].time.end < profile.scopes[b].time.end; };
-    std::vector<std::uint32_t> open;
+    detail::own_vector<std::uint32_t> open;
     for (auto& entry : lanes) {
-      std::vector<std::uint32_t>& lane = entry.second;
+      detail::own_vector<std::uint32_t>& lane = entry.second;
       if (!std::is_sorted(lane.begin(), lane.end(), ends_before)) std::stable_sort(lane.begin(), lane.end(), ends_before);
       open.clear();
       for (auto scope = lane.rbegin(); scope != lane.rend(); ++scope) {
@@ -81,9 +80,9 @@ struct nsys_view {
   profile const& records;
   attribution const& launched;
   scope_nesting nesting;
-  std::vector<bool> scope_counts;
-  std::vector<bool> operation_counts;
-  std::vector<std::uint32_t> name_of_path;
+  detail::own_vector<bool> scope_counts;
+  detail::own_vector<bool> operation_counts;
+  detail::own_vector<std::uint32_t> name_of_path;
   text_numbers range_names;
 
   nsys_view(profile const& whole, attribution const& found, measured_time const& when) : records{whole}, launched{found}, nesting{whole} {
@@ -96,7 +95,7 @@ struct nsys_view {
   [[nodiscard]] std::uint32_t name_of(std::uint32_t scope) const { return name_of_path[records.scopes[scope].path]; }
 };
 
-inline std::vector<nsys_projection_row> nsys_projections(nsys_view const& view) {
+inline detail::own_vector<nsys_projection_row> nsys_projections(nsys_view const& view) {
   struct projection {
     timestamp first = timestamp::max();
     timestamp last = timestamp::min();
@@ -104,8 +103,8 @@ inline std::vector<nsys_projection_row> nsys_projections(nsys_view const& view) 
     std::uint32_t children = 0;
     std::uint32_t level = 0;
   };
-  std::vector<projection> projections(view.records.scopes.size());
-  std::vector<bool> is_counted(view.records.api_calls.size());
+  detail::own_vector<projection> projections(view.records.scopes.size());
+  detail::own_vector<bool> is_counted(view.records.api_calls.size());
   for (std::size_t i = 0; i < view.records.gpu_operations.size(); ++i) {
     if (!view.operation_counts[i] || view.launched.scope_of[i] == attribution::none) continue;
     projection& innermost = projections[view.launched.scope_of[i]];
@@ -127,8 +126,8 @@ inline std::vector<nsys_projection_row> nsys_projections(nsys_view const& view) 
     ++outer.children;
   }
 
-  std::vector<nsys_projection_row> by_name(view.range_names.texts().size());
-  std::vector<std::vector<std::int64_t>> samples(by_name.size());
+  detail::own_vector<nsys_projection_row> by_name(view.range_names.texts().size());
+  detail::own_vector<detail::own_vector<std::int64_t>> samples(by_name.size());
   for (std::size_t scope = 0; scope < projections.size(); ++scope) {
     projection const& each = projections[scope];
     if (each.launches == 0 || !view.scope_counts[scope]) continue;
@@ -139,7 +138,7 @@ inline std::vector<nsys_projection_row> nsys_projections(nsys_view const& view) 
     by_name[name].levels += each.level;
     by_name[name].children += each.children;
   }
-  std::vector<nsys_projection_row> result;
+  detail::own_vector<nsys_projection_row> result;
   for (std::size_t name = 0; name < by_name.size(); ++name) {
     if (samples[name].empty()) continue;
     by_name[name].range = view.range_names.texts()[name];
@@ -176,8 +175,8 @@ class range_kernel_groups {
     if (!is_in_range) add(operation, thread, attribution::none);
   }
 
-  [[nodiscard]] std::vector<nsys_range_kernel_row> rows() && {
-    std::vector<nsys_range_kernel_row> result;
+  [[nodiscard]] detail::own_vector<nsys_range_kernel_row> rows() && {
+    detail::own_vector<nsys_range_kernel_row> result;
     for (group& each : groups_) {
       std::sort(each.scopes.begin(), each.scopes.end());
       each.row.ranges = static_cast<std::uint64_t>(std::unique(each.scopes.begin(), each.scopes.end()) - each.scopes.begin());
@@ -193,8 +192,8 @@ class range_kernel_groups {
  private:
   struct group {
     nsys_range_kernel_row row;
-    std::vector<std::uint32_t> scopes;
-    std::vector<std::int64_t> durations;
+    detail::own_vector<std::uint32_t> scopes;
+    detail::own_vector<std::int64_t> durations;
     std::size_t last_kernel = SIZE_MAX;
   };
 
@@ -220,14 +219,14 @@ class range_kernel_groups {
 
   nsys_view const& view_;
   text_numbers kernels_;
-  std::vector<std::uint32_t> kernel_of_;                      ///< by `gpu_names`
-  std::unordered_map<std::uint64_t, std::uint64_t> numbers_;  ///< number of each system thread
-  std::vector<std::uint64_t> thread_of_;                      ///< by `threads`
-  std::unordered_map<std::uint64_t, std::size_t> group_of_;
-  std::vector<group> groups_;
+  detail::own_vector<std::uint32_t> kernel_of_;                 ///< by `gpu_names`
+  detail::own_hash_map<std::uint64_t, std::uint64_t> numbers_;  ///< number of each system thread
+  detail::own_vector<std::uint64_t> thread_of_;                 ///< by `threads`
+  detail::own_hash_map<std::uint64_t, std::size_t> group_of_;
+  detail::own_vector<group> groups_;
 };
 
-inline std::vector<nsys_range_kernel_row> nsys_range_kernels(nsys_view const& view) {
+inline detail::own_vector<nsys_range_kernel_row> nsys_range_kernels(nsys_view const& view) {
   range_kernel_groups groups{view};
   for (std::size_t i = 0; i < view.records.gpu_operations.size(); ++i) {
     if (view.operation_counts[i] && view.records.gpu_operations[i].kind == gpu_operation_kind::kernel) groups.add(i);

@@ -5,10 +5,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
-#include <unordered_map>
 #include <utility>
-#include <vector>
 
+#include "../../profile/own_memory.hpp"
 #include "../time/select_quantile.hpp"
 #include "../time/statistics.hpp"
 
@@ -34,7 +33,7 @@ struct nsys_row {
 namespace detail {
 
 /// @param samples not empty; changes their order.
-inline nsys_statistics nsys_statistics_of(std::vector<std::int64_t>& samples) {
+inline nsys_statistics nsys_statistics_of(detail::own_vector<std::int64_t>& samples) {
   nsys_statistics result;
   running_statistics spread;
   result.count = samples.size();
@@ -61,11 +60,11 @@ class text_numbers {
     if (is_new) texts_.push_back(text);
     return entry->second;
   }
-  [[nodiscard]] std::vector<std::string> const& texts() const noexcept { return texts_; }
+  [[nodiscard]] detail::own_vector<std::string> const& texts() const noexcept { return texts_; }
 
  private:
-  std::unordered_map<std::string, std::uint32_t> numbers_;
-  std::vector<std::string> texts_;
+  detail::own_hash_map<std::string, std::uint32_t> numbers_;
+  detail::own_vector<std::string> texts_;
 };
 
 /// Samples by name. A name is given by the position of a record in its list; several records may have the same name.
@@ -80,8 +79,8 @@ class nsys_groups {
   void add(std::uint32_t record, std::int64_t sample) { samples_[group_of_[record]].push_back(sample); }
 
   /// @return the rows by total, largest first; rows with equal totals by name.
-  [[nodiscard]] std::vector<nsys_row> rows() && {
-    std::vector<nsys_row> result;
+  [[nodiscard]] detail::own_vector<nsys_row> rows() && {
+    detail::own_vector<nsys_row> result;
     for (std::size_t group = 0; group < samples_.size(); ++group) {
       if (!samples_[group].empty()) result.push_back({names_.texts()[group], nsys_statistics_of(samples_[group])});
     }
@@ -93,8 +92,8 @@ class nsys_groups {
 
  private:
   text_numbers names_;
-  std::vector<std::uint32_t> group_of_;
-  std::vector<std::vector<std::int64_t>> samples_;
+  detail::own_vector<std::uint32_t> group_of_;
+  detail::own_vector<detail::own_vector<std::int64_t>> samples_;
 };
 
 }  // namespace detail

@@ -7,8 +7,8 @@
 #include <optional>
 #include <string>
 #include <utility>
-#include <vector>
 
+#include "../../profile/own_memory.hpp"
 #include "../../profile/profile.hpp"
 #include "../gpu/attribution.hpp"
 #include "../time/measured_time.hpp"
@@ -22,14 +22,14 @@ namespace profkit {
 /// measured steps; all other lists cover the measured steps with kernels collected. Source: the report scripts of Nsight Systems 2025.3.1;
 /// each list names its script.
 struct nsys_summary {
-  std::uint64_t process_id = 0;                      ///< process number of the program
-  std::vector<nsys_row> ranges;                      ///< nanoseconds; nvtx_pushpop_sum
-  std::optional<std::vector<nsys_row>> api;          ///< nanoseconds, n/a unless all API calls were collected; cuda_api_sum
-  std::vector<nsys_row> kernels;                     ///< nanoseconds; cuda_gpu_kern_sum
-  std::vector<nsys_row> memory_times;                ///< nanoseconds of copies and memsets; cuda_gpu_mem_time_sum
-  std::vector<nsys_row> memory_sizes;                ///< bytes of copies and memsets; cuda_gpu_mem_size_sum
-  std::vector<nsys_projection_row> projections;      ///< nvtx_gpu_proj_sum
-  std::vector<nsys_range_kernel_row> range_kernels;  ///< nvtx_kern_sum
+  std::uint64_t process_id = 0;                             ///< process number of the program
+  detail::own_vector<nsys_row> ranges;                      ///< nanoseconds; nvtx_pushpop_sum
+  std::optional<detail::own_vector<nsys_row>> api;          ///< nanoseconds, n/a unless all API calls were collected; cuda_api_sum
+  detail::own_vector<nsys_row> kernels;                     ///< nanoseconds; cuda_gpu_kern_sum
+  detail::own_vector<nsys_row> memory_times;                ///< nanoseconds of copies and memsets; cuda_gpu_mem_time_sum
+  detail::own_vector<nsys_row> memory_sizes;                ///< bytes of copies and memsets; cuda_gpu_mem_size_sum
+  detail::own_vector<nsys_projection_row> projections;      ///< nvtx_gpu_proj_sum
+  detail::own_vector<nsys_range_kernel_row> range_kernels;  ///< nvtx_kern_sum
 };
 
 namespace detail {
@@ -39,12 +39,12 @@ inline std::string nsys_api_name(std::string const& name) {
   return name.size() >= 6 && name.compare(name.size() - 6, 2, "_v") == 0 ? name.substr(0, name.size() - 6) : name;
 }
 
-inline std::vector<nsys_row> nsys_api(profile const& profile, measured_time const& when) {
+inline detail::own_vector<nsys_row> nsys_api(profile const& profile, measured_time const& when) {
   nsys_groups calls{profile.api_names, [](std::string const& name) { return name; }};
   for (api_call_record const& call : profile.api_calls) {
     if (when.contains(middle_of(call.time))) calls.add(call.name, call.time.duration().count());
   }
-  std::vector<nsys_row> result = std::move(calls).rows();
+  detail::own_vector<nsys_row> result = std::move(calls).rows();
   for (nsys_row& row : result) row.name = nsys_api_name(row.name);
   return result;
 }

@@ -6,7 +6,8 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
+
+#include "../../profile/own_memory.hpp"
 
 namespace profkit::detail {
 
@@ -157,7 +158,7 @@ class nvidia_demangler {
   std::string expressions_to_end();
 
   std::string_view rest_;
-  std::vector<demangled_type> substitutions_;
+  own_vector<demangled_type> substitutions_;
   std::size_t depth_ = 0;
   std::size_t copied_bytes_ = 0;
   bool failed_ = false;

@@ -5,8 +5,8 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
-#include <vector>
 
+#include "../../profile/own_memory.hpp"
 #include "rank_timeline.hpp"
 
 namespace profkit::detail {
@@ -33,7 +33,7 @@ inline bool is_collective_kernel(std::string_view name) {
 /// Reads the name of a kernel such as "ncclDevKernel_AllReduce_Sum_f32_RING_LL(...)". Source: NCCL, `src/device/generate.py`.
 inline collective_kind kind_of_kernel(std::string_view name) {
   name = name.substr(0, name.find_first_of("(<"));
-  std::vector<std::string_view> words;
+  own_vector<std::string_view> words;
   for (std::size_t at = name.find('_'); at != std::string_view::npos;) {
     std::size_t const next = name.find('_', at + 1);
     words.push_back(name.substr(at + 1, next == std::string_view::npos ? next : next - at - 1));

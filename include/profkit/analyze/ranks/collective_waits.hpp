@@ -6,8 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <vector>
 
+#include "../../profile/own_memory.hpp"
 #include "../../profile/time.hpp"
 #include "job_rank.hpp"
 #include "matched_collectives.hpp"
@@ -31,7 +31,7 @@ struct rank_wait {
 /// If a rank left before the last rank arrived, the collective was started earlier, and its scope only waits for its end. Then no rank
 /// waits for another. Only ranks with a common clock can detect this.
 struct collective_waits {
-  std::vector<rank_wait> by_rank;  ///< by element of `matched_collective::on`
+  own_vector<rank_wait> by_rank;  ///< by element of `matched_collective::on`
 
   std::size_t last = 0;                        ///< element with the latest start
   std::chrono::nanoseconds lead{};             ///< its start minus the second latest start
@@ -39,7 +39,7 @@ struct collective_waits {
   std::chrono::nanoseconds imposed_exposed{};  ///< mean of `exposed_waiting` over the other ranks
   bool is_awaited = true;                      ///< false: a rank left before the last rank arrived, so no rank waited
 
-  collective_waits(std::vector<job_rank> const& ranks, matched_collective const& what, rank_clocks const& clocks) {
+  collective_waits(own_vector<job_rank> const& ranks, matched_collective const& what, rank_clocks const& clocks) {
     timestamp latest = timestamp::min();
     timestamp second = timestamp::min();
     timestamp left = timestamp::max();

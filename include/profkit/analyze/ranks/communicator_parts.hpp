@@ -9,8 +9,8 @@
 #include <string>
 #include <tuple>
 #include <utility>
-#include <vector>
 
+#include "../../profile/own_memory.hpp"
 #include "rank_timeline.hpp"
 
 namespace profkit::detail {
@@ -39,7 +39,7 @@ class communicator_parts {
   communicator_parts() = default;
 
   /// @param size number of ranks of a communicator; 0: unknown, then all ranks are in one.
-  communicator_parts(std::vector<communicator_member> const& members, std::uint32_t size) {
+  communicator_parts(own_vector<communicator_member> const& members, std::uint32_t size) {
     std::optional<std::uint64_t> const stride = is_one(members, size) ? std::nullopt : stride_of(members, size);
     is_ambiguous_ = !stride && !is_one(members, size);
     std::map<std::uint64_t, std::uint32_t> numbers;
@@ -64,7 +64,7 @@ class communicator_parts {
   [[nodiscard]] bool is_ambiguous() const noexcept { return is_ambiguous_; }
 
  private:
-  static bool is_one(std::vector<communicator_member> const& members, std::uint32_t size) {
+  static bool is_one(own_vector<communicator_member> const& members, std::uint32_t size) {
     if (size == 0) return true;
     if (members.size() > size) return false;
     std::set<std::uint32_t> numbers;
@@ -75,7 +75,7 @@ class communicator_parts {
 
   /// Programs divide ranks into communicators of every n-th rank: n = 1 makes {0, 1} and {2, 3}, n = 2 makes {0, 2} and {1, 3}.
   /// @return the only n that agrees with the numbers of all members; n/a if none or several do.
-  static std::optional<std::uint64_t> stride_of(std::vector<communicator_member> const& members, std::uint32_t size) {
+  static std::optional<std::uint64_t> stride_of(own_vector<communicator_member> const& members, std::uint32_t size) {
     std::uint64_t ranks = 0;
     for (communicator_member const& each : members) ranks = std::max(ranks, std::uint64_t{each.rank} + 1);
     constexpr std::uint64_t max_ranks = std::uint64_t{1} << 20U;
@@ -92,7 +92,7 @@ class communicator_parts {
   }
 
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> part_of_;  ///< by position and number in the communicator
-  std::vector<std::uint32_t> present_;                                        ///< by part
+  own_vector<std::uint32_t> present_;                                         ///< by part
   bool is_ambiguous_ = false;
 };
 

@@ -9,8 +9,8 @@
 #include <set>
 #include <string>
 #include <utility>
-#include <vector>
 
+#include "../../profile/own_memory.hpp"
 #include "job_rank.hpp"
 #include "job_summary.hpp"
 #include "slow_host.hpp"
@@ -34,14 +34,14 @@ inline std::map<std::string, double> gpu_paces(job_rank const& rank, std::set<st
 /// come first. Children of the step are compared by the lower quartile of their host time: with a full launch queue, the mean host time
 /// equals GPU time.
 /// @param steps indices of the compared steps.
-inline std::vector<scope_difference_summary> find_differing_scopes(std::vector<job_rank> const& ranks, std::set<std::uint64_t> const& steps,
-                                                                   milliseconds step) {
+inline own_vector<scope_difference_summary> find_differing_scopes(own_vector<job_rank> const& ranks, std::set<std::uint64_t> const& steps,
+                                                                  milliseconds step) {
   constexpr double min_share = 0.25;
   constexpr double min_share_of_step = 0.01;
   constexpr std::size_t max_count = 100;
-  std::vector<scope_difference_summary> result;
+  own_vector<scope_difference_summary> result;
   auto const compare = [&](bool is_gpu_time, auto const& times_of) {
-    std::map<std::string, std::vector<std::pair<double, std::size_t>>> all;
+    std::map<std::string, own_vector<std::pair<double, std::size_t>>> all;
     for (std::size_t i = 0; i < ranks.size(); ++i) {
       for (auto const& [path, time] : times_of(ranks[i])) all[path].emplace_back(time, i);
     }

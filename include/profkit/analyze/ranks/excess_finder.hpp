@@ -8,8 +8,8 @@
 #include <optional>
 #include <string>
 #include <utility>
-#include <vector>
 
+#include "../../profile/own_memory.hpp"
 #include "../../profile/time.hpp"
 #include "job_rank.hpp"
 #include "job_summary.hpp"
@@ -25,8 +25,8 @@ struct scope_excess {
 };
 
 /// @return the parts of a path from the root: "a", "a/b", "a/b/c" for "a/b/c"; "" for "".
-inline std::vector<std::string> prefixes_of(std::string const& path) {
-  std::vector<std::string> result;
+inline own_vector<std::string> prefixes_of(std::string const& path) {
+  own_vector<std::string> result;
   for (std::size_t at = path.find('/'); at != std::string::npos; at = path.find('/', at + 1)) result.push_back(path.substr(0, at));
   result.push_back(path);
   return result;
@@ -63,7 +63,7 @@ inline std::optional<std::pair<std::string, scope_excess>> scope_with_excess(std
 class excess_finder {
  public:
   /// @param holding positions of the ranks for which the others wait: first the rank to examine; none of them counts as another rank.
-  excess_finder(std::vector<job_rank> const& ranks, std::vector<std::size_t> const& holding)
+  excess_finder(own_vector<job_rank> const& ranks, own_vector<std::size_t> const& holding)
       : ranks_{ranks}, rank_{static_cast<std::uint32_t>(holding.front())}, is_holding_(ranks.size()) {
     for (std::size_t const each : holding) is_holding_[each] = true;
   }
@@ -72,8 +72,8 @@ class excess_finder {
   /// @param is_late whether one of the holding ranks started it last.
   void add(matched_collective const& what, bool is_late) {
     compared_.push_back(&what);
-    std::map<std::string, std::vector<double>> busy;
-    std::map<std::string, std::vector<double>> idle;
+    std::map<std::string, own_vector<double>> busy;
+    std::map<std::string, own_vector<double>> idle;
     timeline_collective const* own = nullptr;
     std::size_t const stride = stride_of_sample(what.on.size());
     std::size_t others = 0;
@@ -152,7 +152,7 @@ class excess_finder {
   /// communicators than the examined rank's.
   [[nodiscard]] double time_of(std::size_t rank, std::string const& scope, bool is_gpu) const {
     rank_timeline const& timeline = ranks_[rank].timeline;
-    std::vector<bool> counts;
+    own_vector<bool> counts;
     for (std::string const& each : timeline.paths) counts.push_back(is_in(scope, each));
     double result = 0.0;
     for (matched_collective const* const what : compared_) {
@@ -169,19 +169,19 @@ class excess_finder {
   [[nodiscard]] std::string const& path(std::uint32_t rank, path_time const& time) const { return ranks_[rank].timeline.paths[time.path]; }
 
   /// @param times times of the other ranks; a rank without a path spent no time in it.
-  static void add_medians(std::map<std::string, scope_excess>& to, std::map<std::string, std::vector<double>>& times, std::size_t others) {
+  static void add_medians(std::map<std::string, scope_excess>& to, std::map<std::string, own_vector<double>>& times, std::size_t others) {
     for (auto& [path, each] : times) {
       each.resize(std::max(each.size(), others));
       to[path].others += median_in(each);
     }
   }
 
-  std::vector<job_rank> const& ranks_;
+  own_vector<job_rank> const& ranks_;
   std::uint32_t rank_;
   times_by_scope late_;  ///< before the collectives that the rank started last
   times_by_scope all_;
-  std::vector<bool> is_holding_;                     ///< by rank
-  std::vector<matched_collective const*> compared_;  ///< all added collectives
+  own_vector<bool> is_holding_;                     ///< by rank
+  own_vector<matched_collective const*> compared_;  ///< all added collectives
   bool is_host_only_ = false;
 };
 

@@ -5,9 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
-#include <unordered_map>
-#include <vector>
 
+#include "../../profile/own_memory.hpp"
 #include "../../profile/profile.hpp"
 #include "../../profile/time.hpp"
 #include "../gpu/attribution.hpp"
@@ -33,10 +32,10 @@ struct found_collective {
 /// The collectives of a window, in the order of their beginnings. A collective of NCCL has the time of its kernel. If NCCL's collectives
 /// were not collected, its kernels are numbered in the order of their starts.
 struct found_collectives {
-  std::vector<found_collective> all;
-  std::vector<collective_kind> kinds;
+  own_vector<found_collective> all;
+  own_vector<collective_kind> kinds;
   bool has_numbers = true;
-  std::vector<interval> on_host;  ///< collectives timed on the host
+  own_vector<interval> on_host;  ///< collectives timed on the host
 
   /// @param operations all operations of the window; null if kernels were not collected.
   found_collectives(profile const& records, attribution const& launched, counted_operations const* operations) {
@@ -66,7 +65,7 @@ struct found_collectives {
   };
 
   void add_kernels(profile const& records, attribution const& launched, counted_operations const& operations) {
-    std::vector<bool> is_kernel(records.gpu_names.size());
+    own_vector<bool> is_kernel(records.gpu_names.size());
     bool has_any = !by_correlation_.empty();
     for (std::size_t i = 0; i < records.gpu_names.size(); ++i) {
       is_kernel[i] = is_collective_kernel(records.gpu_names[i].name);
@@ -74,7 +73,7 @@ struct found_collectives {
     }
     if (!has_any) return;
     bool const were_collected = !records.communicators.empty();
-    std::vector<std::uint32_t> kind_of_name(records.gpu_names.size(), attribution::none);
+    own_vector<std::uint32_t> kind_of_name(records.gpu_names.size(), attribution::none);
     is_collective_.resize(records.gpu_operations.size());
     for (timed_operation const& each : operations.all()) {
       auto const known = by_correlation_.find(records.gpu_operations[each.record].correlation);
@@ -116,8 +115,8 @@ struct found_collectives {
     return find_or_add(kinds, kind);
   }
 
-  std::unordered_map<std::uint64_t, issued> by_correlation_;
-  std::vector<bool> is_collective_;  ///< by GPU operation
+  own_hash_map<std::uint64_t, issued> by_correlation_;
+  own_vector<bool> is_collective_;  ///< by GPU operation
 };
 
 }  // namespace profkit::detail

@@ -3,7 +3,8 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <vector>
+
+#include "../../profile/own_memory.hpp"
 
 namespace profkit::detail {
 
@@ -11,11 +12,11 @@ namespace profkit::detail {
 /// minus the same maximum for the preceding stage. The parts add up to the longest step. Needs no common clock. Source: StageFrontier,
 /// arXiv 2606.06751.
 /// @param times by rank, the time of each stage in the order of the stages.
-inline std::vector<double> frontier_of(std::vector<std::vector<double>> const& times) {
+inline own_vector<double> frontier_of(own_vector<own_vector<double>> const& times) {
   std::size_t stages = 0;
   for (auto const& each : times) stages = std::max(stages, each.size());
-  std::vector<double> result(stages);
-  std::vector<double> until(times.size());
+  own_vector<double> result(stages);
+  own_vector<double> until(times.size());
   double before = 0.0;
   for (std::size_t stage = 0; stage < stages; ++stage) {
     double longest = before;

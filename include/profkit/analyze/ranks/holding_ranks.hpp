@@ -6,8 +6,8 @@
 #include <numeric>
 #include <optional>
 #include <utility>
-#include <vector>
 
+#include "../../profile/own_memory.hpp"
 #include "../verdict/mean_interval.hpp"
 #include "../verdict/outliers.hpp"
 #include "job_summary.hpp"
@@ -15,7 +15,7 @@
 namespace profkit::detail {
 
 /// Clips values at 3 robust standard deviations from the median, so that single long values do not dominate the mean.
-inline std::vector<double> without_extremes(std::vector<double> values) {
+inline own_vector<double> without_extremes(own_vector<double> values) {
   constexpr double max_deviations = 3.0;
   std::optional<median_spread> const spread = median_and_mad(values);
   if (!spread) return values;
@@ -29,10 +29,10 @@ class holding_ranks {
  public:
   /// @param held by rank: the imposed waits in each compared step, in ms.
   /// @param ranks the ranks; `host` and `imposed_exposed` must be filled.
-  holding_ranks(std::vector<std::vector<double>> const& held, std::vector<job_rank_summary> const& ranks)
+  holding_ranks(own_vector<own_vector<double>> const& held, own_vector<job_rank_summary> const& ranks)
       : held_{held}, ranks_{ranks}, order_(held.size()) {
     std::iota(order_.begin(), order_.end(), std::size_t{0});
-    for (std::vector<double> const& each : held) means_.push_back(std::accumulate(each.begin(), each.end(), 0.0) / steps());
+    for (own_vector<double> const& each : held) means_.push_back(std::accumulate(each.begin(), each.end(), 0.0) / steps());
     std::stable_sort(order_.begin(), order_.end(), [&](std::size_t a, std::size_t b) { return means_[a] > means_[b]; });
   }
 
@@ -53,19 +53,19 @@ class holding_ranks {
   /// @param excess_of the time by which a candidate (a list of positions) takes longer than the others in one scope, in ms a step.
   /// @return positions, longest imposed waits first; empty if no candidate is accepted.
   template <class ExcessOf>
-  [[nodiscard]] std::vector<std::size_t> find(double step, double bound, ExcessOf const& excess_of) const {
+  [[nodiscard]] own_vector<std::size_t> find(double step, double bound, ExcessOf const& excess_of) const {
     if (!can_be_judged()) return {};
     std::size_t count = 1;
     for (std::size_t i = 2; i <= held_.size() / 2; ++i) {
       if (drop_after(i) > drop_after(count)) count = i;
     }
-    std::vector<std::size_t> on_host;
+    own_vector<std::size_t> on_host;
     for (std::size_t const each : order_) {
       if (ranks_[each].host == ranks_[order_.front()].host) on_host.push_back(each);
     }
     if (on_host.size() > held_.size() / 2) on_host.clear();
-    std::vector<std::size_t> const before_drop{order_.begin(), order_.begin() + static_cast<std::ptrdiff_t>(count)};
-    for (std::vector<std::size_t> const& each : {before_drop, {order_.front()}, on_host}) {
+    own_vector<std::size_t> const before_drop{order_.begin(), order_.begin() + static_cast<std::ptrdiff_t>(count)};
+    for (own_vector<std::size_t> const& each : {before_drop, {order_.front()}, on_host}) {
       if (!each.empty() && judge(each, step, bound, excess_of) == lateness::steady) return each;
     }
     return {};
@@ -96,22 +96,22 @@ class holding_ranks {
   [[nodiscard]] double drop_after(std::size_t count) const { return means_[order_[count - 1]] - means_[order_[count]]; }
 
   template <class ExcessOf>
-  [[nodiscard]] lateness judge(std::vector<std::size_t> const& which, double step, double bound, ExcessOf const& excess_of) const {
+  [[nodiscard]] lateness judge(own_vector<std::size_t> const& which, double step, double bound, ExcessOf const& excess_of) const {
     constexpr double min_others = 2.0;
     constexpr double min_half_widths = 2.5;
     auto const inside = static_cast<double>(which.size());
     auto const outside = static_cast<double>(held_.size() - which.size());
-    std::vector<double> own(held_.front().size());  // by step
-    std::vector<double> all(own.size());
+    own_vector<double> own(held_.front().size());  // by step
+    own_vector<double> all(own.size());
     double exposed = 0.0;
     for (std::size_t const each : which) {
       add(own, held_[each]);
       exposed += ranks_[each].imposed_exposed.count();
     }
-    for (std::vector<double> const& each : held_) add(all, each);
+    for (own_vector<double> const& each : held_) add(all, each);
     double const mean = std::accumulate(own.begin(), own.end(), 0.0) / steps();
     double const others = (std::accumulate(all.begin(), all.end(), 0.0) / steps() - mean) / outside;
-    std::vector<double> distances;
+    own_vector<double> distances;
     for (std::size_t k = 0; k < own.size(); ++k) distances.push_back(own[k] / inside - (all[k] - own[k]) / outside);
     std::optional<mean_interval> const distance = interval_of_mean(without_extremes(std::move(distances)));
     bool const is_chance = !distance || distance->mean < min_half_widths * distance->cautious_half_width;
@@ -120,14 +120,14 @@ class holding_ranks {
     return is_chance ? lateness::irregular : lateness::steady;
   }
 
-  static void add(std::vector<double>& to, std::vector<double> const& more) {
+  static void add(own_vector<double>& to, own_vector<double> const& more) {
     for (std::size_t k = 0; k < to.size(); ++k) to[k] += more[k];
   }
 
-  std::vector<std::vector<double>> const& held_;
-  std::vector<job_rank_summary> const& ranks_;
-  std::vector<std::size_t> order_;  ///< positions of the ranks, by `means_`, largest first
-  std::vector<double> means_;       ///< mean imposed wait, by rank
+  own_vector<own_vector<double>> const& held_;
+  own_vector<job_rank_summary> const& ranks_;
+  own_vector<std::size_t> order_;  ///< positions of the ranks, by `means_`, largest first
+  own_vector<double> means_;       ///< mean imposed wait, by rank
 };
 
 }  // namespace profkit::detail

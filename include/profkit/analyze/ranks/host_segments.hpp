@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <map>
 #include <optional>
-#include <vector>
 
+#include "../../profile/own_memory.hpp"
 #include "../../profile/profile.hpp"
 #include "../../profile/time.hpp"
 #include "../gpu/attribution.hpp"
@@ -22,10 +22,10 @@ namespace profkit::detail {
 class host_segments {
  public:
   /// @param steps in time order.
-  host_segments(profile const& profile, attribution const& launched, std::vector<interval> const& steps) {
+  host_segments(profile const& profile, attribution const& launched, own_vector<interval> const& steps) {
     std::optional<std::uint32_t> const thread = thread_of_steps(profile, measured_time::of_stretches(steps));
     if (!thread || steps.empty()) return;
-    std::vector<scope_record> scopes;
+    own_vector<scope_record> scopes;
     for (std::uint32_t const each : launched.lanes.scopes(launched.lanes.lane_of(*thread))) {
       scope_record const& scope = profile.scopes[each];
       if (steps.front().begin <= scope.time.begin && scope.time.begin < steps.back().end) scopes.push_back(scope);
@@ -41,7 +41,7 @@ class host_segments {
   }
 
   /// The innermost open scope at each moment.
-  [[nodiscard]] std::vector<charged_segment> const& innermost() const noexcept { return innermost_; }
+  [[nodiscard]] own_vector<charged_segment> const& innermost() const noexcept { return innermost_; }
 
   /// @return the time of the direct children of a step, by path.
   [[nodiscard]] std::map<std::uint32_t, std::chrono::nanoseconds> stages(interval const& step) const {
@@ -51,7 +51,7 @@ class host_segments {
   }
 
   /// Sorts stages by their first beginning in a step. Paths with another parent than the step come last.
-  void sort_by_time(std::vector<path_time>& stages, interval const& step) const {
+  void sort_by_time(own_vector<path_time>& stages, interval const& step) const {
     std::map<std::uint32_t, timestamp> begins;
     for (std::size_t i = first_after(stages_, step.begin, time_of_segment); i < stages_.size() && stages_[i].time.begin < step.end; ++i)
       begins.try_emplace(stages_[i].path, stages_[i].time.begin);
@@ -64,8 +64,8 @@ class host_segments {
 
  private:
   /// @param scopes nested, in the order of their beginnings, outer ones first.
-  void cut(std::vector<scope_record> const& scopes) {
-    std::vector<scope_record const*> open;
+  void cut(own_vector<scope_record> const& scopes) {
+    own_vector<scope_record const*> open;
     timestamp from = timestamp::min();
     auto const until = [&](timestamp moment) {
       while (!open.empty() && open.back()->time.end <= moment) {
@@ -87,8 +87,8 @@ class host_segments {
     if (time.begin < time.end) innermost_.push_back({time, path});
   }
 
-  std::vector<charged_segment> innermost_;
-  std::vector<charged_segment> stages_;
+  own_vector<charged_segment> innermost_;
+  own_vector<charged_segment> stages_;
 };
 
 }  // namespace profkit::detail

@@ -10,8 +10,8 @@
 #include <set>
 #include <string>
 #include <utility>
-#include <vector>
 
+#include "../../profile/own_memory.hpp"
 #include "job_rank.hpp"
 #include "job_summary.hpp"
 #include "rank_clocks.hpp"
@@ -20,7 +20,7 @@
 namespace profkit::detail {
 
 /// "rank 3", "ranks 3, 4 and 12 more". At most 4 numbers.
-inline std::string rank_list(std::vector<std::uint32_t> const& ranks) {
+inline std::string rank_list(own_vector<std::uint32_t> const& ranks) {
   constexpr std::size_t max_ranks = 4;
   std::string text = ranks.size() == 1 ? "rank " : "ranks ";
   for (std::size_t i = 0; i < std::min(ranks.size(), max_ranks); ++i) text += (i > 0 ? ", " : "") + std::to_string(ranks[i]);
@@ -30,8 +30,8 @@ inline std::string rank_list(std::vector<std::uint32_t> const& ranks) {
 
 /// Names the ranks whose value differs from that of most ranks: "GPU: NVIDIA H100 on rank 3, NVIDIA H200 on the others".
 template <class ValueOf>
-void name_differences(std::vector<job_rank> const& ranks, std::string const& what, ValueOf const& value_of, std::vector<std::string>& to) {
-  std::map<std::string, std::vector<std::uint32_t>> by_value;
+void name_differences(own_vector<job_rank> const& ranks, std::string const& what, ValueOf const& value_of, own_vector<std::string>& to) {
+  std::map<std::string, own_vector<std::uint32_t>> by_value;
   for (job_rank const& each : ranks) {
     if (each.problem.empty()) by_value[value_of(each)].push_back(each.rank);
   }
@@ -63,14 +63,14 @@ void name_differences(std::vector<job_rank> const& ranks, std::string const& wha
 /// @param min_amount minimum distance from the median.
 /// @param value_of n/a if it is unknown.
 template <class ValueOf>
-void name_outliers(std::vector<job_rank> const& ranks, std::string const& what, std::string const& unit, double min_share,
-                   double min_amount, ValueOf const& value_of, std::vector<std::string>& to) {
+void name_outliers(own_vector<job_rank> const& ranks, std::string const& what, std::string const& unit, double min_share, double min_amount,
+                   ValueOf const& value_of, own_vector<std::string>& to) {
   auto const known_value = [&](job_rank const& rank) -> std::optional<double> {
     constexpr double max_value = 1e15;
     std::optional<double> const value = rank.problem.empty() ? value_of(rank) : std::nullopt;
     return value && std::abs(*value) < max_value ? value : std::nullopt;  // false for NaN
   };
-  std::vector<double> values;
+  own_vector<double> values;
   for (job_rank const& each : ranks) {
     if (auto const value = known_value(each)) values.push_back(*value);
   }
@@ -92,7 +92,7 @@ void name_outliers(std::vector<job_rank> const& ranks, std::string const& what, 
 
 /// Finds missing and different ranks. Ranks of another run get a problem.
 /// @param ranks in order.
-inline void check_job(std::vector<job_rank>& ranks, job_summary& to) {
+inline void check_job(own_vector<job_rank>& ranks, job_summary& to) {
   stale_rank_finder{ranks}.mark();
   std::map<std::uint32_t, job_rank const*> known;
   std::set<std::uint32_t> present;
@@ -106,7 +106,7 @@ inline void check_job(std::vector<job_rank>& ranks, job_summary& to) {
     }
     if (!each.problem.empty()) to.problems.push_back("rank " + std::to_string(each.rank) + " (" + each.source + "): " + each.problem);
   }
-  std::vector<std::uint32_t> missing;
+  own_vector<std::uint32_t> missing;
   to.ranks_expected = expected_ranks(ranks);
   constexpr std::uint64_t max_expected = std::uint64_t{1} << 20U;
   for (std::uint32_t rank = 0; rank < std::min(to.ranks_expected, max_expected); ++rank) {

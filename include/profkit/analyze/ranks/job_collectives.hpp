@@ -10,8 +10,8 @@
 #include <string>
 #include <tuple>
 #include <utility>
-#include <vector>
 
+#include "../../profile/own_memory.hpp"
 #include "../../profile/time.hpp"
 #include "../work/device_peaks.hpp"
 #include "collective_name.hpp"
@@ -35,7 +35,7 @@ inline std::optional<double> bus_factor(std::string const& function, std::size_t
 }
 
 /// Bytes per second of the link between the GPUs of a host, in one direction; 0 if the GPU models differ or are unknown.
-inline double link_of(std::vector<job_rank> const& ranks) {
+inline double link_of(own_vector<job_rank> const& ranks) {
   std::string const& gpu = ranks.front().environment.gpu;
   bool const is_one = std::all_of(ranks.begin(), ranks.end(), [&](job_rank const& each) { return each.environment.gpu == gpu; });
   device_peaks const* const peaks = is_one ? peaks_of(gpu) : nullptr;
@@ -46,7 +46,7 @@ inline double link_of(std::vector<job_rank> const& ranks) {
 /// whether the others waited for them: their whole time counts as transfer, without a bandwidth.
 class job_collectives {
  public:
-  void add(std::vector<job_rank> const& ranks, matched_collective const& what, collective_waits const& waits, bool is_last_known) {
+  void add(own_vector<job_rank> const& ranks, matched_collective const& what, collective_waits const& waits, bool is_last_known) {
     participant const& first = what.on.front();
     rank_timeline const& timeline = ranks[first.rank].timeline;
     timeline_collective const& one = collective_of(ranks, first);
@@ -67,10 +67,10 @@ class job_collectives {
   }
 
   /// @param steps number of compared steps.
-  [[nodiscard]] std::vector<job_collective_summary> rows(std::size_t steps, std::vector<job_rank> const& ranks,
-                                                         job_clock_summary const& clocks) && {
+  [[nodiscard]] own_vector<job_collective_summary> rows(std::size_t steps, own_vector<job_rank> const& ranks,
+                                                        job_clock_summary const& clocks) && {
     double const link = clocks.has_many_hosts ? 0.0 : link_of(ranks);
-    std::vector<job_collective_summary> result;
+    own_vector<job_collective_summary> result;
     for (auto const& [key, each] : groups_) {
       job_collective_summary row;
       std::size_t members = 0;

@@ -9,8 +9,8 @@
 #include <string>
 #include <tuple>
 #include <utility>
-#include <vector>
 
+#include "../../profile/own_memory.hpp"
 #include "../../profile/time.hpp"
 #include "../samples/samples_summary.hpp"
 #include "job_rank.hpp"
@@ -25,7 +25,7 @@ struct function_on_ranks {
     std::uint64_t samples = 0;
     double ms = 0.0;  ///< processor time per step, in ms
   };
-  std::vector<on_rank> found;
+  own_vector<on_rank> found;
   std::string file;  ///< on the first rank that knows it
   std::uint32_t line = 0;
 
@@ -34,7 +34,7 @@ struct function_on_ranks {
   /// @param ranks number of ranks with host samples; those without samples of this function took no time in it.
   void fill(job_function_summary& to, std::size_t ranks, milliseconds step) const {
     on_rank most = found.front();
-    std::vector<double> others;
+    own_vector<double> others;
     for (on_rank const& each : found) {
       to.samples += each.samples;
       to.time += milliseconds{each.ms / static_cast<double>(ranks)};
@@ -58,7 +58,7 @@ struct function_on_ranks {
 };
 
 /// Merges the functions of all ranks with host samples. The longest come first.
-inline void merge_functions(std::vector<job_rank> const& ranks, job_summary& to) {
+inline void merge_functions(own_vector<job_rank> const& ranks, job_summary& to) {
   constexpr std::size_t max_functions = 64;
   using key = std::tuple<std::string, std::string, std::string, std::string>;
   std::map<key, function_on_ranks> functions;

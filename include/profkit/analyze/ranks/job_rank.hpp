@@ -5,8 +5,8 @@
 #include <optional>
 #include <string>
 #include <utility>
-#include <vector>
 
+#include "../../profile/own_memory.hpp"
 #include "../../profile/profile.hpp"
 #include "../../profile/rank_record.hpp"
 #include "../summary.hpp"
@@ -16,15 +16,15 @@ namespace profkit {
 
 /// @brief The data of one rank from which the report of many ranks is computed.
 struct job_rank {
-  std::uint32_t rank = 0;                            ///< rank number in the job, from 0
-  std::string source;                                ///< name of the file
-  std::string problem;                               ///< why the rank cannot be used; empty if it can
-  environment_record environment;                    ///< its machine and process
-  std::vector<clock_summary> clocks;                 ///< by device
-  std::vector<utilization_summary> utilization;      ///< by device
-  std::optional<host_samples_summary> host_samples;  ///< n/a without host samples
-  std::uint64_t measured_steps = 0;                  ///< number of measured steps of the whole run
-  rank_timeline timeline;                            ///< its steps and collectives
+  std::uint32_t rank = 0;                               ///< rank number in the job, from 0
+  std::string source;                                   ///< name of the file
+  std::string problem;                                  ///< why the rank cannot be used; empty if it can
+  environment_record environment;                       ///< its machine and process
+  detail::own_vector<clock_summary> clocks;             ///< by device
+  detail::own_vector<utilization_summary> utilization;  ///< by device
+  std::optional<host_samples_summary> host_samples;     ///< n/a without host samples
+  std::uint64_t measured_steps = 0;                     ///< number of measured steps of the whole run
+  rank_timeline timeline;                               ///< its steps and collectives
 
   /// @brief "rank 3 (node17)"; "rank 3" if the host is unknown.
   [[nodiscard]] std::string name() const { return detail::rank_name(rank, environment.host); }

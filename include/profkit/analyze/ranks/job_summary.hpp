@@ -6,8 +6,8 @@
 #include <optional>
 #include <string>
 #include <utility>
-#include <vector>
 
+#include "../../profile/own_memory.hpp"
 #include "../../profile/time.hpp"
 
 namespace profkit {
@@ -64,16 +64,16 @@ struct job_collective_summary {
 
 /// @brief The rank, or the ranks, for which the others wait, and the reason.
 struct straggler_summary {
-  std::size_t rank = 0;              ///< position in `job_summary::ranks`; the rank that imposes the longest waits
-  std::vector<std::size_t> also;     ///< positions of the other ranks with at least half of its excess in that scope
-  bool is_whole_host = false;        ///< all these ranks, and no others, are on one of several hosts
-  std::string path;                  ///< the scope with the largest excess; "": code outside any scope
-  bool is_gpu_time = false;          ///< the excess is GPU time; false: its GPU waited for the host in this scope
-  bool is_host_only = false;         ///< collectives on the host: the excess is host time
-  milliseconds delay{};              ///< per step: `excess`, but at most `imposed`; `imposed` if no scope takes longer
-  milliseconds excess{};             ///< per step, above the median of the other ranks
-  milliseconds own{};                ///< time in the scope per step on this rank
-  milliseconds others{};             ///< the same, median of the other ranks
+  std::size_t rank = 0;                  ///< position in `job_summary::ranks`; the rank that imposes the longest waits
+  detail::own_vector<std::size_t> also;  ///< positions of the other ranks with at least half of its excess in that scope
+  bool is_whole_host = false;            ///< all these ranks, and no others, are on one of several hosts
+  std::string path;                      ///< the scope with the largest excess; "": code outside any scope
+  bool is_gpu_time = false;              ///< the excess is GPU time; false: its GPU waited for the host in this scope
+  bool is_host_only = false;             ///< collectives on the host: the excess is host time
+  milliseconds delay{};                  ///< per step: `excess`, but at most `imposed`; `imposed` if no scope takes longer
+  milliseconds excess{};                 ///< per step, above the median of the other ranks
+  milliseconds own{};                    ///< time in the scope per step on this rank
+  milliseconds others{};                 ///< the same, median of the other ranks
   milliseconds imposed{};            ///< per step: mean waiting of the other ranks in the collectives that one of these ranks started last
   milliseconds imposed_exposed{};    ///< part of `imposed` in which the waiting GPUs had no other work
   std::optional<double> last_share;  ///< share of their collectives that one of these ranks started last
@@ -143,15 +143,15 @@ struct job_span_of_collective {
 
 /// @brief The activity of one rank in a step.
 struct job_step_rank {
-  std::size_t rank = 0;                             ///< position in `job_summary::ranks`
-  std::vector<job_span> computing;                  ///< neighbours are joined if there are many
-  std::vector<job_span_of_collective> collectives;  ///< in order of time
+  std::size_t rank = 0;                                    ///< position in `job_summary::ranks`
+  detail::own_vector<job_span> computing;                  ///< neighbours are joined if there are many
+  detail::own_vector<job_span_of_collective> collectives;  ///< in order of time
 };
 
 /// @brief The step nearest to the median, on at most eight ranks.
 struct job_step_summary {
-  std::uint64_t step = 0;            ///< `step_record::index`
-  std::vector<job_step_rank> ranks;  ///< by rank number
+  std::uint64_t step = 0;                   ///< `step_record::index`
+  detail::own_vector<job_step_rank> ranks;  ///< by rank number
 };
 
 /// @brief How well the clocks of the ranks agree.
@@ -173,9 +173,9 @@ struct job_part {
 
 /// @brief A value of each rank in each step.
 struct job_map {
-  std::vector<std::uint64_t> steps;                        ///< `step_record::index`
-  std::vector<bool> is_measured;                           ///< by step
-  std::vector<std::vector<std::optional<double>>> values;  ///< by rank and step, in ms
+  detail::own_vector<std::uint64_t> steps;                               ///< `step_record::index`
+  detail::own_vector<bool> is_measured;                                  ///< by step
+  detail::own_vector<detail::own_vector<std::optional<double>>> values;  ///< by rank and step, in ms
 };
 
 /// @brief Minimum number of compared steps for naming a rank for which the others wait.
@@ -186,38 +186,38 @@ inline constexpr double min_straggler_share = 0.02;
 
 /// @brief The figures of a job of many ranks.
 struct job_summary {
-  std::string program;                  ///< first word of its command line
-  std::uint64_t ranks_expected = 0;     ///< the largest size of the job that a rank recorded; at least the highest rank plus 1
-  std::vector<job_rank_summary> ranks;  ///< by rank number
+  std::string program;                         ///< first word of its command line
+  std::uint64_t ranks_expected = 0;            ///< the largest size of the job that a rank recorded; at least the highest rank plus 1
+  detail::own_vector<job_rank_summary> ranks;  ///< by rank number
   std::uint64_t steps = 0;           ///< number of compared measured steps; a step ends where the next one begins, so it needs a next step
   std::uint64_t measured_steps = 0;  ///< number of measured steps that all ranks have
   std::uint64_t warmup_steps = 0;    ///< number of compared warm-up steps
   milliseconds step{};               ///< mean over the ranks
-  std::vector<job_part> budget;      ///< parts of `step`: compute, exposed transfer, exposed waiting, idle
-  std::vector<job_part> frontier;    ///< parts of the longest host step: see `frontier_of`
-  std::vector<job_collective_summary> collectives;         ///< by exposed time, longest first
-  std::optional<straggler_summary> straggler;              ///< n/a: the ranks do not wait for particular ranks
-  std::optional<irregular_wait_summary> irregular;         ///< n/a: there is a straggler, or no rank imposes long waits
-  std::optional<slow_host_summary> slow_host;              ///< n/a: no host is slower than the others
-  std::optional<startup_wait_summary> startup;             ///< n/a: no long wait in the warm-up
-  std::vector<scope_difference_summary> differing_scopes;  ///< by difference, largest first
-  std::vector<job_function_summary> functions;             ///< by time, longest first, at most 64; empty without host samples
-  std::uint64_t sampled_ranks = 0;                         ///< number of ranks with host samples
-  std::optional<job_step_summary> one_step;                ///< n/a without a step that all ranks kept
-  job_clock_summary clocks;                                ///< how the clocks of the ranks were aligned
-  job_map held;                                            ///< waits that each rank imposed on the others
-  job_map host_steps;                                      ///< host time of the steps
-  std::uint64_t matched = 0;                               ///< number of collectives that all ranks of their communicator recorded
-  std::uint64_t incomplete = 0;                            ///< number of collectives that a rank lacks
-  std::uint64_t of_missing_ranks = 0;                      ///< part of `incomplete`: ranks of the communicator have no usable file
-  std::uint64_t missing_members = 0;                       ///< maximum number of ranks without a usable file in one communicator
-  std::uint64_t ambiguous = 0;                             ///< part of `incomplete`: several communicators have one name and number
-  std::uint64_t by_order = 0;            ///< number of collectives without a number, which are matched by their order in a step
-  std::uint64_t contradictory = 0;       ///< number of collectives whose size or type differs between ranks
-  std::uint64_t unknown = 0;             ///< number of NCCL kernels without a collective; they are not compared
-  std::uint64_t unknown_in_graphs = 0;   ///< the part of `unknown` in CUDA graphs
-  std::vector<std::string> problems;     ///< ranks that are missing, damaged or different
-  std::vector<std::string> differences;  ///< differences between ranks: machines, versions, clocks, power, temperature
+  detail::own_vector<job_part> budget;                            ///< parts of `step`: compute, exposed transfer, exposed waiting, idle
+  detail::own_vector<job_part> frontier;                          ///< parts of the longest host step: see `frontier_of`
+  detail::own_vector<job_collective_summary> collectives;         ///< by exposed time, longest first
+  std::optional<straggler_summary> straggler;                     ///< n/a: the ranks do not wait for particular ranks
+  std::optional<irregular_wait_summary> irregular;                ///< n/a: there is a straggler, or no rank imposes long waits
+  std::optional<slow_host_summary> slow_host;                     ///< n/a: no host is slower than the others
+  std::optional<startup_wait_summary> startup;                    ///< n/a: no long wait in the warm-up
+  detail::own_vector<scope_difference_summary> differing_scopes;  ///< by difference, largest first
+  detail::own_vector<job_function_summary> functions;             ///< by time, longest first, at most 64; empty without host samples
+  std::uint64_t sampled_ranks = 0;                                ///< number of ranks with host samples
+  std::optional<job_step_summary> one_step;                       ///< n/a without a step that all ranks kept
+  job_clock_summary clocks;                                       ///< how the clocks of the ranks were aligned
+  job_map held;                                                   ///< waits that each rank imposed on the others
+  job_map host_steps;                                             ///< host time of the steps
+  std::uint64_t matched = 0;                                      ///< number of collectives that all ranks of their communicator recorded
+  std::uint64_t incomplete = 0;                                   ///< number of collectives that a rank lacks
+  std::uint64_t of_missing_ranks = 0;                             ///< part of `incomplete`: ranks of the communicator have no usable file
+  std::uint64_t missing_members = 0;                              ///< maximum number of ranks without a usable file in one communicator
+  std::uint64_t ambiguous = 0;                                    ///< part of `incomplete`: several communicators have one name and number
+  std::uint64_t by_order = 0;                   ///< number of collectives without a number, which are matched by their order in a step
+  std::uint64_t contradictory = 0;              ///< number of collectives whose size or type differs between ranks
+  std::uint64_t unknown = 0;                    ///< number of NCCL kernels without a collective; they are not compared
+  std::uint64_t unknown_in_graphs = 0;          ///< the part of `unknown` in CUDA graphs
+  detail::own_vector<std::string> problems;     ///< ranks that are missing, damaged or different
+  detail::own_vector<std::string> differences;  ///< differences between ranks: machines, versions, clocks, power, temperature
 };
 
 }  // namespace profkit

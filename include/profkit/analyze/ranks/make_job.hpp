@@ -9,10 +9,9 @@
 #include <optional>
 #include <set>
 #include <string>
-#include <unordered_map>
 #include <utility>
-#include <vector>
 
+#include "../../profile/own_memory.hpp"
 #include "../../profile/time.hpp"
 #include "collective_waits.hpp"
 #include "differing_scopes.hpp"
@@ -37,7 +36,7 @@ namespace detail {
 class job_maker {
  public:
   /// @param ranks ranks without a problem, in order.
-  explicit job_maker(std::vector<job_rank> const& ranks)
+  explicit job_maker(detail::own_vector<job_rank> const& ranks)
       : ranks_{ranks}, all_{collective_matcher{ranks}.take()}, clocks_{ranks, all_}, sums_(ranks.size()) {}
 
   /// Adds the figures to a summary.
@@ -117,10 +116,10 @@ class job_maker {
   }
 
   void add_waits(job_summary& to) {
-    to.held.values.assign(ranks_.size(), std::vector<std::optional<double>>(to.held.steps.size(), 0.0));
+    to.held.values.assign(ranks_.size(), detail::own_vector<std::optional<double>>(to.held.steps.size(), 0.0));
     double const bound = to.clocks.bound.count();
     wait_union waited{ranks_.size()};
-    std::vector<matched_collective const*> const in_order = common_in_order();
+    detail::own_vector<matched_collective const*> const in_order = common_in_order();
     for (matched_collective const* const next : in_order) {
       matched_collective const& each = *next;
       collective_waits const waits{ranks_, each, clocks_};
@@ -175,20 +174,20 @@ class job_maker {
   }
 
   /// The collectives that all ranks of their communicator with a file recorded, by beginning on the first of these ranks.
-  [[nodiscard]] std::vector<matched_collective const*> common_in_order() const {
-    std::vector<std::pair<timestamp, matched_collective const*>> found;
+  [[nodiscard]] detail::own_vector<matched_collective const*> common_in_order() const {
+    detail::own_vector<std::pair<timestamp, matched_collective const*>> found;
     for (matched_collective const& each : all_) {
       if (!each.is_common || each.is_contradictory) continue;
       found.emplace_back(collective_of(ranks_, each.on.front()).time.begin - clocks_.shift(each.on.front()), &each);
     }
     std::stable_sort(found.begin(), found.end(), [](auto const& a, auto const& b) { return a.first < b.first; });
-    std::vector<matched_collective const*> result(found.size());
+    detail::own_vector<matched_collective const*> result(found.size());
     std::transform(found.begin(), found.end(), result.begin(), [](auto const& each) { return each.second; });
     return result;
   }
 
   void add_ranks(job_summary& to) const {
-    to.host_steps.values.assign(ranks_.size(), std::vector<std::optional<double>>(to.held.steps.size()));
+    to.host_steps.values.assign(ranks_.size(), detail::own_vector<std::optional<double>>(to.held.steps.size()));
     for (std::size_t i = 0; i < ranks_.size(); ++i) {
       job_rank const& from = ranks_[i];
       rank_sums const& own = sums_[i];
@@ -200,7 +199,7 @@ class job_maker {
       rank.measured_steps = from.measured_steps;
       double steps = 0.0;
       double step = 0.0, compute = 0.0, communication = 0.0, exposed = 0.0, host = 0.0;
-      std::vector<double> hosts;
+      detail::own_vector<double> hosts;
       for (timeline_step const& each : from.timeline.steps) {
         if (auto const column = column_of_.find(each.index); column != column_of_.end())
           to.host_steps.values[i][column->second] = to_ms(each.host.duration());
@@ -252,14 +251,14 @@ class job_maker {
   }
 
   void add_frontier(job_summary& to) const {
-    std::vector<std::string> const stages = stage_order(ranks_);
+    detail::own_vector<std::string> const stages = stage_order(ranks_);
     std::map<std::string, std::size_t> place;
     for (std::size_t i = 0; i < stages.size(); ++i) place[stages[i]] = i;
-    std::map<std::uint64_t, std::vector<std::vector<double>>> steps;
+    std::map<std::uint64_t, detail::own_vector<detail::own_vector<double>>> steps;
     for (std::size_t i = 0; i < ranks_.size(); ++i) {
       for (timeline_step const& each : ranks_[i].timeline.steps) {
         if (compared_.count(each.index) == 0) continue;
-        std::vector<double> times(stages.size() + 1);
+        detail::own_vector<double> times(stages.size() + 1);
         double rest = to_ms(each.host.duration());
         for (path_time const& stage : each.stages) {
           times[place[ranks_[i].timeline.paths[stage.path]]] += to_ms(stage.time);
@@ -269,22 +268,22 @@ class job_maker {
         steps[each.index].push_back(std::move(times));
       }
     }
-    std::vector<double> parts_of(stages.size() + 1);
+    detail::own_vector<double> parts_of(stages.size() + 1);
     for (auto const& [index, times] : steps) {
-      std::vector<double> const parts = frontier_of(times);
+      detail::own_vector<double> const parts = frontier_of(times);
       for (std::size_t i = 0; i < parts.size(); ++i) parts_of[i] += parts[i] / static_cast<double>(steps.size());
     }
     for (std::size_t i = 0; i < stages.size(); ++i) to.frontier.push_back({stages[i], milliseconds{parts_of[i]}});
     if (!steps.empty()) to.frontier.push_back({"", milliseconds{parts_of.back()}});
   }
 
-  std::vector<job_rank> const& ranks_;
-  std::vector<matched_collective> all_;
+  detail::own_vector<job_rank> const& ranks_;
+  detail::own_vector<matched_collective> all_;
   rank_clocks clocks_;
-  std::vector<rank_sums> sums_;
+  detail::own_vector<rank_sums> sums_;
   std::set<std::uint64_t> compared_;  ///< indices of the compared measured steps
-  std::unordered_map<std::uint64_t, std::size_t> column_of_;
-  std::vector<last_start> last_starts_;
+  detail::own_hash_map<std::uint64_t, std::size_t> column_of_;
+  detail::own_vector<last_start> last_starts_;
   job_collectives collectives_;
 };
 
@@ -293,7 +292,7 @@ class job_maker {
 /// @brief Merges the data of the ranks of a job: which ranks wait for which, and why. Ranks with problems are listed and excluded. Takes
 /// time proportional to the collectives of all ranks. Thread-safe. Definitions: docs/distributed.md.
 /// @param ranks the ranks in any order.
-[[nodiscard]] inline job_summary summarize_job(std::vector<job_rank> ranks) {
+[[nodiscard]] inline job_summary summarize_job(::profkit::detail::own_vector<job_rank> ranks) {
   std::stable_sort(ranks.begin(), ranks.end(), [](job_rank const& a, job_rank const& b) { return a.rank < b.rank; });
   job_summary result;
   detail::check_job(ranks, result);

@@ -8,10 +8,9 @@
 #include <set>
 #include <string>
 #include <tuple>
-#include <unordered_map>
 #include <utility>
-#include <vector>
 
+#include "../../profile/own_memory.hpp"
 #include "communicator_parts.hpp"
 #include "job_rank.hpp"
 
@@ -24,13 +23,13 @@ struct participant {
 };
 
 /// The rank's record of the collective.
-inline timeline_collective const& collective_of(std::vector<job_rank> const& ranks, participant const& one) {
+inline timeline_collective const& collective_of(own_vector<job_rank> const& ranks, participant const& one) {
   return ranks[one.rank].timeline.collectives[one.collective];
 }
 
 /// One collective with all its ranks.
 struct matched_collective {
-  std::vector<participant> on;  ///< by rank
+  own_vector<participant> on;  ///< by rank
   bool is_measured = false;
   bool is_complete = true;        ///< all ranks of its communicator recorded it
   bool is_common = true;          ///< at least two ranks recorded it, and all ranks of its communicator with a record of its function
@@ -47,7 +46,7 @@ struct matched_collective {
 /// it lost a record, and those of this step are not matched.
 class collective_matcher {
  public:
-  explicit collective_matcher(std::vector<job_rank> const& ranks) : ranks_{ranks} {
+  explicit collective_matcher(own_vector<job_rank> const& ranks) : ranks_{ranks} {
     std::uint64_t stride = 1;
     for (job_rank const& each : ranks) stride = std::max(stride, each.timeline.stride);
     find_groups();
@@ -55,7 +54,7 @@ class collective_matcher {
     for (std::size_t i = 0; i < all_.size(); ++i) judge(all_[i], group_of_[i]);
   }
 
-  [[nodiscard]] std::vector<matched_collective> take() && { return std::move(all_); }
+  [[nodiscard]] own_vector<matched_collective> take() && { return std::move(all_); }
 
  private:
   /// The collectives of one communicator and function.
@@ -82,7 +81,7 @@ class collective_matcher {
   using step_of_group = std::pair<std::uint32_t, std::uint64_t>;  ///< the group and the index of the step
 
   void find_groups() {
-    std::map<communicator_key, std::vector<communicator_member>> members;
+    std::map<communicator_key, own_vector<communicator_member>> members;
     std::map<communicator_key, std::set<std::pair<std::uint32_t, std::uint32_t>>> known;
     for (std::uint32_t i = 0; i < ranks_.size(); ++i) {
       for (collective_kind const& kind : ranks_[i].timeline.kinds) {
@@ -112,9 +111,9 @@ class collective_matcher {
     rank_timeline const& timeline = ranks_[rank].timeline;
     std::set<std::uint32_t> files;
     std::set<std::pair<std::uint32_t, std::uint32_t>> recorded;
-    std::vector<bool> is_recorded(timeline.kinds.size());
+    own_vector<bool> is_recorded(timeline.kinds.size());
     std::map<step_of_group, std::uint64_t> counts;
-    std::unordered_map<std::uint64_t, bool> measured;
+    own_hash_map<std::uint64_t, bool> measured;
     for (timeline_step const& step : timeline.steps) measured[step.index] = step.is_measured;
     for (std::uint32_t i = 0; i < timeline.collectives.size(); ++i) {
       timeline_collective const& each = timeline.collectives[i];
@@ -168,14 +167,14 @@ class collective_matcher {
     return ranks_[participant.rank].timeline.kinds[collective_of(ranks_, participant).kind];
   }
 
-  std::vector<job_rank> const& ranks_;
-  std::vector<group> groups_;
-  std::vector<std::vector<std::uint32_t>> group_of_kind_;  ///< by rank and kind
-  std::unordered_map<key, std::size_t, key_hash> index_;
+  own_vector<job_rank> const& ranks_;
+  own_vector<group> groups_;
+  own_vector<own_vector<std::uint32_t>> group_of_kind_;  ///< by rank and kind
+  own_hash_map<key, std::size_t, key_hash> index_;
   std::map<step_of_group, std::uint64_t> counts_;  ///< number of collectives without a number on the first rank
   std::set<step_of_group> uneven_;                 ///< these numbers differ between ranks
-  std::vector<matched_collective> all_;
-  std::vector<std::uint32_t> group_of_;  ///< by element of `all_`
+  own_vector<matched_collective> all_;
+  own_vector<std::uint32_t> group_of_;  ///< by element of `all_`
 };
 
 }  // namespace profkit::detail

@@ -10,8 +10,8 @@
 #include <map>
 #include <string>
 #include <utility>
-#include <vector>
 
+#include "../../profile/own_memory.hpp"
 #include "../../profile/time.hpp"
 #include "../time/select_quantile.hpp"
 #include "collective_name.hpp"
@@ -29,7 +29,7 @@ struct fitted_line {
 };
 
 /// @return the median of values; 0 without values. Changes their order.
-inline double median_in(std::vector<double>& values) {
+inline double median_in(own_vector<double>& values) {
   constexpr double middle = 0.5;
   return select_quantile(values.begin(), values.end(), middle, [](double value) { return value; }).value_or(0.0);
 }
@@ -41,7 +41,7 @@ inline std::size_t stride_of_sample(std::size_t ranks) noexcept {
 }
 
 /// @return the q-quantile as a value of the list, with q = `share`; 0 without values. Changes their order.
-inline double quantile_in(std::vector<double>& values, double share) {
+inline double quantile_in(own_vector<double>& values, double share) {
   if (values.empty()) return 0.0;
   auto const rank = static_cast<std::size_t>(std::ceil(share * static_cast<double>(values.size())));
   auto const at = values.begin() + static_cast<std::ptrdiff_t>(std::max<std::size_t>(rank, 1) - 1);
@@ -53,14 +53,14 @@ inline double quantile_in(std::vector<double>& values, double share) {
 /// a third of the points may be arbitrarily wrong. Source: Tukey, Exploratory Data Analysis, 1977, chapter 5.
 /// @param points x and y, in the order of x.
 /// @param has_slope false: only the median of y.
-inline fitted_line resistant_line(std::vector<std::pair<double, double>> const& points, bool has_slope) {
+inline fitted_line resistant_line(own_vector<std::pair<double, double>> const& points, bool has_slope) {
   fitted_line result;
   constexpr std::size_t min_points = 9;
   if (has_slope && points.size() >= min_points) {
     std::size_t const third = points.size() / 3;
     auto const medians = [&](std::size_t from, std::size_t to) {
-      std::vector<double> x;
-      std::vector<double> y;
+      own_vector<double> x;
+      own_vector<double> y;
       for (std::size_t i = from; i < to; ++i) {
         x.push_back(points[i].first);
         y.push_back(points[i].second);
@@ -71,7 +71,7 @@ inline fitted_line resistant_line(std::vector<std::pair<double, double>> const& 
     auto const last = medians(points.size() - third, points.size());
     if (last[0] > first[0]) result.slope = (last[1] - first[1]) / (last[0] - first[0]);
   }
-  std::vector<double> rest;
+  own_vector<double> rest;
   rest.reserve(points.size());
   for (auto const& [x, y] : points) rest.push_back(y - result.slope * x);
   result.offset = median_in(rest);
@@ -84,7 +84,7 @@ inline fitted_line resistant_line(std::vector<std::pair<double, double>> const& 
 /// not prove that the clocks of one machine differ: then there is one estimate for all ranks of a machine.
 class rank_clocks {
  public:
-  rank_clocks(std::vector<job_rank> const& ranks, std::vector<matched_collective> const& all) : ranks_{ranks}, ahead_(ranks.size()) {
+  rank_clocks(own_vector<job_rank> const& ranks, own_vector<matched_collective> const& all) : ranks_{ranks}, ahead_(ranks.size()) {
     for (job_rank const& each : ranks) {
       if (machine_of(each) != machine_of(ranks.front())) summary_.has_many_hosts = true;
       for (timeline_collective const& one : each.timeline.collectives) base_ = std::min(base_, one.time.begin);
@@ -153,7 +153,7 @@ class rank_clocks {
   /// The distances of the corrected ends from their mean.
   template <class Visit>
   void for_each_distance(Visit const& visit) const {
-    std::vector<double> ends;
+    own_vector<double> ends;
     for (matched_collective const* const each : used_) {
       ends.clear();
       double sum = 0.0;
@@ -169,12 +169,12 @@ class rank_clocks {
 
   /// @return the largest change of an offset in ns.
   double improve() {
-    std::vector<std::vector<std::pair<double, double>>> points(ranks_.size());
+    own_vector<own_vector<std::pair<double, double>>> points(ranks_.size());
     for_each_distance([&](participant const& participant, double distance) {
       points[clock_of_[participant.rank]].emplace_back(since_base(end_of(participant)), distance);
     });
     double largest = 0.0;
-    std::vector<fitted_line> lines(ranks_.size());
+    own_vector<fitted_line> lines(ranks_.size());
     for (std::size_t clock = 0; clock < points.size(); ++clock) {
       if (points[clock].empty()) continue;
       std::sort(points[clock].begin(), points[clock].end());
@@ -190,11 +190,11 @@ class rank_clocks {
   }
 
   void measure() {
-    std::vector<double> distances;
+    own_vector<double> distances;
     for_each_distance([&](participant const&, double distance) { distances.push_back(std::abs(distance)); });
     // No collective ends before its last rank starts.
-    std::vector<double> early;
-    std::vector<double> spread;
+    own_vector<double> early;
+    own_vector<double> spread;
     for (matched_collective const* const each : used_) {
       double latest = -1e300;
       double earliest = 1e300;
@@ -218,11 +218,11 @@ class rank_clocks {
     if (summary_.is_by_machine) summary_.bound = std::max(summary_.bound, ms(quantile_in(spread, share)));
   }
 
-  std::vector<job_rank> const& ranks_;
+  own_vector<job_rank> const& ranks_;
   timestamp base_ = timestamp::max();
-  std::vector<matched_collective const*> used_;
-  std::vector<std::size_t> clock_of_;  ///< by rank: number of its clock; ranks with one number have one correction
-  std::vector<fitted_line> ahead_;     ///< by rank: correction in ns, over ns since `base_` on its own clock
+  own_vector<matched_collective const*> used_;
+  own_vector<std::size_t> clock_of_;  ///< by rank: number of its clock; ranks with one number have one correction
+  own_vector<fitted_line> ahead_;     ///< by rank: correction in ns, over ns since `base_` on its own clock
   job_clock_summary summary_;
 };
 

@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <vector>
 
+#include "../../profile/own_memory.hpp"
 #include "../../profile/time.hpp"
 
 namespace profkit {
@@ -32,17 +32,17 @@ struct collective_kind {
 
 /// @brief One collective as one rank saw it.
 struct timeline_collective {
-  std::uint64_t step = 0;         ///< `step_record::index`
-  std::uint64_t sequence = 0;     ///< number within communicator and function, the same on all ranks
-  std::uint64_t bytes = 0;        ///< 0: unknown
-  std::uint32_t kind = 0;         ///< position in `rank_timeline::kinds`
-  std::uint32_t path = 0;         ///< the scope that issued it: position in `rank_timeline::paths`
-  interval time;                  ///< on the GPU; on the host if `collective_kind::is_host`
-  std::vector<interval> exposed;  ///< the parts of `time` during which no other work of its step ran on the GPU; in time order
+  std::uint64_t step = 0;                ///< `step_record::index`
+  std::uint64_t sequence = 0;            ///< number within communicator and function, the same on all ranks
+  std::uint64_t bytes = 0;               ///< 0: unknown
+  std::uint32_t kind = 0;                ///< position in `rank_timeline::kinds`
+  std::uint32_t path = 0;                ///< the scope that issued it: position in `rank_timeline::paths`
+  interval time;                         ///< on the GPU; on the host if `collective_kind::is_host`
+  detail::own_vector<interval> exposed;  ///< the parts of `time` during which no other work of its step ran on the GPU; in time order
 
   // The activity of the rank since its previous collective in this step, or since the step began on its GPU.
-  std::vector<path_time> busy;  ///< GPU time by the scope that launched the operation; on the host: empty
-  std::vector<path_time> idle;  ///< GPU idle time by the scope open on the step thread; on the host: the time of the step thread
+  detail::own_vector<path_time> busy;  ///< GPU time by the scope that launched the operation; on the host: empty
+  detail::own_vector<path_time> idle;  ///< GPU idle time by the scope open on the step thread; on the host: the time of the step thread
 };
 
 /// @brief One step as one rank saw it.
@@ -56,24 +56,24 @@ struct timeline_step {
   std::chrono::nanoseconds compute{};        ///< length of the union of its operations that are not collectives
   std::chrono::nanoseconds communication{};  ///< length of the union of its collectives
   std::chrono::nanoseconds exposed{};        ///< the part of `communication` during which nothing else ran on the GPU
-  std::vector<path_time> stages;             ///< host time of each direct child of the step, by beginning
-  std::vector<path_time> gpu;                ///< GPU time by the scope that launched the operation; without collectives
-  std::vector<interval> computing;           ///< when operations other than collectives ran; neighbours are joined if there are many
+  detail::own_vector<path_time> stages;      ///< host time of each direct child of the step, by beginning
+  detail::own_vector<path_time> gpu;         ///< GPU time by the scope that launched the operation; without collectives
+  detail::own_vector<interval> computing;    ///< when operations other than collectives ran; neighbours are joined if there are many
 };
 
 /// @brief The data of one rank for the report of many ranks: steps and collectives with their times, bounded in size.
 ///
 /// Beyond the bound, it keeps a sample of the steps. The sample depends on the indices of the steps, so all ranks keep the same steps.
 struct rank_timeline {
-  std::uint64_t stride = 1;                      ///< 1: all steps are kept; otherwise about 65,536 of so many: see `detail::last_stride_of`
-  std::vector<std::string> paths;                ///< such as "step/forward"; "" for code outside any scope
-  std::vector<collective_kind> kinds;            ///< table: kinds of collectives
-  std::vector<timeline_step> steps;              ///< in order of their indices
-  std::vector<timeline_collective> collectives;  ///< in order of their beginnings within a step
-  std::uint64_t all_steps = 0;                   ///< number of steps, kept or not
-  std::uint64_t all_collectives = 0;             ///< number of collectives, kept or not
-  std::uint64_t unknown_collectives = 0;         ///< number of NCCL kernels whose collective was not collected
-  std::uint64_t graph_collectives = 0;           ///< the part of `unknown_collectives` in CUDA graphs
+  std::uint64_t stride = 1;                   ///< 1: all steps are kept; otherwise about 65,536 of so many: see `detail::last_stride_of`
+  detail::own_vector<std::string> paths;      ///< such as "step/forward"; "" for code outside any scope
+  detail::own_vector<collective_kind> kinds;  ///< table: kinds of collectives
+  detail::own_vector<timeline_step> steps;    ///< in order of their indices
+  detail::own_vector<timeline_collective> collectives;  ///< in order of their beginnings within a step
+  std::uint64_t all_steps = 0;                          ///< number of steps, kept or not
+  std::uint64_t all_collectives = 0;                    ///< number of collectives, kept or not
+  std::uint64_t unknown_collectives = 0;                ///< number of NCCL kernels whose collective was not collected
+  std::uint64_t graph_collectives = 0;                  ///< the part of `unknown_collectives` in CUDA graphs
   bool has_numbers = true;  ///< false: collectives are numbered by their order on the GPU, because NCCL's numbers were not collected
 };
 

@@ -9,8 +9,8 @@
 #include <set>
 #include <string>
 #include <utility>
-#include <vector>
 
+#include "../../profile/own_memory.hpp"
 #include "job_rank.hpp"
 #include "job_summary.hpp"
 #include "rank_clocks.hpp"
@@ -18,8 +18,8 @@
 namespace profkit::detail {
 
 /// The stages of all ranks. A stage that only some ranks have follows the stage that precedes it there.
-inline std::vector<std::string> stage_order(std::vector<job_rank> const& ranks) {
-  std::vector<std::string> result;
+inline own_vector<std::string> stage_order(own_vector<job_rank> const& ranks) {
+  own_vector<std::string> result;
   for (job_rank const& rank : ranks) {
     for (timeline_step const& step : rank.timeline.steps) {
       auto after = result.begin();
@@ -40,7 +40,7 @@ inline std::vector<std::string> stage_order(std::vector<job_rank> const& ranks) 
 
 /// The lower quartile of the host time of each stage: with a full launch queue, the mean host time equals GPU time.
 inline std::map<std::string, double> stage_paces(job_rank const& rank, std::set<std::uint64_t> const& steps) {
-  std::map<std::string, std::vector<double>> times;
+  std::map<std::string, own_vector<double>> times;
   std::size_t count = 0;
   for (timeline_step const& step : rank.timeline.steps) {
     if (steps.count(step.index) == 0) continue;
@@ -60,13 +60,13 @@ inline std::map<std::string, double> stage_paces(job_rank const& rank, std::set<
 /// The slowest host, if its pace exceeds the median of the others by at least 10 % of the step.
 /// @param steps indices of the compared steps.
 /// @param job must have its ranks and its step time.
-inline std::optional<slow_host_summary> find_slow_host(std::vector<job_rank> const& ranks, std::set<std::uint64_t> const& steps,
+inline std::optional<slow_host_summary> find_slow_host(own_vector<job_rank> const& ranks, std::set<std::uint64_t> const& steps,
                                                        job_summary const& job) {
   if (job.ranks.size() < 2 || steps.empty()) return std::nullopt;
   auto const slowest = static_cast<std::size_t>(
       std::max_element(job.ranks.begin(), job.ranks.end(), [](auto const& a, auto const& b) { return a.host_pace < b.host_pace; }) -
       job.ranks.begin());
-  std::vector<double> paces;
+  own_vector<double> paces;
   for (std::size_t i = 0; i < job.ranks.size(); ++i) {
     if (i != slowest) paces.push_back(job.ranks[i].host_pace.count());
   }
@@ -76,7 +76,7 @@ inline std::optional<slow_host_summary> find_slow_host(std::vector<job_rank> con
   result.others = milliseconds{median_in(paces)};
   constexpr double min_share = 0.1;
   if (result.pace <= result.others || result.pace - result.others < min_share * job.step) return std::nullopt;
-  std::map<std::string, std::vector<double>> others;
+  std::map<std::string, own_vector<double>> others;
   std::size_t const stride = stride_of_sample(ranks.size());
   std::size_t count = 0;
   for (std::size_t i = 0; i < ranks.size(); i += stride) {
@@ -85,7 +85,7 @@ inline std::optional<slow_host_summary> find_slow_host(std::vector<job_rank> con
     for (auto const& [name, time] : stage_paces(ranks[i], steps)) others[name].push_back(time);
   }
   for (auto const& [name, time] : stage_paces(ranks[slowest], steps)) {
-    std::vector<double>& rest = others[name];
+    own_vector<double>& rest = others[name];
     rest.resize(std::max(rest.size(), count));
     double const median = median_in(rest);
     if (time - median <= (result.stage_time - result.stage_others).count()) continue;

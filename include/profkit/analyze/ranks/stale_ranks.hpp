@@ -10,8 +10,8 @@
 #include <string>
 #include <tuple>
 #include <utility>
-#include <vector>
 
+#include "../../profile/own_memory.hpp"
 #include "../../profile/time.hpp"
 #include "communicator_parts.hpp"
 #include "job_rank.hpp"
@@ -21,7 +21,7 @@ namespace profkit::detail {
 /// The number of ranks of the job: the largest job size that any rank recorded, which also reveals missing last ranks; at least the number
 /// of the present ranks.
 /// @param ranks in order.
-inline std::uint64_t expected_ranks(std::vector<job_rank> const& ranks) {
+inline std::uint64_t expected_ranks(own_vector<job_rank> const& ranks) {
   std::uint64_t result = ranks.empty() ? 0 : std::uint64_t{ranks.back().rank} + 1;
   for (job_rank const& each : ranks) {
     if (each.environment.rank) result = std::max<std::uint64_t>(result, each.environment.rank->size);
@@ -33,7 +33,7 @@ inline std::uint64_t expected_ranks(std::vector<job_rank> const& ranks) {
 class stale_rank_finder {
  public:
   /// @param ranks in order; borrowed.
-  explicit stale_rank_finder(std::vector<job_rank>& ranks) : ranks_{ranks}, set_of_(ranks.size()) {}
+  explicit stale_rank_finder(own_vector<job_rank>& ranks) : ranks_{ranks}, set_of_(ranks.size()) {}
 
   void mark() {
     mark_other_restarts();
@@ -68,10 +68,10 @@ class stale_rank_finder {
   /// any other one while the others share one.
   void mark_other_communicators() {
     std::map<communicator_key, std::size_t> first;
-    std::vector<std::size_t> judged;
+    own_vector<std::size_t> judged;
     std::iota(set_of_.begin(), set_of_.end(), std::size_t{0});
     for (std::size_t i = 0; i < ranks_.size(); ++i) {
-      std::vector<collective_kind> const& kinds = ranks_[i].timeline.kinds;
+      own_vector<collective_kind> const& kinds = ranks_[i].timeline.kinds;
       if (!is_usable(i) || std::none_of(kinds.begin(), kinds.end(), is_known)) continue;
       judged.push_back(i);
       for (collective_kind const& kind : kinds) {
@@ -80,7 +80,7 @@ class stale_rank_finder {
         if (!is_new) set_of_[root_of(i)] = root_of(at->second);
       }
     }
-    std::map<std::size_t, std::vector<std::size_t>> sets;
+    std::map<std::size_t, own_vector<std::size_t>> sets;
     for (std::size_t const each : judged) sets[root_of(each)].push_back(each);
     if (sets.size() < 2) return;
     auto const most = std::max_element(sets.begin(), sets.end(), [&](auto const& a, auto const& b) {
@@ -100,7 +100,7 @@ class stale_rank_finder {
     return position;
   }
 
-  [[nodiscard]] timestamp latest(std::vector<std::size_t> const& set) const {
+  [[nodiscard]] timestamp latest(own_vector<std::size_t> const& set) const {
     timestamp result = timestamp::min();
     for (std::size_t const each : set) {
       if (!ranks_[each].timeline.steps.empty()) result = std::max(result, ranks_[each].timeline.steps.back().host.end);
@@ -109,7 +109,7 @@ class stale_rank_finder {
   }
 
   /// Whether a communicator of these ranks has all ranks of their job.
-  [[nodiscard]] bool spans_job(std::vector<std::size_t> const& set) const {
+  [[nodiscard]] bool spans_job(own_vector<std::size_t> const& set) const {
     std::uint64_t job = 0;
     std::uint64_t largest = 0;
     for (std::size_t const each : set) {
@@ -133,14 +133,14 @@ class stale_rank_finder {
   /// Ranks of one machine share a clock. Marks those that ran at another time than most of them. A common communicator of NCCL proves
   /// that they ran together, even if somebody has set the clock.
   void mark_other_times() {
-    std::map<std::string, std::vector<std::size_t>> machines;
+    std::map<std::string, own_vector<std::size_t>> machines;
     for (std::size_t i = 0; i < ranks_.size(); ++i) {
       if (is_usable(i) && !machine_of(ranks_[i]).empty() && !ranks_[i].timeline.steps.empty()) machines[machine_of(ranks_[i])].push_back(i);
     }
     for (auto& [machine, all] : machines) {
       auto const& ranks = ranks_;
       std::stable_sort(all.begin(), all.end(), [&](std::size_t a, std::size_t b) { return begin_of(ranks[a]) < begin_of(ranks[b]); });
-      std::vector<std::vector<std::size_t>> sets;
+      own_vector<own_vector<std::size_t>> sets;
       timestamp end = timestamp::min();
       for (std::size_t const each : all) {
         if (sets.empty() || begin_of(ranks_[each]) > end) sets.emplace_back();
@@ -161,7 +161,7 @@ class stale_rank_finder {
 
   static timestamp begin_of(job_rank const& rank) { return rank.timeline.steps.front().host.begin; }
 
-  [[nodiscard]] bool shares_id(std::size_t position, std::vector<std::size_t> const& set) const {
+  [[nodiscard]] bool shares_id(std::size_t position, own_vector<std::size_t> const& set) const {
     std::set<std::uint64_t> ids;
     for (collective_kind const& kind : ranks_[position].timeline.kinds) {
       if (kind.communicator != 0 && !kind.is_host) ids.insert(kind.communicator);
@@ -173,8 +173,8 @@ class stale_rank_finder {
     });
   }
 
-  std::vector<job_rank>& ranks_;
-  std::vector<std::size_t> set_of_;  ///< by position: another rank of the same set of connected ranks, or the rank itself
+  own_vector<job_rank>& ranks_;
+  own_vector<std::size_t> set_of_;  ///< by position: another rank of the same set of connected ranks, or the rank itself
 };
 
 }  // namespace profkit::detail

@@ -8,8 +8,8 @@
 #include <optional>
 #include <set>
 #include <string>
-#include <vector>
 
+#include "../../profile/own_memory.hpp"
 #include "../../profile/time.hpp"
 #include "collective_waits.hpp"
 #include "excess_finder.hpp"
@@ -30,7 +30,7 @@ struct last_start {
 };
 
 /// Whether the ranks for which the others wait are all ranks of their host, and the others are on other hosts.
-inline bool is_whole_host(std::vector<job_rank> const& ranks, straggler_summary const& straggler) {
+inline bool is_whole_host(own_vector<job_rank> const& ranks, straggler_summary const& straggler) {
   std::string const& host = ranks[straggler.rank].environment.host;
   auto const is_on = [&](std::size_t rank) { return ranks[rank].environment.host == host; };
   auto const on_host = std::count_if(ranks.begin(), ranks.end(), [&](job_rank const& each) { return each.environment.host == host; });
@@ -46,13 +46,13 @@ class straggler_search {
   /// @param all the matched collectives.
   /// @param compared indices of the compared steps.
   /// @param last_starts approximately in order of time.
-  straggler_search(std::vector<job_rank> const& ranks, std::vector<matched_collective> const& all, std::set<std::uint64_t> const& compared,
-                   std::vector<last_start> const& last_starts, rank_clocks const& clocks)
+  straggler_search(own_vector<job_rank> const& ranks, own_vector<matched_collective> const& all, std::set<std::uint64_t> const& compared,
+                   own_vector<last_start> const& last_starts, rank_clocks const& clocks)
       : ranks_{ranks}, all_{all}, compared_{compared}, last_starts_{last_starts}, clocks_{clocks} {}
 
   /// Sets `straggler`, `irregular` and `startup`. The other members about ranks and steps must be filled.
   void fill(job_summary& to) const {
-    std::vector<std::vector<double>> held(ranks_.size());
+    own_vector<own_vector<double>> held(ranks_.size());
     for (std::size_t step = 0; step < to.held.steps.size(); ++step) {
       if (compared_.count(to.held.steps[step]) == 0) {
         if (step < to.warmup_steps) find_startup(to, step);
@@ -60,18 +60,18 @@ class straggler_search {
       }
       for (std::size_t rank = 0; rank < ranks_.size(); ++rank) held[rank].push_back(to.held.values[rank][step].value_or(0.0));
     }
-    std::map<std::vector<std::size_t>, std::optional<straggler_summary>> known;  // by candidate
-    auto const excess_of = [&](std::vector<std::size_t> const& which) -> std::optional<straggler_summary> const& {
+    std::map<own_vector<std::size_t>, std::optional<straggler_summary>> known;  // by candidate
+    auto const excess_of = [&](own_vector<std::size_t> const& which) -> std::optional<straggler_summary> const& {
       auto const [at, is_new] = known.try_emplace(which);
       if (is_new) at->second = find_excess(which);
       return at->second;
     };
-    auto const excess_ms_of = [&](std::vector<std::size_t> const& which) {
+    auto const excess_ms_of = [&](own_vector<std::size_t> const& which) {
       std::optional<straggler_summary> const& excess = excess_of(which);
       return excess ? excess->excess.count() : 0.0;
     };
     holding_ranks const judged{held, to.ranks};
-    std::vector<std::size_t> const found = judged.find(to.step.count(), to.clocks.bound.count(), excess_ms_of);
+    own_vector<std::size_t> const found = judged.find(to.step.count(), to.clocks.bound.count(), excess_ms_of);
     if (!found.empty()) {
       to.straggler = excess_of(found).value_or(straggler_summary{});
       to.straggler->rank = found.front();
@@ -87,7 +87,7 @@ class straggler_search {
 
  private:
   /// @param holding positions of the ranks for which the others wait.
-  [[nodiscard]] std::optional<straggler_summary> find_excess(std::vector<std::size_t> const& holding) const {
+  [[nodiscard]] std::optional<straggler_summary> find_excess(own_vector<std::size_t> const& holding) const {
     excess_finder finder{ranks_, holding};
     std::set<matched_collective const*> late;
     for (last_start const& each : last_starts_) {
@@ -107,10 +107,10 @@ class straggler_search {
   /// Adds the waits of the other ranks for the straggler and the ranks named with it. Several such ranks may be in different communicators,
   /// so the sum of their waits would be too long.
   void add_waits(straggler_summary& to) const {
-    std::vector<bool> is_named(ranks_.size());
+    own_vector<bool> is_named(ranks_.size());
     is_named[to.rank] = true;
     for (std::size_t const each : to.also) is_named[each] = true;
-    std::vector<bool> is_waiting(ranks_.size());
+    own_vector<bool> is_waiting(ranks_.size());
     wait_union waited{ranks_.size()};
     wait_sums sums;
     double led = 0.0;
@@ -156,10 +156,10 @@ class straggler_search {
     to.startup = startup_wait_summary{*rank, to.held.steps[step], waiting};
   }
 
-  std::vector<job_rank> const& ranks_;
-  std::vector<matched_collective> const& all_;
+  own_vector<job_rank> const& ranks_;
+  own_vector<matched_collective> const& all_;
   std::set<std::uint64_t> const& compared_;
-  std::vector<last_start> const& last_starts_;
+  own_vector<last_start> const& last_starts_;
   rank_clocks const& clocks_;
 };
 

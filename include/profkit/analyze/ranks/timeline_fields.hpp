@@ -5,9 +5,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <tuple>
-#include <vector>
 
 #include "../../profile/check_read.hpp"
+#include "../../profile/own_memory.hpp"
 #include "../../profile/record_fields.hpp"
 #include "../../profile/time.hpp"
 #include "rank_timeline.hpp"
@@ -52,7 +52,7 @@ inline bool is_same(collective_kind const& a, collective_kind const& b) {
 }
 
 /// @return the position of a kind in a list. Adds the kind if the list lacks it.
-inline std::uint32_t find_or_add(std::vector<collective_kind>& in, collective_kind const& wanted) {
+inline std::uint32_t find_or_add(own_vector<collective_kind>& in, collective_kind const& wanted) {
   auto at = std::find_if(in.begin(), in.end(), [&](collective_kind const& each) { return is_same(each, wanted); });
   if (at == in.end()) at = in.insert(at, wanted);
   return static_cast<std::uint32_t>(at - in.begin());
@@ -66,7 +66,7 @@ inline void check_timeline(rank_timeline const& timeline, bool has_paths) {
   constexpr std::chrono::nanoseconds latest{std::int64_t{1} << 62U};
   auto const is_time = [&](timestamp each) { return timestamp{} <= each && each.time_since_epoch() <= latest; };
   auto const is_interval = [&](interval const& each) { return is_time(each.begin) && is_time(each.end) && each.begin <= each.end; };
-  auto const are_charged = [&](std::vector<path_time> const& list) {
+  auto const are_charged = [&](own_vector<path_time> const& list) {
     return std::all_of(list.begin(), list.end(), [&](path_time const& each) {
       return (!has_paths || each.path < timeline.paths.size()) && each.time.count() >= 0 && each.time <= latest;
     });

@@ -8,11 +8,9 @@
 #include <optional>
 #include <string>
 #include <tuple>
-#include <unordered_map>
-#include <unordered_set>
 #include <utility>
-#include <vector>
 
+#include "../../profile/own_memory.hpp"
 #include "../../profile/time.hpp"
 #include "../gpu/attribution.hpp"
 #include "rank_timeline.hpp"
@@ -64,7 +62,7 @@ class timeline_part {
     if (*last_ + 1 == next.first_->index && !timeline_.steps.empty() && timeline_.steps.back().index == *last_)
       timeline_.steps.back().next_begin = std::max(timeline_.steps.back().begin, next.first_->begin);
     last_ = next.last_;
-    std::vector<std::uint32_t> kind_of;
+    own_vector<std::uint32_t> kind_of;
     for (collective_kind const& each : next.timeline_.kinds) kind_of.push_back(find_or_add(timeline_.kinds, each));
     timeline_.steps.insert(timeline_.steps.end(), next.timeline_.steps.begin(), next.timeline_.steps.end());
     timeline_.has_numbers = timeline_.has_numbers && next.timeline_.has_numbers;
@@ -159,7 +157,7 @@ class timeline_part {
   template <class IsDropped>
   void drop(IsDropped const& is_dropped) {
     auto& steps = timeline_.steps;
-    std::unordered_set<std::uint64_t> dropped;
+    own_hash_set<std::uint64_t> dropped;
     for (timeline_step const& each : steps) {
       if (is_dropped(each)) dropped.insert(each.index);
     }
@@ -203,10 +201,10 @@ class timeline_part {
   }
 
   /// The kept steps, those with the largest stride first.
-  [[nodiscard]] std::vector<kept_step> by_last_stride() const {
-    std::unordered_map<std::uint64_t, std::uint64_t> collectives;
+  [[nodiscard]] own_vector<kept_step> by_last_stride() const {
+    own_hash_map<std::uint64_t, std::uint64_t> collectives;
     for (timeline_collective const& each : timeline_.collectives) ++collectives[each.step];
-    std::vector<kept_step> result;
+    own_vector<kept_step> result;
     result.reserve(timeline_.steps.size());
     for (timeline_step const& each : timeline_.steps) {
       auto const at = collectives.find(each.index);

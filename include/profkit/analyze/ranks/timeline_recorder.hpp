@@ -7,10 +7,9 @@
 #include <cstdint>
 #include <map>
 #include <optional>
-#include <unordered_map>
 #include <utility>
-#include <vector>
 
+#include "../../profile/own_memory.hpp"
 #include "../../profile/profile.hpp"
 #include "../../profile/time.hpp"
 #include "../gpu/attribution.hpp"
@@ -36,7 +35,7 @@ class timeline_recorder {
   [[nodiscard]] timeline_part make() const {
     found_collectives const found{records_, launched_, operations_};
     if (found.all.empty()) return {};
-    std::vector<draft> steps = own_steps();
+    own_vector<draft> steps = own_steps();
     place(found, steps);
     steps.erase(std::remove_if(steps.begin(), steps.end(), [](draft const& each) { return each.collectives.empty(); }), steps.end());
     if (steps.empty()) return {};
@@ -55,18 +54,18 @@ class timeline_recorder {
   /// A step of the window.
   struct draft {
     step_record const* record = nullptr;
-    std::size_t position = 0;               ///< position in `profile::steps`
-    std::vector<std::size_t> collectives;   ///< positions in `found_collectives::all`
-    operation_span span;                    ///< span of the operations launched in it
-    std::vector<interval> compute;          ///< union of its operations that are not collectives
-    timestamp period = timestamp::min();    ///< beginning of its GPU period
-    std::vector<interval> busy;             ///< intervals of all its operations and of collectives on the host; not in order
-    std::vector<charged_segment> segments;  ///< `compute` by path; each moment belongs to the operation that began first
+    std::size_t position = 0;              ///< position in `profile::steps`
+    own_vector<std::size_t> collectives;   ///< positions in `found_collectives::all`
+    operation_span span;                   ///< span of the operations launched in it
+    own_vector<interval> compute;          ///< union of its operations that are not collectives
+    timestamp period = timestamp::min();   ///< beginning of its GPU period
+    own_vector<interval> busy;             ///< intervals of all its operations and of collectives on the host; not in order
+    own_vector<charged_segment> segments;  ///< `compute` by path; each moment belongs to the operation that began first
     timestamp busy_until = timestamp::min();
   };
 
-  [[nodiscard]] std::vector<draft> own_steps() const {
-    std::vector<draft> result;
+  [[nodiscard]] own_vector<draft> own_steps() const {
+    own_vector<draft> result;
     for (std::size_t i = 0; i < records_.steps.size(); ++i) {
       step_record const& each = records_.steps[i];
       if (!each.has_kernels || each.time.begin < frame_.own.begin || each.time.begin >= frame_.own.end) continue;
@@ -78,7 +77,7 @@ class timeline_recorder {
     return result;
   }
 
-  static draft* step_at(std::vector<draft>& steps, timestamp moment) {
+  static draft* step_at(own_vector<draft>& steps, timestamp moment) {
     auto const after =
         std::upper_bound(steps.begin(), steps.end(), moment, [](timestamp at, draft const& each) { return at < each.record->time.begin; });
     if (after == steps.begin()) return nullptr;
@@ -87,7 +86,7 @@ class timeline_recorder {
   }
 
   /// Work that was launched in another step does not count, because that step may be in another window.
-  void add_operations(found_collectives const& found, std::vector<draft>& steps) const {
+  void add_operations(found_collectives const& found, own_vector<draft>& steps) const {
     for (timed_operation const& each : operations_->all()) {
       draft* const step = step_at(steps, launch_moment(records_, launched_, each.record));
       if (step == nullptr) continue;
@@ -101,7 +100,7 @@ class timeline_recorder {
     }
   }
 
-  static void place(found_collectives const& found, std::vector<draft>& steps) {
+  static void place(found_collectives const& found, own_vector<draft>& steps) {
     for (std::size_t i = 0; i < found.all.size(); ++i) {
       if (draft* const step = step_at(steps, found.all[i].issued)) step->collectives.push_back(i);
     }
@@ -118,11 +117,11 @@ class timeline_recorder {
     }
   }
 
-  [[nodiscard]] rank_timeline content(found_collectives const& found, std::vector<draft> const& steps) const {
+  [[nodiscard]] rank_timeline content(found_collectives const& found, own_vector<draft> const& steps) const {
     rank_timeline result;
     result.kinds = found.kinds;
     result.has_numbers = found.has_numbers;
-    std::vector<interval> of_steps;
+    own_vector<interval> of_steps;
     of_steps.reserve(steps.size());
     for (draft const& each : steps) of_steps.push_back(each.record->time);
     host_segments const host{records_, launched_, of_steps};
@@ -147,7 +146,7 @@ class timeline_recorder {
     return result;
   }
 
-  [[nodiscard]] std::vector<path_time> gpu_times(draft const& from) const {
+  [[nodiscard]] own_vector<path_time> gpu_times(draft const& from) const {
     std::map<std::uint32_t, std::chrono::nanoseconds> times;
     for (charged_segment const& each : from.segments) times[each.path] += each.time.duration();
     return folded(std::move(times), records_.paths, max_parts);
@@ -157,7 +156,7 @@ class timeline_recorder {
                        host_segments const& host) const {
     timestamp since = from.period;
     timestamp covered = timestamp::min();  // up to here, earlier collectives of the step cover the time
-    std::vector<interval> const all_busy = union_of(from.busy);
+    own_vector<interval> const all_busy = union_of(from.busy);
     for (std::size_t const position : from.collectives) {
       found_collective const& each = found.all[position];
       timeline_collective next;

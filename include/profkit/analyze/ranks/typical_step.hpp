@@ -10,8 +10,8 @@
 #include <optional>
 #include <set>
 #include <utility>
-#include <vector>
 
+#include "../../profile/own_memory.hpp"
 #include "../../profile/time.hpp"
 #include "collective_waits.hpp"
 #include "job_rank.hpp"
@@ -26,7 +26,7 @@ namespace profkit::detail {
 class typical_step {
  public:
   /// @param steps indices of the compared steps.
-  typical_step(std::vector<job_rank> const& ranks, std::vector<matched_collective> const& all, rank_clocks const& clocks,
+  typical_step(own_vector<job_rank> const& ranks, own_vector<matched_collective> const& all, rank_clocks const& clocks,
                std::set<std::uint64_t> const& steps)
       : ranks_{ranks}, all_{all}, clocks_{clocks}, steps_{steps} {}
 
@@ -35,7 +35,7 @@ class typical_step {
     auto const index = nearest_to_median();
     if (!index) return std::nullopt;
     std::map<std::size_t, std::map<std::uint32_t, milliseconds>> const waits = waits_in(*index);
-    std::vector<std::pair<std::size_t, timeline_step const*>> shown;
+    own_vector<std::pair<std::size_t, timeline_step const*>> shown;
     for (std::size_t const rank : chosen(job)) {
       for (timeline_step const& each : ranks_[rank].timeline.steps) {
         if (each.index == *index) shown.emplace_back(rank, &each);
@@ -67,7 +67,7 @@ class typical_step {
         count += 1.0;
       }
     }
-    std::vector<double> lengths;
+    own_vector<double> lengths;
     lengths.reserve(sums.size());
     for (auto const& [index, each] : sums) lengths.push_back(each.first / each.second);
     double const median = median_in(lengths);
@@ -83,12 +83,12 @@ class typical_step {
   }
 
   /// All ranks. If there are more than eight: eight ranks, spread evenly by the waits that they impose, from the longest to the shortest.
-  static std::vector<std::size_t> chosen(job_summary const& job) {
-    std::vector<std::size_t> all(job.ranks.size());
+  static own_vector<std::size_t> chosen(job_summary const& job) {
+    own_vector<std::size_t> all(job.ranks.size());
     std::iota(all.begin(), all.end(), std::size_t{0});
     if (all.size() <= max_ranks) return all;
     std::stable_sort(all.begin(), all.end(), [&](std::size_t a, std::size_t b) { return job.ranks[a].imposed > job.ranks[b].imposed; });
-    std::vector<std::size_t> result;
+    own_vector<std::size_t> result;
     for (std::size_t i = 0; i < max_ranks; ++i) result.push_back(all[i * (all.size() - 1) / (max_ranks - 1)]);
     std::sort(result.begin(), result.end());
     return result;
@@ -111,7 +111,7 @@ class typical_step {
     auto const span = [&](interval const& time) { return job_span{moment(time.begin), moment(time.end)}; };
     job_step_rank result;
     result.rank = rank;
-    std::vector<interval> on_host;
+    own_vector<interval> on_host;
     auto const& collectives = ranks_[rank].timeline.collectives;
     for (std::uint32_t i = 0; i < collectives.size(); ++i) {
       timeline_collective const& each = collectives[i];
@@ -127,8 +127,8 @@ class typical_step {
     return result;
   }
 
-  std::vector<job_rank> const& ranks_;
-  std::vector<matched_collective> const& all_;
+  own_vector<job_rank> const& ranks_;
+  own_vector<matched_collective> const& all_;
   rank_clocks const& clocks_;
   std::set<std::uint64_t> const& steps_;
 };

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
-#include <vector>
 
+#include "../../profile/own_memory.hpp"
 #include "../../profile/time.hpp"
 #include "collective_waits.hpp"
 #include "job_rank.hpp"
@@ -30,7 +30,7 @@ class wait_union {
   /// @param is_counted called with the position of an element of `what.on`.
   /// @return the sums of the waits over these ranks, without the parts that are in earlier waits of the same rank.
   template <class IsCounted>
-  wait_sums add(std::vector<job_rank> const& ranks, matched_collective const& what, collective_waits const& waits,
+  wait_sums add(own_vector<job_rank> const& ranks, matched_collective const& what, collective_waits const& waits,
                 IsCounted const& is_counted) {
     wait_sums result;
     for (std::size_t i = 0; i < what.on.size(); ++i) {
@@ -65,7 +65,7 @@ class wait_union {
     return before + after;
   }
 
-  std::vector<interval> last_;  ///< by rank: the latest union of waits without a gap
+  own_vector<interval> last_;  ///< by rank: the latest union of waits without a gap
 };
 
 }  // namespace profkit::detail

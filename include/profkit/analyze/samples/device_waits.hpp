@@ -7,8 +7,8 @@
 #include <map>
 #include <string>
 #include <utility>
-#include <vector>
 
+#include "../../profile/own_memory.hpp"
 #include "../../profile/profile.hpp"
 #include "../../profile/time.hpp"
 #include "../gpu/api_call_kind.hpp"
@@ -62,8 +62,8 @@ struct wait_piece {
 
 /// The pieces at a moment depend only on the calls at that moment, so all windows find the same pieces.
 /// @param calls positions of the calls of a lane, by their beginning.
-inline void add_wait_pieces(profile const& profile, grouped_positions::range calls, std::vector<interval> const& measured,
-                            std::vector<wait_piece>& to) {
+inline void add_wait_pieces(profile const& profile, grouped_positions::range calls, own_vector<interval> const& measured,
+                            own_vector<wait_piece>& to) {
   timestamp covered = timestamp::min();  // the latest end of the calls so far
   for (std::uint32_t const position : calls) {
     api_call_record const& call = profile.api_calls[position];
@@ -82,9 +82,9 @@ inline void add_wait_pieces(profile const& profile, grouped_positions::range cal
 /// Finds the calls that wait for a device in the measured time, with the innermost scope open on their thread.
 /// @param has_waited receives for each sample whether it was taken in such a call, because most calls wait by polling the device.
 /// @return the waits by path; calls outside any scope are omitted.
-inline std::vector<device_waits> find_device_waits(profile const& profile, thread_lanes const& lanes, measured_time const& when,
-                                                   std::vector<bool>& has_waited) {
-  std::vector<bool> waits;
+inline own_vector<device_waits> find_device_waits(profile const& profile, thread_lanes const& lanes, measured_time const& when,
+                                                  own_vector<bool>& has_waited) {
+  own_vector<bool> waits;
   for (std::string const& name : profile.api_names) {
     api_call_kind const kind = kind_of_api_call(name);
     bool const is_async = name.find("Async") != std::string::npos;
@@ -95,14 +95,14 @@ inline std::vector<device_waits> find_device_waits(profile const& profile, threa
   };
   grouped_positions const calls{profile.api_calls.size(), lanes.count(), lane_of_call,
                                 [&](std::uint32_t i) { return profile.api_calls[i].time.begin; }};
-  std::vector<wait_piece> pieces;
-  std::vector<interval> const measured = when.stretches();
+  own_vector<wait_piece> pieces;
+  own_vector<interval> const measured = when.stretches();
   for (std::size_t lane = 0; lane < lanes.count(); ++lane) add_wait_pieces(profile, calls[lane], measured, pieces);
-  std::vector<std::uint32_t> parent_of;
-  std::vector<std::uint32_t> const scope_of = innermost_scopes(
+  own_vector<std::uint32_t> parent_of;
+  own_vector<std::uint32_t> const scope_of = innermost_scopes(
       profile, lanes, pieces, [](std::uint32_t) { return true; }, [&](std::uint32_t i) { return middle_of(pieces[i].time); }, parent_of);
 
-  std::vector<device_waits> result(profile.paths.size());
+  own_vector<device_waits> result(profile.paths.size());
   auto const lane_of_sample = [&](std::uint32_t i) { return std::size_t{lanes.lane_of(profile.samples[i].thread)}; };
   grouped_positions const samples{profile.samples.size(), lanes.count(), lane_of_sample,
                                   [&](std::uint32_t i) { return profile.samples[i].time; }};

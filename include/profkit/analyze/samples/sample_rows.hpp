@@ -10,8 +10,8 @@
 #include <string>
 #include <tuple>
 #include <utility>
-#include <vector>
 
+#include "../../profile/own_memory.hpp"
 #include "../../profile/profile.hpp"
 #include "../../profile/time.hpp"
 #include "../summary.hpp"
@@ -38,8 +38,8 @@ inline sampled_share share_of_samples(double share, double trials) {
 class sample_rows {
  public:
   /// @param rows the path of each row of `scopes`.
-  sample_rows(std::vector<path_record> const& paths, sample_sums const& sums, std::vector<scope_summary> const& scopes,
-              std::vector<std::uint32_t> const& rows)
+  sample_rows(own_vector<path_record> const& paths, sample_sums const& sums, own_vector<scope_summary> const& scopes,
+              own_vector<std::uint32_t> const& rows)
       : paths_{paths}, sums_{sums}, scopes_{scopes}, row_of_(paths.size()) {
     for (std::size_t row = 0; row < rows.size(); ++row) row_of_[rows[row]] = row;
   }
@@ -125,7 +125,7 @@ class sample_rows {
     double const trials =
         to.sampled.count() > 0.0 ? static_cast<double>(sum.samples) * (whole / to.sampled) : whole / milliseconds{how.interval};
     if (to.self && whole.count() > 0.0) to.waiting = share_of_samples(1.0 - to.sampled / whole, trials);
-    std::vector<sample_sums::functions::const_iterator> order;
+    own_vector<sample_sums::functions::const_iterator> order;
     for (auto at = functions.begin(); at != functions.end(); ++at) order.push_back(at);
     std::stable_sort(order.begin(), order.end(), [](auto const& a, auto const& b) { return a->second.ns > b->second.ns; });
     for (std::size_t i = 0; i < order.size(); ++i) {
@@ -145,10 +145,10 @@ class sample_rows {
     }
   }
 
-  std::vector<path_record> const& paths_;
+  own_vector<path_record> const& paths_;
   sample_sums const& sums_;
-  std::vector<scope_summary> const& scopes_;
-  std::vector<std::optional<std::size_t>> row_of_;  ///< by path: position in `scopes_`
+  own_vector<scope_summary> const& scopes_;
+  own_vector<std::optional<std::size_t>> row_of_;  ///< by path: position in `scopes_`
 };
 
 }  // namespace profkit::detail

@@ -8,9 +8,9 @@
 #include <string>
 #include <tuple>
 #include <utility>
-#include <vector>
 
 #include "../../profile/check_read.hpp"
+#include "../../profile/own_memory.hpp"
 #include "../../profile/profile.hpp"
 #include "../time/measured_time.hpp"
 #include "../time/thread_lanes.hpp"
@@ -47,10 +47,10 @@ class sample_sums {
 
   /// @param lanes null: do not look for calls that wait for a device.
   sample_sums(profile const& profile, measured_time const& when, thread_lanes const* lanes) {
-    std::vector<bool> has_waited(profile.samples.size());
+    own_vector<bool> has_waited(profile.samples.size());
     if (profile.sampling && lanes != nullptr && !profile.api_calls.empty()) waits_ = find_device_waits(profile, *lanes, when, has_waited);
     if (profile.samples.empty()) return;
-    std::vector<std::map<std::uint32_t, sum>> by_position(profile.paths.size() + 1);
+    own_vector<std::map<std::uint32_t, sum>> by_position(profile.paths.size() + 1);
     measured_time_cursor in{when};
     for (std::size_t i = 0; i < profile.samples.size(); ++i) {
       sample_record const& each = profile.samples[i];
@@ -70,7 +70,7 @@ class sample_sums {
   }
 
   /// @param path_of maps paths of `other` to paths of this object.
-  void add(sample_sums const& other, std::vector<std::uint32_t> const& path_of) {
+  void add(sample_sums const& other, own_vector<std::uint32_t> const& path_of) {
     check_read(other.rows_.size() <= path_of.size(), "samples without a path");
     for (std::size_t path = 0; path < other.rows_.size(); ++path) {
       if (other.rows_[path].empty()) continue;
@@ -120,10 +120,10 @@ class sample_sums {
     if (!is_new) known->second = std::min(known->second, where);
   }
 
-  std::vector<functions> rows_;  ///< by path
+  own_vector<functions> rows_;  ///< by path
   functions outside_;
   std::map<function_key, place> places_;
-  std::vector<device_waits> waits_;  ///< by path
+  own_vector<device_waits> waits_;  ///< by path
 };
 
 }  // namespace profkit::detail

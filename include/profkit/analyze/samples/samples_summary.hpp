@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <vector>
 
+#include "../../profile/own_memory.hpp"
 #include "../../profile/time.hpp"
 
 namespace profkit {
@@ -41,31 +41,31 @@ struct sampled_wait_summary {
 
 /// @brief The samples of one scope, without the samples of scopes inside it.
 struct sampled_scope_summary {
-  std::string path;                                 ///< such as "step/forward"; empty for code outside any scope
-  std::optional<std::size_t> scope{};               ///< position in `summary::scopes`; n/a outside any scope, or without a row there
-  std::uint64_t samples = 0;                        ///< number of samples
-  milliseconds sampled{};                           ///< processor time outside the kernel that the samples represent
-  std::optional<milliseconds> self{};               ///< self time of the scope; n/a without a row in `summary::scopes`
-  std::optional<sampled_share> waiting{};           ///< share of `self` without samples: the thread waited, or was in the kernel
-  std::vector<sampled_wait_summary> waits{};        ///< known parts of `waiting`, longest first; empty without API calls
-  std::vector<sampled_function_summary> functions;  ///< by time, longest first; at most 32
-  std::uint64_t other_functions = 0;                ///< number of further functions
-  milliseconds other_time{};                        ///< processor time in further functions
+  std::string path;                                        ///< such as "step/forward"; empty for code outside any scope
+  std::optional<std::size_t> scope{};                      ///< position in `summary::scopes`; n/a outside any scope, or without a row there
+  std::uint64_t samples = 0;                               ///< number of samples
+  milliseconds sampled{};                                  ///< processor time outside the kernel that the samples represent
+  std::optional<milliseconds> self{};                      ///< self time of the scope; n/a without a row in `summary::scopes`
+  std::optional<sampled_share> waiting{};                  ///< share of `self` without samples: the thread waited, or was in the kernel
+  detail::own_vector<sampled_wait_summary> waits{};        ///< known parts of `waiting`, longest first; empty without API calls
+  detail::own_vector<sampled_function_summary> functions;  ///< by time, longest first; at most 32
+  std::uint64_t other_functions = 0;                       ///< number of further functions
+  milliseconds other_time{};                               ///< processor time in further functions
 };
 
 /// @brief Host samples in the measured steps, or in the whole session if there was no step.
 struct host_samples_summary {
-  std::string mechanism;                            ///< such as "perf_event_open, task clock"
-  std::chrono::nanoseconds interval{};              ///< requested mean processor time between two samples of a thread
-  std::uint64_t samples = 0;                        ///< number of samples
-  milliseconds sampled{};                           ///< processor time outside the kernel that the samples represent
-  std::uint64_t lost = 0;                           ///< number of lost samples, in the whole session
-  std::uint64_t threads = 0;                        ///< number of sampled threads, in the whole session
-  std::uint64_t threads_without = 0;                ///< number of threads that could not be sampled
-  std::string why_without;                          ///< why these threads could not be sampled; empty if there are none
-  std::string why_no_lines{};                       ///< why functions have no source lines; empty if they can have
-  std::vector<sampled_scope_summary> scopes;        ///< by `self`, or without it by `sampled`, longest first
-  std::vector<sampled_function_summary> functions;  ///< functions of all scopes, by time, longest first; at most 32
+  std::string mechanism;                                   ///< such as "perf_event_open, task clock"
+  std::chrono::nanoseconds interval{};                     ///< requested mean processor time between two samples of a thread
+  std::uint64_t samples = 0;                               ///< number of samples
+  milliseconds sampled{};                                  ///< processor time outside the kernel that the samples represent
+  std::uint64_t lost = 0;                                  ///< number of lost samples, in the whole session
+  std::uint64_t threads = 0;                               ///< number of sampled threads, in the whole session
+  std::uint64_t threads_without = 0;                       ///< number of threads that could not be sampled
+  std::string why_without;                                 ///< why these threads could not be sampled; empty if there are none
+  std::string why_no_lines{};                              ///< why functions have no source lines; empty if they can have
+  detail::own_vector<sampled_scope_summary> scopes;        ///< by `self`, or without it by `sampled`, longest first
+  detail::own_vector<sampled_function_summary> functions;  ///< functions of all scopes, by time, longest first; at most 32
 };
 
 }  // namespace profkit

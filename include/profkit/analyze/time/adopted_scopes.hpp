@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <string>
 #include <utility>
-#include <vector>
 
+#include "../../profile/own_memory.hpp"
 #include "../../profile/profile.hpp"
 #include "../summary.hpp"
 #include "adopted_sums.hpp"
@@ -20,7 +20,7 @@ namespace profkit::detail {
 /// The work of adopting scopes for each scope, compared with the scope's own work.
 class adopted_scopes {
  public:
-  adopted_scopes(std::vector<path_record> const& paths, path_tree const& tree, adopted_sums const& done, bool has_kernels)
+  adopted_scopes(own_vector<path_record> const& paths, path_tree const& tree, adopted_sums const& done, bool has_kernels)
       : paths_{paths}, tree_{tree}, done_{done}, has_kernels_{has_kernels}, rows_{paths}, did_(rows_.rows().size()) {
     for (std::size_t path = 0; path < paths.size(); ++path) own_.push_back(done.own(path));
     fold();
@@ -29,16 +29,16 @@ class adopted_scopes {
   /// @return the rows in tree order, without rows that have no work in the measured time. The roles of a scope are in the order of their
   /// first appearance.
   /// @param paths receives the paths of the rows.
-  [[nodiscard]] std::vector<adopted_summary> rows(std::vector<std::uint32_t>& paths) const {
+  [[nodiscard]] own_vector<adopted_summary> rows(own_vector<std::uint32_t>& paths) const {
     auto const& rows = rows_.rows();
-    std::vector<std::size_t> order;
+    own_vector<std::size_t> order;
     for (std::size_t row = 0; row < rows.size(); ++row) {
       if (did_[row].count > 0 || did_[row].operations > 0) order.push_back(row);
     }
     std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
       return std::make_pair(tree_.position_of(rows[a].path), rows[a].role) < std::make_pair(tree_.position_of(rows[b].path), rows[b].role);
     });
-    std::vector<adopted_summary> result;
+    own_vector<adopted_summary> result;
     for (std::size_t const row : order) {
       result.push_back(summary_of(row));
       paths.push_back(rows[row].path);
@@ -90,13 +90,13 @@ class adopted_scopes {
     return result;
   }
 
-  std::vector<path_record> const& paths_;
+  own_vector<path_record> const& paths_;
   path_tree const& tree_;
   adopted_sums const& done_;
   bool has_kernels_;
   adoption_rows rows_;
-  std::vector<adopted_sums::sums> did_;  ///< work by row
-  std::vector<adopted_sums::sums> own_;  ///< work by path outside adopting scopes; operations and kernels include the scopes inside
+  own_vector<adopted_sums::sums> did_;  ///< work by row
+  own_vector<adopted_sums::sums> own_;  ///< work by path outside adopting scopes; operations and kernels include the scopes inside
 };
 
 }  // namespace profkit::detail

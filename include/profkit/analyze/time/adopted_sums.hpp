@@ -7,8 +7,8 @@
 #include <map>
 #include <string>
 #include <utility>
-#include <vector>
 
+#include "../../profile/own_memory.hpp"
 #include "../../profile/profile.hpp"
 #include "../gpu/added_union.hpp"
 #include "../gpu/attribution.hpp"
@@ -55,7 +55,7 @@ class adopted_sums {
   }
 
   /// @param path_of maps paths of `other` to paths of this object.
-  void add(adopted_sums const& other, std::vector<std::uint32_t> const& path_of) {
+  void add(adopted_sums const& other, own_vector<std::uint32_t> const& path_of) {
     add_rows(own_, other.own_, path_of);
     add_rows(work_, other.work_, path_of);
     moved_position const moved{path_of};
@@ -98,7 +98,7 @@ class adopted_sums {
 
   void add_operations(profile const& profile, attribution const& launched, counted_operations const& counted, measured_time const& earlier,
                       adoption_rows const& rows) {
-    std::vector<added_union> busy(rows.rows().size());
+    own_vector<added_union> busy(rows.rows().size());
     bool const has_earlier = !earlier.is_empty();
     for (timed_operation const& each : counted.all()) {
       if (each.path == attribution::none) continue;
@@ -122,8 +122,8 @@ class adopted_sums {
     }
   }
 
-  std::vector<sums> own_;                                                           ///< by path
-  std::vector<sums> work_;                                                          ///< by adopting path
+  own_vector<sums> own_;                                                            ///< by path
+  own_vector<sums> work_;                                                           ///< by adopting path
   std::map<std::pair<std::uint32_t, std::string>, std::chrono::nanoseconds> busy_;  ///< by path and role
 };
 

@@ -7,13 +7,13 @@
 #include <map>
 #include <string>
 #include <utility>
-#include <vector>
 
+#include "../../profile/own_memory.hpp"
 #include "../../profile/profile.hpp"
 
 namespace profkit::detail {
 
-[[nodiscard]] inline bool has_adopted(std::vector<path_record> const& paths) {
+[[nodiscard]] inline bool has_adopted(own_vector<path_record> const& paths) {
   return std::any_of(paths.begin(), paths.end(), [](path_record const& path) { return path.adopted_from != path_record::no_parent; });
 }
 
@@ -34,7 +34,7 @@ class adoption_rows {
     std::size_t above;  ///< the row of the path's parent in the same role
   };
 
-  explicit adoption_rows(std::vector<path_record> const& paths) : paths_{paths}, row_of_(paths.size(), no_row) { find_origins(); }
+  explicit adoption_rows(own_vector<path_record> const& paths) : paths_{paths}, row_of_(paths.size(), no_row) { find_origins(); }
 
   [[nodiscard]] bool adopts(std::size_t path) const { return paths_[path].adopted_from != none; }
 
@@ -45,15 +45,15 @@ class adoption_rows {
   [[nodiscard]] std::size_t row_of(std::size_t path) const { return row_of_[path]; }
 
   /// @return the rows; rows of parents precede those of their children.
-  [[nodiscard]] std::vector<row> const& rows() const noexcept { return rows_; }
+  [[nodiscard]] own_vector<row> const& rows() const noexcept { return rows_; }
 
   /// @return the roles in the order of their first appearance.
-  [[nodiscard]] std::vector<std::string> const& roles() const noexcept { return roles_; }
+  [[nodiscard]] own_vector<std::string> const& roles() const noexcept { return roles_; }
 
  private:
   /// Finds for each path the adopting path around it, and for each adopting path its row. A path follows all paths that it refers to.
   void find_origins() {
-    std::vector<std::uint32_t> first(paths_.size(), none);  // by adopting path: the path from which its chain of adoptions starts
+    own_vector<std::uint32_t> first(paths_.size(), none);  // by adopting path: the path from which its chain of adoptions starts
     around_.assign(paths_.size(), none);
     for (std::uint32_t path = 0; path < paths_.size(); ++path) {
       path_record const& record = paths_[path];
@@ -86,11 +86,11 @@ class adoption_rows {
     return row_at_[{path, role}] = rows_.size() - 1;
   }
 
-  std::vector<path_record> const& paths_;
-  std::vector<std::uint32_t> around_;
-  std::vector<std::size_t> row_of_;  ///< row of each adopting path
-  std::vector<std::string> roles_;
-  std::vector<row> rows_;
+  own_vector<path_record> const& paths_;
+  own_vector<std::uint32_t> around_;
+  own_vector<std::size_t> row_of_;  ///< row of each adopting path
+  own_vector<std::string> roles_;
+  own_vector<row> rows_;
   std::map<std::pair<std::uint32_t, std::size_t>, std::size_t> row_at_;
 };
 

@@ -5,7 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <utility>
-#include <vector>
+
+#include "../../profile/own_memory.hpp"
 
 namespace profkit::detail {
 
@@ -13,13 +14,13 @@ namespace profkit::detail {
 /// the worst case. Stable.
 class bucket_order {
  public:
-  explicit bucket_order(std::vector<std::uint64_t> const& numbers) : positions_(numbers.size()) {
+  explicit bucket_order(own_vector<std::uint64_t> const& numbers) : positions_(numbers.size()) {
     if (numbers.empty()) return;
     auto const [least, highest] = std::minmax_element(numbers.begin(), numbers.end());
     unsigned shift = 0;
     while ((*highest - *least) >> shift >= numbers.size()) ++shift;
     auto const bucket_of = [&, first = *least](std::uint64_t number) { return std::size_t{(number - first) >> shift}; };
-    std::vector<std::uint32_t> ends(bucket_of(*highest) + 2);  // end of each bucket
+    own_vector<std::uint32_t> ends(bucket_of(*highest) + 2);  // end of each bucket
     for (std::uint64_t const number : numbers) ++ends[bucket_of(number) + 1];
     for (std::size_t i = 1; i < ends.size(); ++i) ends[i] += ends[i - 1];
     for (std::uint32_t i = 0; i < numbers.size(); ++i) positions_[ends[bucket_of(numbers[i])]++] = i;
@@ -32,11 +33,11 @@ class bucket_order {
     }
   }
 
-  [[nodiscard]] std::vector<std::uint32_t> const& positions() const& noexcept { return positions_; }
-  [[nodiscard]] std::vector<std::uint32_t> positions() && noexcept { return std::move(positions_); }
+  [[nodiscard]] own_vector<std::uint32_t> const& positions() const& noexcept { return positions_; }
+  [[nodiscard]] own_vector<std::uint32_t> positions() && noexcept { return std::move(positions_); }
 
  private:
-  std::vector<std::uint32_t> positions_;
+  own_vector<std::uint32_t> positions_;
 };
 
 }  // namespace profkit::detail

@@ -5,8 +5,8 @@
 #include <chrono>
 #include <cstdint>
 #include <optional>
-#include <vector>
 
+#include "../../profile/own_memory.hpp"
 #include "../../profile/time.hpp"
 #include "../summary.hpp"
 #include "exact_sums.hpp"
@@ -40,9 +40,9 @@ inline duration_summary summarize(running_statistics const& ms) {
 }
 
 /// Statistics with exact quantiles of stored samples, such as steps.
-inline duration_summary summarize(std::vector<milliseconds> const& samples) {
+inline duration_summary summarize(own_vector<milliseconds> const& samples) {
   running_statistics statistics;
-  std::vector<double> sorted;
+  own_vector<double> sorted;
   sorted.reserve(samples.size());
   for (milliseconds const sample : samples) {
     statistics.add(sample.count());

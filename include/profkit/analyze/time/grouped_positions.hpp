@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
+#include "../../profile/own_memory.hpp"
 #include "../../profile/time.hpp"
 
 namespace profkit::detail {
@@ -29,12 +29,12 @@ class grouped_positions {
   /// @param group_of the group of a position, below `groups`; or `groups` for a record without a group.
   template <class GroupOf, class TimeOf>
   grouped_positions(std::size_t records, std::size_t groups, GroupOf const& group_of, TimeOf const& time_of) : ends_(groups + 1) {
-    std::vector<std::size_t> sizes(groups + 1);
+    own_vector<std::size_t> sizes(groups + 1);
     for (std::uint32_t i = 0; i < records; ++i) ++sizes[group_of(i)];
     for (std::size_t group = 1; group < groups; ++group) ends_[group] = ends_[group - 1] + sizes[group - 1];
     positions_.resize(records - sizes[groups]);
-    std::vector<timestamp> last(groups, timestamp::min());
-    std::vector<bool> is_sorted(groups, true);
+    own_vector<timestamp> last(groups, timestamp::min());
+    own_vector<bool> is_sorted(groups, true);
     for (std::uint32_t i = 0; i < records; ++i) {
       std::size_t const group = group_of(i);
       if (group == groups) continue;
@@ -58,8 +58,8 @@ class grouped_positions {
  private:
   [[nodiscard]] std::size_t begin_of(std::size_t group) const { return group == 0 ? 0 : ends_[group - 1]; }
 
-  std::vector<std::size_t> ends_;  ///< end of each group
-  std::vector<std::uint32_t> positions_;
+  own_vector<std::size_t> ends_;  ///< end of each group
+  own_vector<std::uint32_t> positions_;
 };
 
 }  // namespace profkit::detail

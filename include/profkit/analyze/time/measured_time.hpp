@@ -8,8 +8,8 @@
 #include <optional>
 #include <set>
 #include <utility>
-#include <vector>
 
+#include "../../profile/own_memory.hpp"
 #include "../../profile/profile.hpp"
 #include "../../profile/time.hpp"
 
@@ -61,7 +61,7 @@ class measured_time {
   }
 
   /// Some stretches of time instead of steps.
-  [[nodiscard]] static measured_time of_stretches(std::vector<interval> stretches) {
+  [[nodiscard]] static measured_time of_stretches(own_vector<interval> stretches) {
     measured_time result;
     result.has_steps_ = true;
     result.measured_ = std::move(stretches);
@@ -78,12 +78,12 @@ class measured_time {
   }
 
   /// @return the measured steps in time order; empty in a session without steps.
-  [[nodiscard]] std::vector<interval> const& steps() const noexcept { return measured_; }
+  [[nodiscard]] own_vector<interval> const& steps() const noexcept { return measured_; }
 
   /// The measured time in time order, disjoint.
-  [[nodiscard]] std::vector<interval> stretches() const {
+  [[nodiscard]] own_vector<interval> stretches() const {
     if (!has_steps_) return {all_};
-    std::vector<interval> result;
+    own_vector<interval> result;
     for (interval const& each : measured_) {
       timestamp const begin = result.empty() ? each.begin : std::max(each.begin, result.back().end);
       if (begin < each.end) result.push_back({begin, each.end});
@@ -134,7 +134,7 @@ class measured_time {
 
   bool has_steps_ = false;
   interval all_{timestamp::min(), timestamp::max()};  ///< the measured time of a session without steps
-  std::vector<interval> measured_;
+  own_vector<interval> measured_;
 };
 
 /// `step_of` for many moments, fast if consecutive moments lie in the same step.

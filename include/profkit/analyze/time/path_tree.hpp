@@ -5,10 +5,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
-#include <unordered_map>
 #include <utility>
-#include <vector>
 
+#include "../../profile/own_memory.hpp"
 #include "../../profile/profile.hpp"
 
 namespace profkit::detail {
@@ -24,14 +23,14 @@ inline std::string shown_name(path_record const& path) {
 
 /// The name without index and parents: "layer" for `layer_3`, "attention (backward)" for `forward/layer_3/attention (backward)`. Iterations
 /// of a loop share it.
-inline std::string name_without_place(std::vector<path_record> const& paths, std::uint32_t path) {
+inline std::string name_without_place(own_vector<path_record> const& paths, std::uint32_t path) {
   path_record const& record = paths[path];
   if (record.adopted_from == path_record::no_parent) return name_without_index(record);
   return name_without_place(paths, record.adopted_from) + " (" + record.role + ")";
 }
 
 /// The names from the root, such as "step/forward/layer_3".
-inline std::string path_text(std::vector<path_record> const& paths, std::uint32_t path) {
+inline std::string path_text(own_vector<path_record> const& paths, std::uint32_t path) {
   std::string text = shown_name(paths[path]);
   for (path = paths[path].parent; path != path_record::no_parent; path = paths[path].parent) text.insert(0, shown_name(paths[path]) + "/");
   return text;
@@ -43,13 +42,13 @@ class path_tree {
   /// All paths with one name in reports.
   struct name_group {
     std::string name;
-    std::vector<std::uint32_t> paths;      ///< depth first
-    std::vector<std::uint32_t> outermost;  ///< those that are not inside another path of this name
+    own_vector<std::uint32_t> paths;      ///< depth first
+    own_vector<std::uint32_t> outermost;  ///< those that are not inside another path of this name
   };
 
-  explicit path_tree(std::vector<path_record> const& paths) : paths_{paths}, position_of_(paths.size()), end_of_(paths.size()) {
-    std::vector<std::vector<std::uint32_t>> children(paths.size());
-    std::vector<std::uint32_t> stack;
+  explicit path_tree(own_vector<path_record> const& paths) : paths_{paths}, position_of_(paths.size()), end_of_(paths.size()) {
+    own_vector<own_vector<std::uint32_t>> children(paths.size());
+    own_vector<std::uint32_t> stack;
     for (auto path = static_cast<std::uint32_t>(paths.size()); path-- > 0;) {
       (has_parent(path) ? children[paths[path].parent] : stack).push_back(path);
     }
@@ -62,7 +61,7 @@ class path_tree {
       order_.push_back(path);
       stack.insert(stack.end(), children[path].begin(), children[path].end());
     }
-    std::vector<std::size_t> sizes(paths.size(), 1);
+    own_vector<std::size_t> sizes(paths.size(), 1);
     for (std::size_t path = paths.size(); path-- > 0;) {
       end_of_[path] = position_of_[path] + sizes[path];
       if (has_parent(path)) sizes[paths[path].parent] += sizes[path];
@@ -73,7 +72,7 @@ class path_tree {
   [[nodiscard]] bool has_parent(std::size_t path) const { return paths_[path].parent != path_record::no_parent; }
 
   /// @return all paths: parents precede children, children are in the order of their first appearance; the session's step comes first.
-  [[nodiscard]] std::vector<std::uint32_t> const& depth_first() const noexcept { return order_; }
+  [[nodiscard]] own_vector<std::uint32_t> const& depth_first() const noexcept { return order_; }
 
   /// @return the position of a path in `depth_first`.
   [[nodiscard]] std::size_t position_of(std::size_t path) const { return position_of_[path]; }
@@ -82,12 +81,12 @@ class path_tree {
   [[nodiscard]] std::size_t end_of(std::size_t path) const { return end_of_[path]; }
 
   /// @return the names in the order of their first paths in `depth_first`.
-  [[nodiscard]] std::vector<name_group> const& names() const noexcept { return names_; }
+  [[nodiscard]] own_vector<name_group> const& names() const noexcept { return names_; }
 
  private:
   void group_names() {
-    std::unordered_map<std::string, std::size_t> known;
-    std::vector<std::size_t> ends;  // by name: the end of the last outermost path
+    own_hash_map<std::string, std::size_t> known;
+    own_vector<std::size_t> ends;  // by name: the end of the last outermost path
     for (std::uint32_t const path : order_) {
       std::string name = shown_name(paths_[path]);
       std::size_t const group = known.try_emplace(name, names_.size()).first->second;
@@ -102,11 +101,11 @@ class path_tree {
     }
   }
 
-  std::vector<path_record> const& paths_;
-  std::vector<std::uint32_t> order_;
-  std::vector<std::size_t> position_of_;
-  std::vector<std::size_t> end_of_;
-  std::vector<name_group> names_;
+  own_vector<path_record> const& paths_;
+  own_vector<std::uint32_t> order_;
+  own_vector<std::size_t> position_of_;
+  own_vector<std::size_t> end_of_;
+  own_vector<name_group> names_;
 };
 
 }  // namespace profkit::detail

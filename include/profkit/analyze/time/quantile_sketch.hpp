@@ -9,7 +9,8 @@
 #include <limits>
 #include <optional>
 #include <utility>
-#include <vector>
+
+#include "../../profile/own_memory.hpp"
 
 namespace profkit {
 
@@ -133,14 +134,14 @@ class quantile_sketch {
   /// Describes the members for an archive, which contains the non-empty buckets in ascending order.
   template <class Archive>
   friend void fields(Archive& archive, quantile_sketch& value) {
-    std::vector<bucket_count> buckets = value.used_buckets();
+    detail::own_vector<bucket_count> buckets = value.used_buckets();
     archive.amount(value.count_), archive(value.min_), archive(value.max_), archive(buckets);
     if constexpr (Archive::is_reader) archive.check(value.fill(buckets), "the buckets of a quantile sketch do not fit its durations");
   }
 
   /// The non-empty buckets, in ascending order.
-  [[nodiscard]] std::vector<bucket_count> used_buckets() const {
-    std::vector<bucket_count> result;
+  [[nodiscard]] detail::own_vector<bucket_count> used_buckets() const {
+    detail::own_vector<bucket_count> result;
     for (std::size_t i = 0; i < pages; ++i) {
       for (std::size_t k = 0; page_of_[i] != no_page && k < page_size; ++k) {
         std::uint64_t const count = touched_[page_of_[i] - 1U][k];
@@ -152,7 +153,7 @@ class quantile_sketch {
 
   /// Fills an empty sketch from an archive, whose content is not trusted.
   /// @return whether the buckets are consistent with the other members.
-  bool fill(std::vector<bucket_count> const& buckets) {
+  bool fill(detail::own_vector<bucket_count> const& buckets) {
     std::uint64_t left = count_;
     std::size_t next = 0;
     for (auto const& [index, count] : buckets) {
@@ -193,7 +194,7 @@ class quantile_sketch {
   std::uint64_t count_ = 0;
   std::chrono::nanoseconds min_ = std::chrono::nanoseconds::max();
   std::chrono::nanoseconds max_ = std::chrono::nanoseconds::min();
-  std::vector<page> touched_;                  ///< non-empty pages, in the order of their creation
+  detail::own_vector<page> touched_;           ///< non-empty pages, in the order of their creation
   std::array<std::uint8_t, pages> page_of_{};  ///< position in `touched_` + 1; `no_page` without a duration
 };
 

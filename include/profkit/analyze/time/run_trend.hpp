@@ -5,8 +5,8 @@
 #include <chrono>
 #include <cstdint>
 #include <optional>
-#include <vector>
 
+#include "../../profile/own_memory.hpp"
 #include "../../profile/time.hpp"
 #include "../merge/gpu_period_list.hpp"
 #include "../merge/step_list.hpp"
@@ -38,7 +38,7 @@ class run_trend {
 
   /// @param memory in the order of the first readings.
   /// @param gpu GPU periods of the same steps if they are longer than the host times; otherwise null.
-  [[nodiscard]] run_trend_summary summarize(trend_part const& parts, std::vector<memory_summary> const& memory,
+  [[nodiscard]] run_trend_summary summarize(trend_part const& parts, own_vector<memory_summary> const& memory,
                                             gpu_period_list const* gpu) const {
     run_trend_summary result = parts.summarize(begin_, memory);
     if (gpu == nullptr) {
@@ -50,16 +50,16 @@ class run_trend {
   }
 
  private:
-  static std::vector<dated_step> measured_in(step_series const& steps) {
-    std::vector<dated_step> result;
+  static own_vector<dated_step> measured_in(step_series const& steps) {
+    own_vector<dated_step> result;
     for (step_group const& each : steps.groups()) {
       if (!each.is_warmup) result.push_back({each.index, each.begin, each.mean_ms()});
     }
     return result;
   }
 
-  [[nodiscard]] std::optional<level_change_summary> change_in(std::vector<dated_step> const& steps, bool is_of_gpu) const {
-    std::vector<double> ms;
+  [[nodiscard]] std::optional<level_change_summary> change_in(own_vector<dated_step> const& steps, bool is_of_gpu) const {
+    own_vector<double> ms;
     ms.reserve(steps.size());
     for (dated_step const& step : steps) ms.push_back(step.ms);
     auto const found = find_level_change(ms);
@@ -76,8 +76,8 @@ class run_trend {
     return result;
   }
 
-  std::vector<dated_step> steps_;  ///< in the order of time
-  timestamp begin_;                ///< beginning of the session
+  own_vector<dated_step> steps_;  ///< in the order of time
+  timestamp begin_;               ///< beginning of the session
 };
 
 }  // namespace profkit::detail

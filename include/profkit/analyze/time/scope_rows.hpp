@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <string>
 #include <utility>
-#include <vector>
 
+#include "../../profile/own_memory.hpp"
 #include "../../profile/profile.hpp"
 #include "../../profile/time.hpp"
 #include "../gpu/gpu_idle.hpp"
@@ -25,7 +25,7 @@ class scope_rows {
  public:
   /// @param gpu null if kernels were not collected.
   /// @param idle null if kernels were not collected, and without steps.
-  scope_rows(std::vector<path_record> const& paths, scope_times const& times, path_tree const& tree, time_per_step const& steps,
+  scope_rows(own_vector<path_record> const& paths, scope_times const& times, path_tree const& tree, time_per_step const& steps,
              gpu_work* gpu, gpu_idle const* idle)
       : paths_{paths}, times_{times}, tree_{tree}, steps_{steps}, gpu_{gpu}, idle_{idle}, is_wanted_(paths.size()) {
     for (std::size_t path = paths.size(); path-- > 0;) {
@@ -36,9 +36,9 @@ class scope_rows {
 
   /// @return the rows; parents precede children. A parent without a scope in the measured time, such as a scope open around all steps, has
   ///   count 0.
-  [[nodiscard]] std::vector<scope_summary> by_path(milliseconds steps_total) const {
-    std::vector<std::size_t> rows_of(paths_.size());
-    std::vector<scope_summary> rows;
+  [[nodiscard]] own_vector<scope_summary> by_path(milliseconds steps_total) const {
+    own_vector<std::size_t> rows_of(paths_.size());
+    own_vector<scope_summary> rows;
     for (std::uint32_t const path : tree_.depth_first()) {
       if (!is_wanted_[path]) continue;
       rows_of[path] = rows.size();
@@ -61,8 +61,8 @@ class scope_rows {
     return rows;
   }
 
-  [[nodiscard]] std::vector<scope_name_summary> by_name() const {
-    std::vector<scope_name_summary> rows;
+  [[nodiscard]] own_vector<scope_name_summary> by_name() const {
+    own_vector<scope_name_summary> rows;
     for (std::size_t const i : names()) {
       path_tree::name_group const& group = tree_.names()[i];
       std::uint64_t count = 0;
@@ -78,8 +78,8 @@ class scope_rows {
   }
 
   /// @return the path of each row of `by_path`.
-  [[nodiscard]] std::vector<std::uint32_t> paths() const {
-    std::vector<std::uint32_t> result;
+  [[nodiscard]] own_vector<std::uint32_t> paths() const {
+    own_vector<std::uint32_t> result;
     for (std::uint32_t const path : tree_.depth_first()) {
       if (is_wanted_[path]) result.push_back(path);
     }
@@ -87,8 +87,8 @@ class scope_rows {
   }
 
   /// @return the position in `path_tree::names` of each row of `by_name`.
-  [[nodiscard]] std::vector<std::size_t> names() const {
-    std::vector<std::size_t> result;
+  [[nodiscard]] own_vector<std::size_t> names() const {
+    own_vector<std::size_t> result;
     for (std::size_t i = 0; i < tree_.names().size(); ++i) {
       if (is_wanted(tree_.names()[i])) result.push_back(i);
     }
@@ -116,13 +116,13 @@ class scope_rows {
     return row;
   }
 
-  std::vector<path_record> const& paths_;
+  own_vector<path_record> const& paths_;
   scope_times const& times_;
   path_tree const& tree_;
   time_per_step const& steps_;
   gpu_work* gpu_;
   gpu_idle const* idle_;
-  std::vector<bool> is_wanted_;
+  own_vector<bool> is_wanted_;
 };
 
 }  // namespace profkit::detail

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
+#include "../../profile/own_memory.hpp"
 #include "../../profile/profile.hpp"
 #include "../../profile/time.hpp"
 #include "../merge/add_rows.hpp"
@@ -18,7 +18,7 @@ namespace profkit::detail {
 class scope_times {
  public:
   /// @param path_of maps paths of the profile to paths of this object.
-  void add(profile const& profile, measured_time const& when, std::vector<std::uint32_t> const& path_of) {
+  void add(profile const& profile, measured_time const& when, own_vector<std::uint32_t> const& path_of) {
     make_rows(host_, path_of);
     make_rows(gpu_events_, path_of);
     make_rows(first_, path_of);
@@ -35,7 +35,7 @@ class scope_times {
 
   /// Merges another object: the result is as if its scopes had been added here.
   /// @param path_of maps paths of `other` to paths of this object.
-  void add(scope_times const& other, std::vector<std::uint32_t> const& path_of) {
+  void add(scope_times const& other, own_vector<std::uint32_t> const& path_of) {
     add_rows(host_, other.host_, path_of);
     add_rows(gpu_events_, other.gpu_events_, path_of);
     add_rows(first_, other.first_, path_of);
@@ -69,9 +69,9 @@ class scope_times {
     void add(first_begin const& other) { begin = std::min(begin, other.begin); }
   };
 
-  std::vector<duration_statistics> host_;  ///< by path
-  std::vector<duration_statistics> gpu_events_;
-  std::vector<first_begin> first_;
+  own_vector<duration_statistics> host_;  ///< by path
+  own_vector<duration_statistics> gpu_events_;
+  own_vector<first_begin> first_;
 };
 
 }  // namespace profkit::detail

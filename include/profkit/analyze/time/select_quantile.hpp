@@ -7,7 +7,8 @@
 #include <iterator>
 #include <optional>
 #include <utility>
-#include <vector>
+
+#include "../../profile/own_memory.hpp"
 
 namespace profkit {
 
@@ -27,7 +28,7 @@ template <class Iterator>
 auto find_likely_bounds(Iterator first, std::size_t count, std::size_t rank) {
   using sample = typename std::iterator_traits<Iterator>::value_type;
   std::size_t const looked_at = std::min(count / 16, std::size_t{512});
-  std::vector<sample> few;
+  detail::own_vector<sample> few;
   few.reserve(looked_at);
   for (std::size_t i = 0; i < looked_at; ++i) {
     few.push_back(first[static_cast<typename std::iterator_traits<Iterator>::difference_type>(i * count / looked_at)]);
@@ -60,7 +61,7 @@ auto select_neighbours(Iterator first, Iterator last, std::size_t rank) {
   if (count >= min_sample_count) {
     // Most samples lie outside the bounds. Comparing them without branches avoids mispredictions.
     auto const bounds = find_likely_bounds(first, count, rank);
-    std::vector<sample> near(bounds.count + bounds.count / 2);
+    detail::own_vector<sample> near(bounds.count + bounds.count / 2);
     std::size_t const most = near.size() - 1;
     std::size_t below = 0;
     std::size_t inside = 0;

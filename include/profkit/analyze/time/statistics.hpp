@@ -6,7 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <vector>
+
+#include "../../profile/own_memory.hpp"
 
 namespace profkit {
 
@@ -116,7 +117,7 @@ template <class At>
 /// @param sorted samples in ascending order; not checked.
 /// @param q from 0 to 1, such as 0.5 for the median; not checked.
 /// @return in the unit of the samples.
-[[nodiscard]] inline std::optional<double> quantile(std::vector<double> const& sorted, double q) {
+[[nodiscard]] inline std::optional<double> quantile(::profkit::detail::own_vector<double> const& sorted, double q) {
   return detail::interpolated_quantile(sorted.size(), q, [&](std::size_t rank) { return sorted[rank]; });
 }
 

@@ -7,8 +7,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <vector>
 
+#include "../../profile/own_memory.hpp"
 #include "../../profile/profile.hpp"
 #include "../../profile/time.hpp"
 #include "../../profile/wide_integer.hpp"
@@ -35,7 +35,7 @@ class step_rows {
 
   /// Adds the time of each path in the current step to all paths around it. The rows are paths.
   /// @param parents by path: a smaller position, or `path_record::no_parent`.
-  void fold(std::vector<std::uint32_t> const& parents) {
+  void fold(own_vector<std::uint32_t> const& parents) {
     for (std::size_t i = 0; i < touched_.size(); ++i) {  // `touched_` grows in the loop
       std::uint32_t const parent = parents[touched_[i]];
       if (parent != path_record::no_parent) touch(parent);
@@ -189,9 +189,9 @@ class step_rows {
     touched_.push_back(row);
   }
 
-  std::vector<value> now_;            ///< values of the current step
-  std::vector<std::size_t> touched_;  ///< rows of the current step
-  std::vector<figures> figures_;
+  own_vector<value> now_;            ///< values of the current step
+  own_vector<std::size_t> touched_;  ///< rows of the current step
+  own_vector<figures> figures_;
   std::size_t steps_ = 0;
 };
 

@@ -8,8 +8,8 @@
 #include <map>
 #include <optional>
 #include <utility>
-#include <vector>
 
+#include "../../profile/own_memory.hpp"
 #include "../../profile/profile.hpp"
 #include "../../profile/time.hpp"
 #include "../gpu/device_clocks.hpp"
@@ -45,9 +45,9 @@ class step_figures {
   [[nodiscard]] duration_summary times() const { return is_single_ ? summarize(samples_) : series_.measured().summarize(); }
 
   /// @return times of the measured steps in order, or means of groups.
-  [[nodiscard]] std::vector<milliseconds> const& samples() const noexcept { return samples_; }
+  [[nodiscard]] own_vector<milliseconds> const& samples() const noexcept { return samples_; }
 
-  [[nodiscard]] verdict_summary verdict(std::vector<clock_summary> const& clocks) const { return judge_steps(times_, clocks); }
+  [[nodiscard]] verdict_summary verdict(own_vector<clock_summary> const& clocks) const { return judge_steps(times_, clocks); }
 
  private:
   void add(step_series const& steps) {
@@ -62,12 +62,12 @@ class step_figures {
   step_series const& series_;
   bool is_single_;
   timed_steps times_;
-  std::vector<milliseconds> samples_;
-  std::vector<double> chosen_;  ///< the time of one step of each group; empty if each group has one step
+  own_vector<milliseconds> samples_;
+  own_vector<double> chosen_;  ///< the time of one step of each group; empty if each group has one step
 };
 
 /// Computes the members from host times and CUDA events; `gpu_period`, its dependents and single values of the profile are filled later.
-inline step_summary summarize_steps(step_list const& steps, std::vector<clock_summary> clocks) {
+inline step_summary summarize_steps(step_list const& steps, own_vector<clock_summary> clocks) {
   step_summary result;
   result.excluded = steps.excluded().count();
   result.items = steps.items();

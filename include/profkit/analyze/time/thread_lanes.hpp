@@ -3,9 +3,8 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <unordered_map>
-#include <vector>
 
+#include "../../profile/own_memory.hpp"
 #include "../../profile/profile.hpp"
 #include "grouped_positions.hpp"
 
@@ -18,7 +17,7 @@ class thread_lanes {
   thread_lanes() = default;
 
   explicit thread_lanes(profile const& profile) {
-    std::unordered_map<std::uint64_t, std::uint32_t> known;  // lane by system thread number
+    own_hash_map<std::uint64_t, std::uint32_t> known;  // lane by system thread number
     for (thread_record const& thread : profile.threads) {
       lane_of_.push_back(known.try_emplace(thread.system_id, static_cast<std::uint32_t>(known.size())).first->second);
     }
@@ -36,7 +35,7 @@ class thread_lanes {
   [[nodiscard]] grouped_positions::range scopes(std::size_t lane) const { return scopes_[lane]; }
 
  private:
-  std::vector<std::uint32_t> lane_of_;  ///< lane of each thread
+  own_vector<std::uint32_t> lane_of_;  ///< lane of each thread
   std::size_t count_ = 0;
   grouped_positions scopes_;
 };

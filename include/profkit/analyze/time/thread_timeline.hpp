@@ -5,8 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <vector>
 
+#include "../../profile/own_memory.hpp"
 #include "../../profile/profile.hpp"
 #include "../../profile/time.hpp"
 #include "../gpu/attribution.hpp"
@@ -53,11 +53,11 @@ class thread_timeline {
     Intervals const& intervals;
     TimeOf const& time_of;
     Visit const& visit;
-    std::vector<interval> const& launching;
+    own_vector<interval> const& launching;
     std::size_t left;            ///< number of intervals not visited yet
     timestamp visited_to;        ///< the last of them is visited from here on
     std::size_t launching_left;  ///< number of launching intervals not completely after the visited part
-    std::vector<open_range> open;
+    own_vector<open_range> open;
 
     void operator()(thread_timeline const& on) {
       std::size_t scopes_left = on.scopes_.size();
@@ -117,8 +117,8 @@ class thread_timeline {
 
   profile const& profile_;
   grouped_positions::range scopes_;
-  std::vector<blocking_call> const& calls_;
-  std::vector<interval> const& launching_;
+  own_vector<blocking_call> const& calls_;
+  own_vector<interval> const& launching_;
 };
 
 }  // namespace profkit::detail

@@ -5,8 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <vector>
 
+#include "../../profile/own_memory.hpp"
 #include "../../profile/profile.hpp"
 #include "../../profile/time.hpp"
 #include "../gpu/attribution.hpp"
@@ -46,10 +46,10 @@ void for_each_by_step(std::uint32_t records, std::size_t steps, StepOf const& st
     if (has_records) end_step(last);
     return;
   }
-  std::vector<std::uint32_t> ends(steps + 2);  // by step: end of its records
+  own_vector<std::uint32_t> ends(steps + 2);  // by step: end of its records
   for (std::uint32_t i = 0; i < records; ++i) ++ends[step_of(i) + 1];
   for (std::size_t step = 1; step < ends.size(); ++step) ends[step] += ends[step - 1];
-  std::vector<std::uint32_t> sorted(records);
+  own_vector<std::uint32_t> sorted(records);
   for (std::uint32_t i = 0; i < records; ++i) sorted[ends[step_of(i)]++] = i;
   std::uint32_t begin = 0;
   for (std::size_t step = 0; step < steps; ++step) {
@@ -146,12 +146,12 @@ class time_per_step {
   }
 
   void add_operations(profile const& profile, counted_operations const& counted, kind_recorder& kinds) {
-    std::vector<bool> touches_host;  // by name: whether it copies from or to the host
+    own_vector<bool> touches_host;  // by name: whether it copies from or to the host
     for (gpu_name_record const& each : profile.gpu_names) touches_host.push_back(is_host_copy(each.direction));
-    std::vector<std::uint32_t> parents;
+    own_vector<std::uint32_t> parents;
     parents.reserve(profile.paths.size());
     for (path_record const& path : profile.paths) parents.push_back(path.parent);
-    std::vector<timed_operation> const& operations = counted.all();
+    own_vector<timed_operation> const& operations = counted.all();
     auto const step_of = [&](std::uint32_t each) { return operations[each].is_counted() ? operations[each].step : gpu_steps_; };
     auto const add = [&](std::uint32_t which) {
       timed_operation const& operation = operations[which];

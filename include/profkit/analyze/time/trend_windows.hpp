@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <optional>
 #include <utility>
-#include <vector>
 
+#include "../../profile/own_memory.hpp"
 #include "../../profile/time.hpp"
 #include "quantile_sketch.hpp"
 
@@ -16,14 +16,14 @@ namespace profkit {
 
 /// @brief A window of consecutive steps of a run.
 struct trend_window {
-  std::uint64_t first_step = 0;                            ///< `step_record::index`
-  interval time;                                           ///< from the beginning of the first step to the end of the last
-  std::uint64_t steps = 0;                                 ///< number of steps
-  std::chrono::nanoseconds total{};                        ///< sum of the steps' host times
-  quantile_sketch host;                                    ///< quantiles of the steps' host times
-  std::chrono::nanoseconds collected_time{};               ///< sum of host times of the steps with kernels collected
-  std::chrono::nanoseconds gpu_busy{};                     ///< GPU busy time of these steps
-  std::vector<std::optional<std::uint64_t>> memory_bytes;  ///< maximum reading of each quantity; n/a if it was not read
+  std::uint64_t first_step = 0;                                   ///< `step_record::index`
+  interval time;                                                  ///< from the beginning of the first step to the end of the last
+  std::uint64_t steps = 0;                                        ///< number of steps
+  std::chrono::nanoseconds total{};                               ///< sum of the steps' host times
+  quantile_sketch host;                                           ///< quantiles of the steps' host times
+  std::chrono::nanoseconds collected_time{};                      ///< sum of host times of the steps with kernels collected
+  std::chrono::nanoseconds gpu_busy{};                            ///< GPU busy time of these steps
+  detail::own_vector<std::optional<std::uint64_t>> memory_bytes;  ///< maximum reading of each quantity; n/a if it was not read
 
   /// @brief Describes the members for an archive.
   template <class Archive>
@@ -84,7 +84,7 @@ class trend_windows {
   }
 
   /// @brief The windows in time order.
-  [[nodiscard]] std::vector<trend_window> const& windows() const noexcept { return windows_; }
+  [[nodiscard]] detail::own_vector<trend_window> const& windows() const noexcept { return windows_; }
 
   /// @brief Number of steps of every window except the first and the last; a window has fewer if steps are missing, such as excluded ones.
   [[nodiscard]] std::uint64_t steps_per_window() const noexcept { return std::uint64_t{1} << level_; }
@@ -107,7 +107,7 @@ class trend_windows {
     // Indices that do not increase could need more windows; these are merged into one.
     bool const is_last_level = level_ == max_level;
     if (!is_last_level) ++level_;
-    std::vector<trend_window> merged;
+    detail::own_vector<trend_window> merged;
     for (trend_window const& each : windows_) {
       bool const is_same = !merged.empty() && (is_last_level || group_of(merged.back()) == group_of(each));
       if (!is_same) merged.emplace_back();
@@ -117,7 +117,7 @@ class trend_windows {
   }
 
   unsigned level_ = 0;  ///< 2^level steps per window
-  std::vector<trend_window> windows_;
+  detail::own_vector<trend_window> windows_;
 };
 
 }  // namespace profkit

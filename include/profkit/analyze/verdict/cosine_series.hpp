@@ -4,16 +4,17 @@
 #include <cmath>
 #include <cstddef>
 #include <numeric>
-#include <vector>
+
+#include "../../profile/own_memory.hpp"
 
 namespace profkit {
 
 /// @brief Means of blocks of neighbouring values, at most `max_points` of them; the values themselves if there are no more. An incomplete
 /// last block is omitted.
-[[nodiscard]] inline std::vector<double> at_most_points(std::vector<double> const& values, std::size_t max_points) {
+[[nodiscard]] inline detail::own_vector<double> at_most_points(detail::own_vector<double> const& values, std::size_t max_points) {
   std::size_t const block = (values.size() + max_points - 1) / max_points;
   if (block <= 1) return values;
-  std::vector<double> result;
+  detail::own_vector<double> result;
   for (std::size_t begin = 0; begin + block <= values.size(); begin += block) {
     auto const first = values.begin() + static_cast<std::ptrdiff_t>(begin);
     result.push_back(std::accumulate(first, first + static_cast<std::ptrdiff_t>(block), 0.0) / static_cast<double>(block));
@@ -32,15 +33,15 @@ class cosine_series {
   static constexpr std::size_t max_points = 500;  ///< longer series are averaged over blocks
 
   /// @brief Transforms a series. Takes quadratic time up to 500 values, and linear time beyond.
-  explicit cosine_series(std::vector<double> const& values) {
-    std::vector<double> points = at_most_points(values, max_points);
+  explicit cosine_series(detail::own_vector<double> const& values) {
+    detail::own_vector<double> points = at_most_points(values, max_points);
     std::size_t const count = points.size();
     if (count < 2) return;
     std::size_t const block = values.size() / count;
     mean_ = std::accumulate(points.begin(), points.end(), 0.0) / static_cast<double>(count);
     for (double& each : points) each -= mean_;
     std::size_t const turn = 4 * count;  // one period of a cosine, in steps of the angle
-    std::vector<double> table(turn);
+    detail::own_vector<double> table(turn);
     constexpr double pi = 3.14159265358979323846;
     for (std::size_t i = 0; i < turn; ++i) table[i] = std::cos(2.0 * pi * static_cast<double>(i) / static_cast<double>(turn));
     double const norm = std::sqrt(2.0 * static_cast<double>(block) / static_cast<double>(count));
@@ -60,14 +61,14 @@ class cosine_series {
   /// @brief The mean of the values.
   [[nodiscard]] double mean() const noexcept { return mean_; }
   /// @brief The coefficients, lowest frequency first.
-  [[nodiscard]] std::vector<double> const& coefficients() const noexcept { return coefficients_; }
+  [[nodiscard]] detail::own_vector<double> const& coefficients() const noexcept { return coefficients_; }
   /// @brief The cosine of the angular frequency (radians per value) of each coefficient.
-  [[nodiscard]] std::vector<double> const& cosines() const noexcept { return cosines_; }
+  [[nodiscard]] detail::own_vector<double> const& cosines() const noexcept { return cosines_; }
 
  private:
   double mean_ = 0.0;
-  std::vector<double> coefficients_;
-  std::vector<double> cosines_;
+  detail::own_vector<double> coefficients_;
+  detail::own_vector<double> cosines_;
 };
 
 }  // namespace profkit

@@ -6,8 +6,8 @@
 #include <cstddef>
 #include <numeric>
 #include <optional>
-#include <vector>
 
+#include "../../profile/own_memory.hpp"
 #include "cosine_series.hpp"
 #include "noise_fit.hpp"
 #include "outliers.hpp"
@@ -32,18 +32,18 @@ class level_change_finder {
   static constexpr double max_p_value = 0.0005;
   static constexpr double min_change = 0.02;
 
-  explicit level_change_finder(std::vector<double> const& series) : series_{series} {}
+  explicit level_change_finder(detail::own_vector<double> const& series) : series_{series} {}
 
   /// @return the position of the change, if there is one.
   [[nodiscard]] std::optional<level_change> find(std::size_t begin, std::size_t end) const {
     if (end - begin < 2 * min_part) return std::nullopt;
-    std::vector<double> const values = bounded(part(begin, end));
+    detail::own_vector<double> const values = bounded(part(begin, end));
     split const best = best_split(values);
     if (best.at == 0 || best.explained < explained_by_line(values) + chance_of_position(values, best)) return std::nullopt;
     level_change result{begin + best.at, mean(begin, begin + best.at), mean(begin + best.at, end), 1.0};
     double const early = mean_of(values, 0, best.at);
     if (std::abs(mean_of(values, best.at, values.size()) - early) <= min_change * std::abs(early)) return std::nullopt;
-    std::vector<double> step(values.size(), 0.0);
+    detail::own_vector<double> step(values.size(), 0.0);
     std::fill(step.begin() + static_cast<std::ptrdiff_t>(best.at), step.end(), 1.0);
     result.p_value = noise_fit{values.size(), cosine_series{values}, cosine_series{step}}.change_p_value();
     if (result.p_value >= max_p_value) return std::nullopt;
@@ -59,7 +59,7 @@ class level_change_finder {
   };
 
   /// Clips values far from the median, so that single values do not decide.
-  static std::vector<double> bounded(std::vector<double> values) {
+  static detail::own_vector<double> bounded(detail::own_vector<double> values) {
     constexpr double bound = 5.0;           // in standard deviations, estimated by the MAD
     constexpr double min_deviation = 0.01;  // relative to the median, so that a change is found in a series without variation
     median_spread const spread = *median_and_mad(values);
@@ -68,13 +68,13 @@ class level_change_finder {
     return values;
   }
 
-  static double mean_of(std::vector<double> const& values, std::size_t begin, std::size_t end) {
+  static double mean_of(detail::own_vector<double> const& values, std::size_t begin, std::size_t end) {
     auto const first = values.begin();
     return std::accumulate(first + static_cast<std::ptrdiff_t>(begin), first + static_cast<std::ptrdiff_t>(end), 0.0) /
            static_cast<double>(end - begin);
   }
 
-  static split best_split(std::vector<double> const& values) {
+  static split best_split(detail::own_vector<double> const& values) {
     double const middle = mean_of(values, 0, values.size());
     auto const all = static_cast<double>(values.size());
     double sum = 0.0;
@@ -90,7 +90,7 @@ class level_change_finder {
   }
 
   /// The penalty for choosing the position to fit the noise: as in Schwarz's criterion, the residual variance times 2 log n.
-  static double chance_of_position(std::vector<double> const& values, split const& best) {
+  static double chance_of_position(detail::own_vector<double> const& values, split const& best) {
     auto const count = static_cast<double>(values.size());
     double const middle = mean_of(values, 0, values.size());
     double const squares = std::accumulate(values.begin(), values.end(), 0.0,
@@ -98,7 +98,7 @@ class level_change_finder {
     return 2.0 * std::log(count) * std::max(0.0, squares - best.explained) / count;
   }
 
-  static double explained_by_line(std::vector<double> const& values) {
+  static double explained_by_line(detail::own_vector<double> const& values) {
     auto const count = static_cast<double>(values.size());
     double const middle = mean_of(values, 0, values.size());
     double product = 0.0;
@@ -106,11 +106,11 @@ class level_change_finder {
     return product * product * 12.0 / (count * (count * count - 1.0));
   }
 
-  [[nodiscard]] std::vector<double> part(std::size_t begin, std::size_t end) const {
+  [[nodiscard]] detail::own_vector<double> part(std::size_t begin, std::size_t end) const {
     return {series_.begin() + static_cast<std::ptrdiff_t>(begin), series_.begin() + static_cast<std::ptrdiff_t>(end)};
   }
 
-  std::vector<double> const& series_;
+  detail::own_vector<double> const& series_;
 };
 
 }  // namespace detail
@@ -125,7 +125,7 @@ class level_change_finder {
 /// grouping means in the analysis of variance", Biometrics 30 (1974); G. Schwarz, "Estimating the dimension of a model", Annals of
 /// Statistics 6 (1978); `noise_fit`.
 /// @param values in the order in which they were measured.
-[[nodiscard]] inline std::optional<level_change> find_level_change(std::vector<double> const& values) {
+[[nodiscard]] inline std::optional<level_change> find_level_change(::profkit::detail::own_vector<double> const& values) {
   detail::level_change_finder const finder{values};
   std::optional<level_change> last;
   std::size_t begin = 0;

@@ -5,8 +5,8 @@
 #include <cmath>
 #include <numeric>
 #include <optional>
-#include <vector>
 
+#include "../../profile/own_memory.hpp"
 #include "../time/statistics.hpp"
 #include "cosine_series.hpp"
 #include "noise_fit.hpp"
@@ -44,7 +44,7 @@ inline double as_many_independent(double half_width, double deviation, double co
 
 /// The shift of the interval of a mean by rare long values: the third moment over 6 times the variance times n. Source: N. J. Johnson,
 /// "Modified t tests and confidence intervals for asymmetrical populations", JASA 73 (1978).
-inline double skewness_shift(std::vector<double> const& values, double mean, double deviation) {
+inline double skewness_shift(detail::own_vector<double> const& values, double mean, double deviation) {
   double cubes = 0.0;
   for (double const value : values) {
     double const score = (value - mean) / deviation;
@@ -60,7 +60,7 @@ inline double skewness_shift(std::vector<double> const& values, double mean, dou
 /// noise it is Student's interval. It is widened by the shift that skewness causes. n/a with fewer than two values. Coverage:
 /// docs/statistics.md.
 /// @param values in the order in which they were measured.
-[[nodiscard]] inline std::optional<mean_interval> interval_of_mean(std::vector<double> const& values) {
+[[nodiscard]] inline std::optional<mean_interval> interval_of_mean(::profkit::detail::own_vector<double> const& values) {
   if (values.size() < 2) return std::nullopt;
   running_statistics statistics;
   for (double const value : values) statistics.add(value);

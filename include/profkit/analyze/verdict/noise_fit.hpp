@@ -5,8 +5,8 @@
 #include <cmath>
 #include <cstddef>
 #include <limits>
-#include <vector>
 
+#include "../../profile/own_memory.hpp"
 #include "cosine_series.hpp"
 #include "noise_model.hpp"
 #include "student.hpp"
@@ -134,7 +134,7 @@ class noise_fit {
     // Rounding errors of values without variation.
     double const rounding = 1e-12 * values.mean();
     double const min_squares = (found + 1.0) * rounding * rounding + std::numeric_limits<double>::min();
-    std::vector<double> logs;
+    detail::own_vector<double> logs;
     for (noise_model const& model : noise_models(count_)) {
       weighted_sums sums = sums_of(model, values, shape);
       double log_likelihood = std::log(model.prior) - 0.5 * sums.log_density;
@@ -161,7 +161,7 @@ class noise_fit {
   }
 
   std::size_t count_;
-  std::vector<candidate> candidates_;
+  detail::own_vector<candidate> candidates_;
   double freedom_ = 1.0;
 };
 

@@ -4,7 +4,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <vector>
+
+#include "../../profile/own_memory.hpp"
 
 namespace profkit {
 
@@ -54,14 +55,14 @@ struct noise_model {
 ///
 /// The weights were chosen so that the interval of the mean has the coverage in docs/statistics.md. Fewer than 8 values count as
 /// independent.
-[[nodiscard]] inline std::vector<noise_model> noise_models(std::size_t count) {
-  std::vector<noise_model> models{{}};
+[[nodiscard]] inline detail::own_vector<noise_model> noise_models(std::size_t count) {
+  detail::own_vector<noise_model> models{{}};
   if (count < 8) return models;
   constexpr double memory_prior = 0.2;
   constexpr double slow_prior = 0.8;
   constexpr double slow_time = 50.0;
   double const half = 0.5 * static_cast<double>(count);
-  std::vector<double> times;
+  detail::own_vector<double> times;
   times.push_back(1.5);
   while (2.0 * times.back() <= std::max(3.0, half)) times.push_back(2.0 * times.back());
   for (double const time : times) {

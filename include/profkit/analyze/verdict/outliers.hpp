@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <numeric>
 #include <optional>
-#include <vector>
 
+#include "../../profile/own_memory.hpp"
 #include "../time/select_quantile.hpp"
 
 namespace profkit {
@@ -18,7 +18,7 @@ struct median_spread {
 };
 
 /// @brief The median and the MAD; n/a without values.
-[[nodiscard]] inline std::optional<median_spread> median_and_mad(std::vector<double> values) {
+[[nodiscard]] inline std::optional<median_spread> median_and_mad(detail::own_vector<double> values) {
   auto const itself = [](double value) { return value; };
   auto const median = select_quantile(values.begin(), values.end(), 0.5, itself);
   if (!median) return std::nullopt;
@@ -28,7 +28,7 @@ struct median_spread {
 
 /// @brief The standard deviation of normal values with this spread: 1.4826 MAD. If more than half of the values are equal, so that the MAD
 /// is 0, it is 1.2533 times the mean absolute deviation. Source: Iglewicz and Hoaglin (see `count_outliers`).
-[[nodiscard]] inline double robust_deviation(std::vector<double> const& values, median_spread const& spread) noexcept {
+[[nodiscard]] inline double robust_deviation(detail::own_vector<double> const& values, median_spread const& spread) noexcept {
   if (spread.mad > 0.0) return spread.mad / 0.6745;
   double const total =
       std::accumulate(values.begin(), values.end(), 0.0, [&](double sum, double value) { return sum + std::abs(value - spread.median); });
@@ -47,7 +47,7 @@ struct median_spread {
 }
 
 /// @brief The number of outliers (`is_outlier`).
-[[nodiscard]] inline std::uint64_t count_outliers(std::vector<double> const& values) {
+[[nodiscard]] inline std::uint64_t count_outliers(detail::own_vector<double> const& values) {
   auto const spread = median_and_mad(values);
   if (!spread) return 0;
   double const deviation = robust_deviation(values, *spread);

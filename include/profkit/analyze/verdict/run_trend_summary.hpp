@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <vector>
 
+#include "../../profile/own_memory.hpp"
 #include "../../profile/time.hpp"
 
 namespace profkit {
@@ -20,7 +20,7 @@ struct trend_window_summary {
   milliseconds p95{};                ///< p95 of the host time, with a relative error of at most 1 %
   std::optional<double>
       gpu_busy_share;  ///< share of the host time with a running operation, in steps with kernels collected; n/a without such steps
-  std::vector<std::optional<std::uint64_t>> memory_bytes;  ///< maximum reading of each quantity in `run_trend_summary::memory`
+  detail::own_vector<std::optional<std::uint64_t>> memory_bytes;  ///< maximum reading of each quantity in `run_trend_summary::memory`
 };
 
 /// @brief A level change: the step from which on step times differ permanently. Method: docs/statistics.md.
@@ -36,9 +36,9 @@ struct level_change_summary {
 
 /// @brief The history of a run.
 struct run_trend_summary {
-  std::vector<std::string> memory;             ///< quantities of `trend_window_summary::memory_bytes`, such as "host resident"
-  std::vector<trend_window_summary> windows;   ///< at most 512, in time order; equal numbers of steps except for the last
-  std::optional<level_change_summary> change;  ///< the last level change; n/a if there is none or too few steps
+  detail::own_vector<std::string> memory;            ///< quantities of `trend_window_summary::memory_bytes`, such as "host resident"
+  detail::own_vector<trend_window_summary> windows;  ///< at most 512, in time order; equal numbers of steps except for the last
+  std::optional<level_change_summary> change;        ///< the last level change; n/a if there is none or too few steps
 };
 
 }  // namespace profkit

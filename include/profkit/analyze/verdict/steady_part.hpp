@@ -5,8 +5,8 @@
 #include <cmath>
 #include <cstddef>
 #include <numeric>
-#include <vector>
 
+#include "../../profile/own_memory.hpp"
 #include "cosine_series.hpp"
 #include "noise_fit.hpp"
 #include "outliers.hpp"
@@ -36,7 +36,7 @@ class steady_part_finder {
   /// Relative to the mean of the measured steps. If a program waits before its first measured step, that single step differs.
   static constexpr double min_effect = 0.005;
 
-  explicit steady_part_finder(std::vector<double> const& series) : series_{series}, values_{bounded(series)} {}
+  explicit steady_part_finder(detail::own_vector<double> const& series) : series_{series}, values_{bounded(series)} {}
 
   [[nodiscard]] steady_part find(std::size_t warmup) const {
     std::size_t const count = values_.size();
@@ -56,7 +56,7 @@ class steady_part_finder {
 
  private:
   /// Clips values far from the median of the second half, so that single values do not decide.
-  static std::vector<double> bounded(std::vector<double> values) {
+  static detail::own_vector<double> bounded(detail::own_vector<double> values) {
     constexpr double bound = 12.0;          // in standard deviations, estimated by the MAD
     constexpr double min_deviation = 0.01;  // relative to the median, for a second half without variation
     auto const spread = median_and_mad({values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2), values.end()});
@@ -66,7 +66,7 @@ class steady_part_finder {
     return values;
   }
 
-  static double mean(std::vector<double> const& values, std::size_t begin, std::size_t end) {
+  static double mean(detail::own_vector<double> const& values, std::size_t begin, std::size_t end) {
     auto const first = values.begin();
     return std::accumulate(first + static_cast<std::ptrdiff_t>(begin), first + static_cast<std::ptrdiff_t>(end), 0.0) /
            static_cast<double>(end - begin);
@@ -118,7 +118,7 @@ class steady_part_finder {
     bool const is_early_shorter = end - begin <= count - end;
     if (!(is_early_shorter ? majority_is_near(begin, end, early, rest) : majority_is_near(end, count, rest, early))) return false;
     // Warm-up steps also vary more, so the noise is that of the longer part.
-    std::vector<double> const longer = is_early_shorter ? part(end, count) : part(begin, end);
+    detail::own_vector<double> const longer = is_early_shorter ? part(end, count) : part(begin, end);
     noise_fit const noise{longer.size(), cosine_series{longer}};
     return noise.difference_p_value(early - rest, end - begin, count - end) < significance;
   }
@@ -144,14 +144,14 @@ class steady_part_finder {
     return by_line > by_split;
   }
 
-  [[nodiscard]] std::vector<double> part(std::size_t begin, std::size_t end) const { return {position(begin), position(end)}; }
+  [[nodiscard]] detail::own_vector<double> part(std::size_t begin, std::size_t end) const { return {position(begin), position(end)}; }
 
-  [[nodiscard]] std::vector<double>::const_iterator position(std::size_t index) const {
+  [[nodiscard]] detail::own_vector<double>::const_iterator position(std::size_t index) const {
     return values_.begin() + static_cast<std::ptrdiff_t>(index);
   }
 
-  std::vector<double> const& series_;
-  std::vector<double> values_;  ///< clipped
+  detail::own_vector<double> const& series_;
+  detail::own_vector<double> values_;  ///< clipped
 };
 
 }  // namespace detail
@@ -164,7 +164,7 @@ class steady_part_finder {
 /// values, or 5 after the warm-up.
 /// @param series step times in order, including warm-up.
 /// @param warmup number of warm-up steps among them.
-[[nodiscard]] inline steady_part find_steady_part(std::vector<double> const& series, std::size_t warmup) {
+[[nodiscard]] inline steady_part find_steady_part(::profkit::detail::own_vector<double> const& series, std::size_t warmup) {
   return detail::steady_part_finder{series}.find(warmup);
 }
 

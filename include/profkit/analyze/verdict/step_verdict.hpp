@@ -6,8 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <vector>
 
+#include "../../profile/own_memory.hpp"
 #include "../time/statistics.hpp"
 #include "mean_interval.hpp"
 #include "outliers.hpp"
@@ -19,18 +19,18 @@ namespace profkit {
 
 /// @brief Figures of single steps if the series contains means of groups.
 struct grouped_steps {
-  std::uint64_t warmup = 0;    ///< number of warm-up steps
-  std::uint64_t measured = 0;  ///< number of measured steps
-  double mean = 0.0;           ///< mean of the measured steps, in milliseconds
-  double deviation = 0.0;      ///< standard deviation of a measured step, in milliseconds
-  std::vector<double> sample;  ///< times of measured steps, chosen at random, in milliseconds
+  std::uint64_t warmup = 0;           ///< number of warm-up steps
+  std::uint64_t measured = 0;         ///< number of measured steps
+  double mean = 0.0;                  ///< mean of the measured steps, in milliseconds
+  double deviation = 0.0;             ///< standard deviation of a measured step, in milliseconds
+  detail::own_vector<double> sample;  ///< times of measured steps, chosen at random, in milliseconds
 };
 
 /// @brief Step times in order, warm-up first.
 struct timed_steps {
-  std::vector<double> ms;            ///< in milliseconds
-  std::vector<std::uint64_t> steps;  ///< `step_record::index` of each
-  std::size_t warmup = 0;            ///< number of warm-up steps among them
+  detail::own_vector<double> ms;            ///< in milliseconds
+  detail::own_vector<std::uint64_t> steps;  ///< `step_record::index` of each
+  std::size_t warmup = 0;                   ///< number of warm-up steps among them
   /// @brief n/a: each value is one step. Otherwise each value is the mean of a group of neighbouring steps, and `steps` has the first step
   /// of each group.
   std::optional<grouped_steps> groups{};
@@ -64,7 +64,7 @@ inline bool has_trend(verdict_summary const& verdict) {
   return verdict.drift && std::abs(*verdict.drift) > verdict_bounds::min_drift && verdict.drift_p_value < verdict_bounds::max_drift_p_value;
 }
 
-inline step_verdict verdict_on(verdict_summary const& verdict, std::vector<clock_summary> const& clocks) {
+inline step_verdict verdict_on(verdict_summary const& verdict, detail::own_vector<clock_summary> const& clocks) {
   auto const measured = static_cast<double>(verdict.measured);
   auto const is_slow = [](clock_summary const& each) { return each.throttled_readings > 0; };
   if (std::any_of(clocks.begin(), clocks.end(), is_slow)) return step_verdict::throttled;
@@ -84,7 +84,8 @@ inline step_verdict verdict_on(verdict_summary const& verdict, std::vector<clock
 namespace detail {
 
 /// The number of independent steps with an interval of the same width as this one of groups of steps.
-inline double effective_steps(mean_interval const& of_groups, std::vector<double> const& group_means, grouped_steps const& steps) {
+inline double effective_steps(mean_interval const& of_groups, ::profkit::detail::own_vector<double> const& group_means,
+                              grouped_steps const& steps) {
   running_statistics groups;
   for (double const each : group_means) groups.add(each);
   double const deviation = groups.standard_deviation().value_or(0.0);
@@ -97,10 +98,11 @@ inline double effective_steps(mean_interval const& of_groups, std::vector<double
 }  // namespace detail
 
 /// @brief Judges the reliability of the mean of the measured steps. Takes quadratic time up to 1000 steps, and linear time beyond.
-[[nodiscard]] inline verdict_summary judge_steps(timed_steps const& steps, std::vector<clock_summary> const& clocks = {}) {
+[[nodiscard]] inline verdict_summary judge_steps(timed_steps const& steps,
+                                                 ::profkit::detail::own_vector<clock_summary> const& clocks = {}) {
   verdict_summary result;
-  std::vector<double> const measured{steps.ms.begin() + static_cast<std::ptrdiff_t>(steps.warmup), steps.ms.end()};
-  std::vector<double> const& single = steps.groups ? steps.groups->sample : measured;
+  ::profkit::detail::own_vector<double> const measured{steps.ms.begin() + static_cast<std::ptrdiff_t>(steps.warmup), steps.ms.end()};
+  ::profkit::detail::own_vector<double> const& single = steps.groups ? steps.groups->sample : measured;
   result.measured = steps.groups ? steps.groups->measured : measured.size();
   result.warmup = steps.groups ? steps.groups->warmup : steps.warmup;
   result.outliers = count_outliers(single);

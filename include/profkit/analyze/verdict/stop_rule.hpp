@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <numeric>
 #include <optional>
-#include <vector>
 
+#include "../../profile/own_memory.hpp"
 #include "../../profile/profile.hpp"
 #include "mean_interval.hpp"
 
@@ -54,9 +54,9 @@ class stop_rule {
   static constexpr std::size_t min_steps = 60;
 
   [[nodiscard]] bool is_mean_known(profile const& so_far, bool has_gpu, milliseconds tick) {
-    std::vector<double> const gpu = gpu_ms(so_far);
+    detail::own_vector<double> const gpu = gpu_ms(so_far);
     if (has_gpu && gpu.size() < min_steps) return false;
-    auto const mean = [](std::vector<double> const& values) {
+    auto const mean = [](detail::own_vector<double> const& values) {
       return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
     };
     result_.is_of_gpu = has_gpu && mean(gpu) > mean(ticks_) * tick.count();
@@ -66,8 +66,8 @@ class stop_rule {
     return *result_.reached <= result_.wanted;
   }
 
-  [[nodiscard]] std::vector<double> gpu_ms(profile const& profile) const {
-    std::vector<double> result;
+  [[nodiscard]] detail::own_vector<double> gpu_ms(profile const& profile) const {
+    detail::own_vector<double> result;
     for (gpu_step_record const& each : profile.gpu_steps) {
       if (each.step < warmup_ || std::binary_search(left_out_.begin(), left_out_.end(), each.step)) continue;
       std::size_t const position = each.step - warmup_;
@@ -80,8 +80,8 @@ class stop_rule {
 
   std::uint64_t warmup_;
   stop_record result_;
-  std::vector<double> ticks_;            ///< host times of the measured steps
-  std::vector<std::uint64_t> left_out_;  ///< in increasing order
+  detail::own_vector<double> ticks_;            ///< host times of the measured steps
+  detail::own_vector<std::uint64_t> left_out_;  ///< in increasing order
   std::size_t next_look_ = min_steps;
   bool is_known_ = false;
 };

@@ -5,8 +5,8 @@
 #include <cmath>
 #include <cstddef>
 #include <optional>
-#include <vector>
 
+#include "../../profile/own_memory.hpp"
 #include "../time/select_quantile.hpp"
 #include "cosine_series.hpp"
 #include "noise_fit.hpp"
@@ -23,10 +23,10 @@ struct trend {
 namespace detail {
 
 /// Theil and Sen's slope per value: the median of the slopes between all pairs. Longer series than 1000 values are averaged in blocks.
-inline double median_slope(std::vector<double> const& values) {
+inline double median_slope(detail::own_vector<double> const& values) {
   constexpr std::size_t max_points = 1000;
-  std::vector<double> const points = at_most_points(values, max_points);
-  std::vector<double> slopes;
+  detail::own_vector<double> const points = at_most_points(values, max_points);
+  detail::own_vector<double> slopes;
   slopes.reserve(points.size() * (points.size() - 1) / 2);
   for (std::size_t late = 1; late < points.size(); ++late) {
     for (std::size_t early = 0; early < late; ++early) slopes.push_back((points[late] - points[early]) / static_cast<double>(late - early));
@@ -37,16 +37,16 @@ inline double median_slope(std::vector<double> const& values) {
 }
 
 /// The values 0, 1, 2, ...
-inline std::vector<double> line_of(std::size_t count) {
-  std::vector<double> line(count);
+inline detail::own_vector<double> line_of(std::size_t count) {
+  detail::own_vector<double> line(count);
   for (std::size_t i = 0; i < count; ++i) line[i] = static_cast<double>(i);
   return line;
 }
 
 /// Clips values at 5 standard deviations (estimated by the MAD) around the line.
-inline std::vector<double> near_line(std::vector<double> values, double slope) {
+inline detail::own_vector<double> near_line(detail::own_vector<double> values, double slope) {
   constexpr double bound = 5.0;
-  std::vector<double> rest = values;
+  detail::own_vector<double> rest = values;
   for (std::size_t i = 0; i < rest.size(); ++i) rest[i] -= slope * static_cast<double>(i);
   auto const spread = median_and_mad(rest);
   double const reach = bound * spread->mad / 0.6745;
@@ -64,7 +64,7 @@ inline std::vector<double> near_line(std::vector<double> values, double slope) {
 /// n/a with fewer than 4 values. Takes quadratic time up to 1000 values, and linear time beyond.
 /// Sources: P. K. Sen, "Estimates of the regression coefficient based on Kendall's tau", JASA 63 (1968); `noise_fit`.
 /// @param values in the order in which they were measured.
-[[nodiscard]] inline std::optional<trend> find_trend(std::vector<double> const& values) {
+[[nodiscard]] inline std::optional<trend> find_trend(::profkit::detail::own_vector<double> const& values) {
   if (values.size() < 4) return std::nullopt;
   double const slope = detail::median_slope(values);
   noise_fit const fit{values.size(), cosine_series{detail::near_line(values, slope)}, cosine_series{detail::line_of(values.size())}};

@@ -8,8 +8,8 @@
 #include <optional>
 #include <set>
 #include <string>
-#include <vector>
 
+#include "../../profile/own_memory.hpp"
 #include "../../profile/profile.hpp"
 #include "../../profile/time.hpp"
 #include "../summary.hpp"
@@ -29,7 +29,7 @@ inline std::set<std::int32_t> used_devices(profile const& profile) {
 }
 
 /// @param gpu the name of the device.
-inline limits_summary summarize_limits(std::string const& gpu, std::vector<measured_roof_record> const& measured_roofs,
+inline limits_summary summarize_limits(std::string const& gpu, own_vector<measured_roof_record> const& measured_roofs,
                                        std::set<std::int32_t> const& devices) {
   limits_summary result;
   result.device = gpu;

@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <optional>
 #include <utility>
-#include <vector>
 
+#include "../../profile/own_memory.hpp"
 #include "../../profile/profile.hpp"
 #include "../../profile/time.hpp"
 #include "../merge/add_rows.hpp"
@@ -60,7 +60,7 @@ class work_by_path {
   }
 
   /// @param path_of maps paths of `other` to paths of this object.
-  void add(work_by_path const& other, std::vector<std::uint32_t> const& path_of) { add_rows(rows_, other.rows_, path_of); }
+  void add(work_by_path const& other, own_vector<std::uint32_t> const& path_of) { add_rows(rows_, other.rows_, path_of); }
 
   [[nodiscard]] row of_path(std::size_t path) const { return path < rows_.size() ? rows_[path] : row{}; }
 
@@ -70,7 +70,7 @@ class work_by_path {
     archive(state.rows_);
   }
 
-  std::vector<row> rows_;
+  own_vector<row> rows_;
 };
 
 /// Declared work by path, and the achieved rates of each row of a summary.
@@ -79,7 +79,7 @@ class work_by_path {
 class scope_work {
  public:
   /// @param steps number of steps with this work.
-  scope_work(std::vector<path_record> const& paths, path_tree const& tree, work_by_path const& done, std::uint64_t steps)
+  scope_work(own_vector<path_record> const& paths, path_tree const& tree, work_by_path const& done, std::uint64_t steps)
       : paths_{paths}, tree_{tree}, steps_{steps} {
     for (std::size_t path = 0; path < paths.size(); ++path) {
       work_by_path::row const row = done.of_path(path);
@@ -96,8 +96,8 @@ class scope_work {
   /// Fills `work` of the rows of the tree and of the rows by name.
   /// @param paths the path of each row.
   /// @param names position in `path_tree::names` of each row by name.
-  void fill(summary& into, std::vector<std::uint32_t> const& paths, std::vector<std::size_t> const& names) const {
-    std::vector<time_said> const said = find_time_said(into.scopes, paths);
+  void fill(summary& into, own_vector<std::uint32_t> const& paths, own_vector<std::size_t> const& names) const {
+    own_vector<time_said> const said = find_time_said(into.scopes, paths);
     for (std::size_t row = 0; row < into.scopes.size(); ++row) {
       scope_summary& to = into.scopes[row];
       auto [time, basis] = time_of(to.gpu, to.host);
@@ -129,16 +129,16 @@ class scope_work {
   /// Fills `work` of rows with the role "backward": the declared work of the adopted scopes times `work::backward`. Skips scopes without
   /// backward work. n/a if a scope declared work without a factor for backward.
   /// @param paths the path of each row of `into.adopted`.
-  void fill_backward(summary& into, std::vector<std::uint32_t> const& paths) {
-    std::vector<work_sums> self(paths_.size());
-    std::vector<bool> knows(paths_.size(), true);
+  void fill_backward(summary& into, own_vector<std::uint32_t> const& paths) {
+    own_vector<work_sums> self(paths_.size());
+    own_vector<bool> knows(paths_.size(), true);
     for (std::size_t row = 0; row < paths.size(); ++row) {
       if (into.adopted[row].role != "backward") continue;
       self[paths[row]] = again_[paths[row]];
       knows[paths[row]] = knows_again_[paths[row]];
       has_backward_ = true;
     }
-    std::vector<work_sums> inclusive = self;
+    own_vector<work_sums> inclusive = self;
     for (std::size_t path = paths_.size(); path-- > 0;) {
       backward_.add(self[path]);
       knows_backward_ = knows_backward_ && knows[path];
@@ -193,9 +193,8 @@ class scope_work {
   }
 
   /// @return the times by path.
-  [[nodiscard]] std::vector<time_said> find_time_said(std::vector<scope_summary> const& rows,
-                                                      std::vector<std::uint32_t> const& paths) const {
-    std::vector<time_said> result(paths_.size());
+  [[nodiscard]] own_vector<time_said> find_time_said(own_vector<scope_summary> const& rows, own_vector<std::uint32_t> const& paths) const {
+    own_vector<time_said> result(paths_.size());
     for (std::size_t row = rows.size(); row-- > 0;) {  // children before parents
       time_said& here = result[paths[row]];
       here.all = rows[row].gpu ? rows[row].gpu->kernel_time : rows[row].host.total;
@@ -226,13 +225,13 @@ class scope_work {
     return result;
   }
 
-  std::vector<path_record> const& paths_;
+  own_vector<path_record> const& paths_;
   path_tree const& tree_;
   std::uint64_t steps_;
-  std::vector<work_sums> self_;       ///< by path
-  std::vector<work_sums> inclusive_;  ///< by path
-  std::vector<work_sums> again_;      ///< declared backward work by path
-  std::vector<bool> knows_again_;     ///< by path: whether all declared work has a backward factor
+  own_vector<work_sums> self_;       ///< by path
+  own_vector<work_sums> inclusive_;  ///< by path
+  own_vector<work_sums> again_;      ///< declared backward work by path
+  own_vector<bool> knows_again_;     ///< by path: whether all declared work has a backward factor
   work_sums backward_;
   bool knows_backward_ = true;
   bool has_backward_ = false;

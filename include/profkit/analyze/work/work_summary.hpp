@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <vector>
 
+#include "../../profile/own_memory.hpp"
 #include "../../profile/profile.hpp"
 #include "../../profile/time.hpp"
 #include "../../profile/work.hpp"
@@ -55,12 +55,12 @@ struct work_summary {
 
 /// @brief The device rates that the shares of `work_summary` refer to.
 struct limits_summary {
-  std::string device{};                          ///< device name; empty: unknown
-  std::string source{};                          ///< document with the peaks; empty without peaks
-  std::string why_no_peaks{};                    ///< the reason; empty with peaks
-  device_rates peaks{};                          ///< published peaks
-  device_rates measured_rates{};                 ///< maxima of `measured`
-  std::vector<measured_roof_record> measured{};  ///< rates measured by the program
+  std::string device{};                                 ///< device name; empty: unknown
+  std::string source{};                                 ///< document with the peaks; empty without peaks
+  std::string why_no_peaks{};                           ///< the reason; empty with peaks
+  device_rates peaks{};                                 ///< published peaks
+  device_rates measured_rates{};                        ///< maxima of `measured`
+  detail::own_vector<measured_roof_record> measured{};  ///< rates measured by the program
 };
 
 /// @brief Model FLOPs of a step and their utilisation (MFU). Source: PaLM (Chowdhery et al. 2022, appendix B): only floating-point

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <sys/mman.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <iterator>
+#include <new>
+#include <string>
+#include <type_traits>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+// Memory of containers that grow with what is recorded or printed.
+//
+// Their large blocks come from mappings of their own, never from the heap of the program: when a program frees a large block, glibc raises
+// the thresholds above which it maps blocks and returns memory to the system, for the whole process. With profkit's blocks in that heap,
+// the program would have fewer page faults than without profkit, and other times. (Source: mallopt(3), M_MMAP_THRESHOLD.)
+
+/// Null unless the program is linked with LeakSanitizer, which otherwise does not find pointers in mappings.
+extern "C" __attribute__((weak)) void __lsan_register_root_region(void const* memory, std::size_t bytes);
+extern "C" __attribute__((weak)) void __lsan_unregister_root_region(void const* memory, std::size_t bytes);
+
+namespace profkit::detail {
+
+/// Smaller blocks come from the heap: they cannot reach glibc's threshold for mapping, which is at least 128 KiB.
+inline constexpr std::size_t min_mapped_bytes = std::size_t{64} << 10U;
+
+/// @throws std::bad_alloc if the system has no memory, or the process has reached a limit.
+[[nodiscard]] inline void* map_block(std::size_t bytes) {
+  void* const memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) throw std::bad_alloc{};
+  if (__lsan_register_root_region != nullptr) __lsan_register_root_region(memory, bytes);
+  return memory;
+}
+
+inline void unmap_block(void* memory, std::size_t bytes) noexcept {
+  if (__lsan_unregister_root_region != nullptr) __lsan_unregister_root_region(memory, bytes);
+  ::munmap(memory, bytes);
+}
+
+inline constexpr std::size_t max_bytes_of_block = PTRDIFF_MAX;
+
+/// Allocates blocks of `min_mapped_bytes` and more as mappings, and smaller ones from the heap.
+template <class T>
+class block_allocator {
+ public:
+  using value_type = T;
+  using is_always_equal = std::true_type;
+
+  constexpr block_allocator() noexcept = default;
+  template <class U>
+  constexpr block_allocator(block_allocator<U> const&) noexcept {}
+
+  /// @throws std::bad_alloc
+  [[nodiscard]] T* allocate(std::size_t count) {
+    static_assert(alignof(T) <= __STDCPP_DEFAULT_NEW_ALIGNMENT__);
+    if (count > max_bytes_of_block / sizeof(T)) throw std::bad_alloc{};
+    std::size_t const bytes = count * sizeof(T);
+    if (bytes >= min_mapped_bytes) return static_cast<T*>(map_block(bytes));
+    return static_cast<T*>(::operator new(bytes));
+  }
+
+  void deallocate(T* memory, std::size_t count) noexcept {
+    std::size_t const bytes = count * sizeof(T);
+    if (bytes >= min_mapped_bytes) {
+      unmap_block(memory, bytes);
+    } else {
+      ::operator delete(memory);
+    }
+  }
+
+  template <class U>
+  friend constexpr bool operator==(block_allocator const&, block_allocator<U> const&) noexcept {
+    return true;
+  }
+  template <class U>
+  friend constexpr bool operator!=(block_allocator const&, block_allocator<U> const&) noexcept {
+    return false;
+  }
+};
+
+/// A vector whose large blocks are mappings. Programs may read and fill it as a `std::vector<T>`, into which it converts by copying.
+template <class T>
+class own_vector : public std::vector<T, block_allocator<T>> {
+  using base = std::vector<T, block_allocator<T>>;
+  using of_program = std::vector<T>;
+
+ public:
+  using base::base;
+  own_vector() = default;
+  own_vector(of_program list) : base(std::make_move_iterator(list.begin()), std::make_move_iterator(list.end())) {}
+  operator of_program() const { return of_program(this->begin(), this->end()); }
+
+  friend bool operator==(own_vector const& a, own_vector const& b) { return static_cast<base const&>(a) == static_cast<base const&>(b); }
+  friend bool operator!=(own_vector const& a, own_vector const& b) { return !(a == b); }
+  friend bool operator==(own_vector const& a, of_program const& b) { return a == own_vector(b); }
+  friend bool operator!=(own_vector const& a, of_program const& b) { return !(a == b); }
+  friend bool operator==(of_program const& a, own_vector const& b) { return b == a; }
+  friend bool operator!=(of_program const& a, own_vector const& b) { return !(b == a); }
+};
+
+template <class T>
+using own_deque = std::deque<T, block_allocator<T>>;
+
+using own_string = std::basic_string<char, std::char_traits<char>, block_allocator<char>>;
+
+template <class Key, class T, class Hash = std::hash<Key>>
+using own_hash_map = std::unordered_map<Key, T, Hash, std::equal_to<Key>, block_allocator<std::pair<Key const, T>>>;
+
+template <class Key, class T, class Hash = std::hash<Key>>
+using own_hash_multimap = std::unordered_multimap<Key, T, Hash, std::equal_to<Key>, block_allocator<std::pair<Key const, T>>>;
+
+template <class Key, class Hash = std::hash<Key>>
+using own_hash_set = std::unordered_set<Key, Hash, std::equal_to<Key>, block_allocator<Key>>;
+
+}  // namespace profkit::detail
