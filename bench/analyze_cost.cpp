@@ -23,7 +23,7 @@
 #include <profkit/profile/save_load.hpp>
 #include <profkit/profkit.hpp>
 #include <profkit/record/api_call.hpp>
-#include <profkit/session/recording_start.hpp>
+#include <profkit/record/recording_start.hpp>
 #include <string>
 
 #include "made_profile.hpp"

@@ -3,7 +3,7 @@
 
 #include <profkit/drain/log_reader.hpp>
 #include <profkit/profkit.hpp>
-#include <profkit/session/recording_start.hpp>
+#include <profkit/record/recording_start.hpp>
 
 #include <mutex>
 

@@ -200,7 +200,6 @@ set(PROFKIT_HEADERS
     profkit/collect/scope_node_paths.hpp
     profkit/collect/utilization_measurement.hpp
     profkit/collect/utilization_times.hpp
-    profkit/drain/arrival.hpp
     profkit/drain/drain_pace.hpp
     profkit/drain/event_records.hpp
     profkit/drain/last_call.hpp
@@ -217,6 +216,7 @@ set(PROFKIT_HEADERS
     profkit/profile/archive_reader.hpp
     profkit/profile/archive_writer.hpp
     profkit/profile/archived_state.hpp
+    profkit/profile/arrival.hpp
     profkit/profile/byte_output.hpp
     profkit/profile/check_read.hpp
     profkit/profile/validate.hpp
@@ -241,6 +241,7 @@ set(PROFKIT_HEADERS
     profkit/profile/launch_numbers.hpp
     profkit/profile/name_positions.hpp
     profkit/profile/atomic_file.hpp
+    profkit/profile/kept_steps.hpp
     profkit/profile/own_memory.hpp
     profkit/profile/path_table.hpp
     profkit/profile/profile.hpp
@@ -405,16 +406,16 @@ set(PROFKIT_HEADERS
     profkit/session/closest_word.hpp
     profkit/session/console.hpp
     profkit/session/find_rank.hpp
-    profkit/session/kept_parts.hpp
-    profkit/session/live_memory.hpp
+    profkit/analyze/windows/kept_parts.hpp
+    profkit/analyze/windows/live_memory.hpp
     profkit/session/live_reports.hpp
     profkit/session/load_report.hpp
     profkit/session/make_loaded_report.hpp
     profkit/session/make_options.hpp
     profkit/session/make_session.hpp
-    profkit/session/missing_work.hpp
+    profkit/analyze/gpu/missing_work.hpp
     profkit/session/other_recorders.hpp
-    profkit/session/overhead.hpp
+    profkit/record/overhead.hpp
     profkit/session/options_code.hpp
     profkit/session/ordered_mutex.hpp
     profkit/session/owning_process.hpp
@@ -422,7 +423,7 @@ set(PROFKIT_HEADERS
     profkit/session/process_path.hpp
     profkit/session/process_rank.hpp
     profkit/session/rank_options.hpp
-    profkit/session/recording_start.hpp
+    profkit/record/recording_start.hpp
     profkit/session/session_impl.hpp
     profkit/session/session_factory.hpp
     profkit/session/session_ending.hpp
@@ -433,9 +434,9 @@ set(PROFKIT_HEADERS
     profkit/session/session_recording.hpp
     profkit/session/session_state.hpp
     profkit/session/step_side.hpp
-    profkit/session/window_border.hpp
-    profkit/session/window_context.hpp
-    profkit/session/window_stream.hpp)
+    profkit/analyze/windows/window_border.hpp
+    profkit/analyze/windows/window_context.hpp
+    profkit/analyze/windows/window_stream.hpp)
 
 set(PROFKIT_PERFETTO_HEADERS
     profkit/perfetto.hpp

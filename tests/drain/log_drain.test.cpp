@@ -12,7 +12,7 @@
 #include <cstdint>
 #include <ctime>
 #include <profkit/options.hpp>
-#include <profkit/session/recording_start.hpp>
+#include <profkit/record/recording_start.hpp>
 #include <stdexcept>
 #include <vector>
 

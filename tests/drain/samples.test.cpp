@@ -11,7 +11,7 @@
 #include <map>
 #include <profkit/options.hpp>
 #include <profkit/scope.hpp>
-#include <profkit/session/recording_start.hpp>
+#include <profkit/record/recording_start.hpp>
 #include <string>
 #include <thread>
 #include <vector>

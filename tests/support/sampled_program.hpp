@@ -11,7 +11,7 @@
 #include <profkit/collect/host_samples.hpp>
 #include <profkit/drain/log_drain.hpp>
 #include <profkit/options.hpp>
-#include <profkit/session/recording_start.hpp>
+#include <profkit/record/recording_start.hpp>
 #include <string>
 #include <thread>
 #include <utility>

@@ -4,14 +4,14 @@
 #include <sys/stat.h>
 
 #include <profkit/analyze/summary.hpp>
-#include <profkit/drain/arrival.hpp>
+#include <profkit/analyze/windows/arrival.hpp>
 #include <profkit/profile/error.hpp>
 #include <profkit/profile/input_file.hpp>
 #include <profkit/profile/journal_file.hpp>
 #include <profkit/profile/journal_format.hpp>
 #include <profkit/profile/profile.hpp>
 #include <profkit/profile/time.hpp>
-#include <profkit/session/window_stream.hpp>
+#include <profkit/analyze/windows/window_stream.hpp>
 
 #include <algorithm>
 #include <chrono>

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "../profile/arrival.hpp"
 #include "../profile/own_memory.hpp"
 #include "../profile/profile_builder.hpp"
 #include "../record/calendar_clock.hpp"
@@ -15,7 +16,6 @@
 #include "../record/recorder.hpp"
 #include "../record/step.hpp"
 #include "../record/thread_registry.hpp"
-#include "arrival.hpp"
 #include "log_reader.hpp"
 
 namespace profkit::detail {

@@ -6,13 +6,13 @@
 #include <optional>
 #include <utility>
 
+#include "../profile/arrival.hpp"
 #include "../collect/sample_source.hpp"
 #include "../profile/own_memory.hpp"
 #include "../profile/profile_builder.hpp"
 #include "../record/clock.hpp"
 #include "../record/recorder.hpp"
 #include "../record/thread_registry.hpp"
-#include "arrival.hpp"
 #include "event_records.hpp"
 #include "log_events.hpp"
 #include "wrong_end_text.hpp"

@@ -8,6 +8,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <sstream>
 #include <string>
 #include <tuple>
 #include <type_traits>
@@ -124,6 +125,15 @@ void read_state(archive_reader& from, State& state) {
   if (layout != state_layout<State>())
     throw error{"the figures were written by another version of profkit, whose figures have other members"};
   from(state);
+}
+
+/// The same for all bytes of a string.
+template <class State>
+void read_state(std::string const& bytes, State& state) {
+  std::istringstream stream{bytes};
+  archive_reader archive{stream, bytes.size()};
+  read_state(archive, state);
+  check_read(archive.at_end(), "figures continue after their end");
 }
 
 }  // namespace profkit::detail

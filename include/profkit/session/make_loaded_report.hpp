@@ -11,6 +11,7 @@
 
 #include "../analyze/summary.hpp"
 #include "../analyze/time/measured_time.hpp"
+#include "../analyze/windows/window_stream.hpp"
 #include "../profile/error.hpp"
 #include "../profile/input_file.hpp"
 #include "../profile/journal_file.hpp"
@@ -19,7 +20,6 @@
 #include "../profile/save_load.hpp"
 #include "../report/report.hpp"
 #include "session_factory.hpp"
-#include "window_stream.hpp"
 
 namespace profkit::detail {
 

@@ -11,7 +11,9 @@
 #include <string>
 #include <utility>
 
+#include "../analyze/gpu/missing_work.hpp"
 #include "../analyze/summary.hpp"
+#include "../analyze/windows/window_stream.hpp"
 #include "../collect/collector_list.hpp"
 #include "../drain/drain_pace.hpp"
 #include "../drain/log_drain.hpp"
@@ -19,11 +21,9 @@
 #include "../profile/profile_builder.hpp"
 #include "../record/recorder.hpp"
 #include "console.hpp"
-#include "missing_work.hpp"
 #include "other_recorders.hpp"
 #include "session_journal.hpp"
 #include "session_owner.hpp"
-#include "window_stream.hpp"
 
 namespace profkit::detail {
 

@@ -3,9 +3,9 @@
 
 #include <optional>
 
-#include "../profile/own_memory.hpp"
-#include "../profile/profile.hpp"
-#include "../profile/time.hpp"
+#include "own_memory.hpp"
+#include "profile.hpp"
+#include "time.hpp"
 
 namespace profkit::detail {
 

@@ -7,14 +7,14 @@
 #include <tuple>
 #include <utility>
 
-#include "../analyze/gpu/innermost_scopes.hpp"
-#include "../analyze/memory/memory_before.hpp"
-#include "../analyze/memory/memory_changes.hpp"
-#include "../analyze/time/thread_lanes.hpp"
-#include "../profile/check_read.hpp"
-#include "../profile/own_memory.hpp"
-#include "../profile/profile.hpp"
-#include "../profile/time.hpp"
+#include "../../profile/check_read.hpp"
+#include "../../profile/own_memory.hpp"
+#include "../../profile/profile.hpp"
+#include "../../profile/time.hpp"
+#include "../gpu/innermost_scopes.hpp"
+#include "../memory/memory_before.hpp"
+#include "../memory/memory_changes.hpp"
+#include "../time/thread_lanes.hpp"
 
 namespace profkit::detail {
 

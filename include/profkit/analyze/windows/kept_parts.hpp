@@ -9,14 +9,14 @@
 #include <map>
 #include <utility>
 
-#include "../analyze/gpu/attribution.hpp"
-#include "../analyze/gpu/counted_operations.hpp"
-#include "../options.hpp"
-#include "../profile/own_memory.hpp"
-#include "../profile/profile.hpp"
-#include "../profile/profile_builder.hpp"
-#include "../profile/profile_follower.hpp"
-#include "../profile/time.hpp"
+#include "../../profile/kept_steps.hpp"
+#include "../../profile/own_memory.hpp"
+#include "../../profile/profile.hpp"
+#include "../../profile/profile_builder.hpp"
+#include "../../profile/profile_follower.hpp"
+#include "../../profile/time.hpp"
+#include "../gpu/attribution.hpp"
+#include "../gpu/counted_operations.hpp"
 
 namespace profkit::detail {
 

@@ -7,15 +7,15 @@
 #include <cstdint>
 #include <optional>
 
-#include "../analyze/gpu/api_call_kind.hpp"
-#include "../analyze/gpu/attribution.hpp"
-#include "../analyze/gpu/counted_operations.hpp"
-#include "../analyze/gpu/thread_calls.hpp"
-#include "../analyze/time/adoption_rows.hpp"
-#include "../drain/arrival.hpp"
-#include "../profile/own_memory.hpp"
-#include "../profile/profile.hpp"
-#include "../profile/time.hpp"
+#include "../../profile/own_memory.hpp"
+#include "../../profile/profile.hpp"
+#include "../../profile/time.hpp"
+#include "../gpu/api_call_kind.hpp"
+#include "../gpu/attribution.hpp"
+#include "../gpu/counted_operations.hpp"
+#include "../gpu/thread_calls.hpp"
+#include "../time/adoption_rows.hpp"
+#include "../../profile/arrival.hpp"
 
 namespace profkit::detail {
 

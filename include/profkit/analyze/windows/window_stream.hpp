@@ -7,28 +7,27 @@
 #include <cstdint>
 #include <optional>
 #include <set>
-#include <sstream>
 #include <string>
 #include <utility>
 
-#include "../analyze/analysis.hpp"
-#include "../analyze/analysis_state.hpp"
-#include "../analyze/gpu/attribution.hpp"
-#include "../analyze/gpu/gpu_idle.hpp"
-#include "../analyze/gpu/gpu_step_periods.hpp"
-#include "../analyze/time/measured_time.hpp"
-#include "../analyze/window.hpp"
-#include "../drain/arrival.hpp"
-#include "../profile/archive_reader.hpp"
-#include "../profile/archive_writer.hpp"
-#include "../profile/archived_state.hpp"
-#include "../profile/byte_output.hpp"
-#include "../profile/journal_format.hpp"
-#include "../profile/own_memory.hpp"
-#include "../profile/profile.hpp"
-#include "../profile/profile_builder.hpp"
-#include "../profile/profile_follower.hpp"
-#include "../profile/time.hpp"
+#include "../../profile/archive_reader.hpp"
+#include "../../profile/archive_writer.hpp"
+#include "../../profile/archived_state.hpp"
+#include "../../profile/byte_output.hpp"
+#include "../../profile/journal_format.hpp"
+#include "../../profile/own_memory.hpp"
+#include "../../profile/profile.hpp"
+#include "../../profile/profile_builder.hpp"
+#include "../../profile/profile_follower.hpp"
+#include "../../profile/time.hpp"
+#include "../analysis.hpp"
+#include "../analysis_state.hpp"
+#include "../gpu/attribution.hpp"
+#include "../gpu/gpu_idle.hpp"
+#include "../gpu/gpu_step_periods.hpp"
+#include "../time/measured_time.hpp"
+#include "../window.hpp"
+#include "../../profile/arrival.hpp"
 #include "kept_parts.hpp"
 #include "live_memory.hpp"
 #include "window_border.hpp"
@@ -107,10 +106,7 @@ class window_stream {
   /// @param waiting `journal_head::waiting` and all later records; validated by the caller.
   /// @throws profkit::error if another version of profkit wrote the figures, or if they are damaged.
   void resume(std::string const& figures, profile waiting) {
-    std::istringstream stream{figures};
-    archive_reader archive{stream, figures.size()};
-    read_state(archive, *this);
-    check_read(archive.at_end(), "figures continue after their end");
+    read_state(figures, *this);
     memory_.check(waiting);
     check_periods(open_gpu_periods_);
     check_read(from_ == timestamp::min() || from_ >= timestamp{} - std::chrono::hours{1}, "a window ends before 1970");

@@ -6,13 +6,13 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "../analyze/gpu/api_call_kind.hpp"
-#include "../analyze/gpu/attribution.hpp"
-#include "../analyze/gpu/counted_operations.hpp"
-#include "../analyze/memory/scope_memory.hpp"
-#include "../profile/own_memory.hpp"
-#include "../profile/profile.hpp"
-#include "../profile/time.hpp"
+#include "../../profile/own_memory.hpp"
+#include "../../profile/profile.hpp"
+#include "../../profile/time.hpp"
+#include "../gpu/api_call_kind.hpp"
+#include "../gpu/attribution.hpp"
+#include "../gpu/counted_operations.hpp"
+#include "../memory/scope_memory.hpp"
 
 namespace profkit::detail {
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <new>
 
-#include "../record/recorder.hpp"
+#include "recorder.hpp"
 
 namespace profkit::detail {
 

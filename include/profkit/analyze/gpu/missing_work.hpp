@@ -5,9 +5,9 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "../analyze/gpu/api_call_kind.hpp"
-#include "../profile/own_memory.hpp"
-#include "../profile/profile.hpp"
+#include "../../profile/own_memory.hpp"
+#include "../../profile/profile.hpp"
+#include "api_call_kind.hpp"
 
 namespace profkit::detail {
 

@@ -4,11 +4,11 @@
 #include <cstdint>
 
 #include "../profile/profile_builder.hpp"
-#include "../record/clock.hpp"
-#include "../record/recorder.hpp"
-#include "../record/slow_path.hpp"
-#include "../record/thread_registry.hpp"
+#include "clock.hpp"
 #include "overhead.hpp"
+#include "recorder.hpp"
+#include "slow_path.hpp"
+#include "thread_registry.hpp"
 
 namespace profkit::detail {
 
