@@ -1,6 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#if __has_include(<bits/cxxabi_forced.h>)
+#include <cxxabi.h>
+/// @brief Defined if the C++ library has `abi::__forced_unwind`, the exception by which a thread ends (`pthread_cancel`, `pthread_exit`). A
+/// handler that catches it must throw it again.
+#define PROFKIT_HAS_FORCED_UNWIND
+#endif
+
 #include <algorithm>
 #include <exception>
 #include <memory>
@@ -9,6 +16,7 @@
 #include <vector>
 
 #include "../profile/profile_builder.hpp"
+#include "../record/no_cancellation.hpp"
 #include "collector.hpp"
 
 namespace profkit::detail {
@@ -24,16 +32,23 @@ class collector_list {
 
   /// Calls a function for each working collector.
   template <class Call>
-  void for_each(Call&& call) noexcept {
+  void for_each(Call&& call) {
     for (auto const& each : all_) {
       if (each->status().works) guarded(*each, call);
     }
   }
 
+  /// Calls a function of a collector. The thread cannot be cancelled in it. If a collector ends the thread (`pthread_exit`), the unwinding
+  /// goes on, because a handler that stopped it would abort the program.
   template <class Call>
-  static void guarded(collector& each, Call&& call) noexcept {
+  static void guarded(collector& each, Call&& call) {
+    no_cancellation const not_cancelled;
     try {
       call(each);
+#ifdef PROFKIT_HAS_FORCED_UNWIND
+    } catch (abi::__forced_unwind const&) {
+      throw;
+#endif
     } catch (std::exception const& failure) {
       each.fail(failure.what());
     } catch (...) {
@@ -43,7 +58,7 @@ class collector_list {
 
   /// Drains all working collectors.
   /// @param flushes whether to call `collector::flush` too.
-  void drain(profile_builder& into, bool last, bool flushes) noexcept {
+  void drain(profile_builder& into, bool last, bool flushes) {
     for_each([&](collector& each) {
       each.drain(into, last);
       if (flushes) each.flush();
