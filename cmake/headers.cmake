@@ -187,6 +187,7 @@ set(PROFKIT_HEADERS
     profkit/collect/sampled_thread.hpp
     profkit/collect/source_lines.hpp
     profkit/collect/signal_stack.hpp
+    profkit/collect/kept_file.hpp
     profkit/collect/made_collector.hpp
     profkit/collect/make_collectors.hpp
     profkit/collect/measured_roof.hpp
@@ -274,8 +275,12 @@ set(PROFKIT_HEADERS
     profkit/record/make_step.hpp
     profkit/record/memory_events.hpp
     profkit/record/memory_poll.hpp
+    profkit/record/no_cancellation.hpp
     profkit/record/open_scope_word.hpp
+    profkit/record/other_modules.hpp
     profkit/record/own_thread.hpp
+    profkit/record/process_identity.hpp
+    profkit/record/quiet_thread.hpp
     profkit/record/recorder.hpp
     profkit/record/scope.hpp
     profkit/record/scope_listener.hpp
@@ -284,6 +289,7 @@ set(PROFKIT_HEADERS
     profkit/record/site.hpp
     profkit/record/step.hpp
     profkit/record/step_code.hpp
+    profkit/record/thread_exit.hpp
     profkit/record/thread_log.hpp
     profkit/record/thread_name.hpp
     profkit/record/thread_pointer.hpp

@@ -1,8 +1,8 @@
 # The unit tests of the library, one program per folder, and separate test programs.
 
 profkit_add_unit_tests(top SOURCES options.test.cpp session.test.cpp session_journal.test.cpp session_live_memory.test.cpp session_live_reports.test.cpp session_rank.test.cpp session_snapshot.test.cpp session_windows.test.cpp)
-profkit_add_unit_tests(record SOURCES record/calendar_clock.test.cpp record/clock.test.cpp record/collective.test.cpp record/exceptions.test.cpp record/fork.test.cpp record/memory_events.test.cpp record/scope.test.cpp record/scope_listener.test.cpp
-                                      record/scope_token.test.cpp record/step.test.cpp record/thread_log.test.cpp record/work.test.cpp)
+profkit_add_unit_tests(record SOURCES record/calendar_clock.test.cpp record/clock.test.cpp record/collective.test.cpp record/exceptions.test.cpp record/fork.test.cpp record/memory_events.test.cpp record/quiet_thread.test.cpp record/scope.test.cpp record/scope_listener.test.cpp
+                                      record/scope_token.test.cpp record/step.test.cpp record/thread_exit.test.cpp record/thread_log.test.cpp record/work.test.cpp)
 profkit_add_unit_tests(drain SOURCES drain/drain_pace.test.cpp drain/event_records.test.cpp drain/log_drain.test.cpp drain/samples.test.cpp drain/scope_paths.test.cpp LIBRARIES ${CMAKE_DL_LIBS})
 profkit_add_unit_tests(collect SOURCES collect/run_ahead_limiter.test.cpp collect/function_names.test.cpp collect/host_probe.test.cpp collect/host_samples.test.cpp collect/host_samples_safe.test.cpp collect/signal_stack.test.cpp collect/memory_source.test.cpp collect/nccl_collectives.test.cpp docs/host_swap.test.cpp LIBRARIES profkit::nccl ${CMAKE_DL_LIBS})
 # The example of CONTRIBUTING.md includes headers as a file in include/profkit/collect does.
@@ -123,14 +123,38 @@ add_library(profkit_hidden SHARED shared_library/plugin.cpp)
 target_compile_definitions(profkit_hidden PRIVATE PLUGIN_FUNCTION=hidden)
 target_link_libraries(profkit_hidden PRIVATE profkit::headers profkit_warnings)
 target_link_options(profkit_hidden PRIVATE "LINKER:--version-script=${CMAKE_CURRENT_SOURCE_DIR}/shared_library/hidden.map")
+# Libraries with their own recorder for other reasons.
+foreach(plugin IN ITEMS symbolic excluded deep moved)
+  if(plugin STREQUAL "excluded")
+    add_library(profkit_archive STATIC shared_library/plugin.cpp)
+    set_target_properties(profkit_archive PROPERTIES POSITION_INDEPENDENT_CODE ON)
+    target_compile_definitions(profkit_archive PRIVATE PLUGIN_FUNCTION=excluded_in_archive)
+    add_library(profkit_excluded SHARED shared_library/excluded.cpp)
+    target_link_libraries(profkit_excluded PRIVATE profkit_archive)
+    set(compiled profkit_archive)
+  else()
+    add_library(profkit_${plugin} SHARED shared_library/plugin.cpp)
+    target_compile_definitions(profkit_${plugin} PRIVATE PLUGIN_FUNCTION=${plugin})
+    set(compiled profkit_${plugin})
+  endif()
+  target_link_libraries(${compiled} PRIVATE profkit::headers profkit_warnings)
+  target_compile_options(${compiled} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-fno-gnu-unique>) # g++ would share it nevertheless
+endforeach()
+target_link_options(profkit_symbolic PRIVATE "LINKER:-Bsymbolic")
+target_link_options(profkit_excluded PRIVATE "LINKER:--exclude-libs,ALL")
 # Nothing else may keep it in the process.
 target_compile_options(profkit_closed PRIVATE $<$<CXX_COMPILER_ID:GNU>:-fno-gnu-unique>)
 profkit_add_test_program(NAME shared_library SOURCES shared_library/shared_library.test.cpp LIBRARIES profkit_linked_a profkit_linked_b)
-foreach(plugin IN ITEMS opened_a opened_b closed hidden)
+target_link_libraries(profkit_shared_library PRIVATE ${CMAKE_DL_LIBS})
+foreach(plugin IN ITEMS opened_a opened_b closed hidden symbolic excluded deep moved)
   string(TOUPPER ${plugin} name)
   target_compile_definitions(profkit_shared_library PRIVATE ${name}="$<TARGET_FILE:profkit_${plugin}>")
   add_dependencies(profkit_shared_library profkit_${plugin})
 endforeach()
+# An executable that exports nothing.
+profkit_add_test_program(NAME no_exports SOURCES shared_library/no_exports.cpp LIBRARIES ${CMAKE_DL_LIBS} NO_CATCH ARGUMENTS "$<TARGET_FILE:profkit_deep>")
+target_link_options(profkit_no_exports PRIVATE "LINKER:--version-script=${CMAKE_CURRENT_SOURCE_DIR}/shared_library/no_exports.map")
+add_dependencies(profkit_no_exports profkit_deep)
 
 if(TARGET CUDA::nvtx3)
   # A library that NVTX loads as it would load Nsight Systems.

@@ -171,6 +171,75 @@ TEST_CASE("operations without a valid time are counted and left out, and dropped
   CHECK(profile.quality.dropped_operations == 3);
 }
 
+TEST_CASE("operations with impossible times are counted and left out, and change no other figure", "[cupti]") {
+  using namespace std::chrono_literals;
+  fake_cupti_controls& fake = fake_cupti();
+  auto const ns = [](std::chrono::nanoseconds time) { return static_cast<std::uint64_t>(time.count()); };
+  constexpr std::uint64_t before = 0;  // times are added to the moment of the launch, and wrap around
+  struct impossible {
+    char const* what;
+    std::uint64_t start;
+    std::uint64_t end;
+  };
+  bool is_absolute = false;
+  std::vector<impossible> const relative{
+      {"begins 1 ms before its launch", before - ns(1ms), 100},
+      {"runs before its launch", before - ns(3s), before - ns(2s)},
+      {"runs 30 years ago", before - ns(262'800h), before - ns(262'799h)},
+      {"began 30 years ago", before - ns(262'800h), 100},
+      {"ends in 30 years", 100, ns(262'800h)},
+      {"runs in 30 years", ns(262'800h), ns(262'801h)},
+      {"ends in 10 s", 100, ns(10s)},
+      {"ends before it begins", 500, 100},
+  };
+  std::vector<impossible> const absolute{
+      {"the sign bit alone", 0x8000000000000000U, 0x8000000000000000U},
+      {"begins at the sign bit", 0x8000000000000000U, 0x8000000000000100U},
+      {"ends at the sign bit", 1, 0x8000000000000000U},
+      {"all bits", ~std::uint64_t{0}, ~std::uint64_t{0}},
+      {"the first nanosecond", 1, 2},
+      {"half of the range", std::uint64_t{1} << 62U, (std::uint64_t{1} << 62U) + 5},
+      {"no time", 0, 0},
+  };
+  auto const run = [&](impossible const* bad, bool with_journal) {
+    profkit::options options = plain_options(0, 4);
+    std::string const file = "impossible_times.journal";
+    if (with_journal) options.journal = file;
+    profkit::session session{options};
+    session.collect(profkit::cupti_kernels());
+    for (profkit::step step : session) {
+      PROF_SCOPE("work");
+      fake.kernel("_Z4goodv", 1, 1000, 2000);
+      fake.takes_calendar_times = is_absolute;
+      if (bad != nullptr) fake.kernel("_Z3badv", 1, bad->start, bad->end);
+      fake.takes_calendar_times = false;
+      std::this_thread::sleep_for(1ms);
+    }
+    profkit::report report = session.report();
+    if (with_journal) ::unlink(file.c_str());
+    return report;
+  };
+  for (bool const all_absolute : {false, true}) {
+    is_absolute = all_absolute;
+    for (impossible const& each : all_absolute ? absolute : relative) {
+      INFO(each.what);
+      bool const with_journal = &each == &relative.front();
+      profkit::report const report = run(&each, with_journal);
+      CHECK(report.profile().quality.invalid_operations == 4);
+      REQUIRE(report.profile().gpu_operations.size() == 4);
+      REQUIRE(report.summary().gpu);
+      CHECK(report.summary().gpu->all.kernels == 4);
+      CHECK(report.summary().gpu->kernels.size() == 1);
+      for (profkit::gpu_operation_record const& operation : report.profile().gpu_operations) {
+        CHECK(operation.time.begin >= report.profile().time.begin);
+        CHECK(operation.time.end <= report.profile().time.end);
+      }
+    }
+  }
+  is_absolute = false;
+  CHECK(run(nullptr, false).profile().quality.invalid_operations == 0);
+}
+
 TEST_CASE("beyond the record budget, operations and calls still count in the figures", "[cupti]") {
   profkit::options options = plain_options();
   options.max_records = 5;

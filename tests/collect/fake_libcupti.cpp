@@ -117,8 +117,7 @@ void called(CUpti_CallbackId id, CUpti_CallbackId of_runtime, Function&& functio
 
 template <class Record>
 void ran(std::uint32_t kind, Record record, std::uint32_t correlation, std::uint64_t start, std::uint64_t end) {
-  static std::uint64_t const loaded = now();
-  std::uint64_t const zero = fake_cupti.takes_calendar_times ? 0 : loaded;
+  std::uint64_t const zero = fake_cupti.takes_calendar_times ? 0 : now();
   record.start = start == 0 ? 0 : zero + start;
   record.end = end == 0 ? 0 : zero + end;
   record.correlationId = correlation;

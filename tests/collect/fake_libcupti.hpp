@@ -12,7 +12,7 @@ struct fake_graph_node {
 };
 
 /// The test interface of the imitated libcupti, exported as the symbol `fake_cupti`. Functions are called on the thread that "launches".
-/// Times are nanoseconds since an arbitrary moment; 0 means none, as in CUPTI.
+/// Times are nanoseconds since the launch; 0 means none, as in CUPTI.
 struct fake_cupti_controls {
   void (*kernel)(char const* mangled, std::uint32_t grid, std::uint64_t start, std::uint64_t end);
   void (*copy)(std::uint8_t kind, std::uint64_t bytes, std::uint64_t start, std::uint64_t end);

@@ -2,12 +2,16 @@
 #include <profkit/record/memory_events.hpp>
 #include <profkit/scope.hpp>
 
+#include <atomic>
 #include <catch2/catch_test_macros.hpp>
+#include <chrono>
 #include <cstdint>
 #include <cstdlib>
+#include <map>
 #include <new>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "../support/profile_of.hpp"
 #include "../support/repetitions.hpp"
@@ -17,8 +21,21 @@ namespace {
 /// Counts only this thread, because the session's thread may allocate.
 thread_local std::uint64_t allocations = 0;
 
+/// While set, each allocation is a scope and is reported.
+std::atomic<bool> reports_allocations{false};
+
+profkit::site heap{"heap", __FILE__, __LINE__};
+
+void* reported(std::size_t size) {
+  PROF_SCOPE("new");
+  void* const memory = std::malloc(size == 0 ? 1 : size);
+  profkit::record_allocation(heap, memory, size);
+  return memory;
+}
+
 void* counted(std::size_t size) {
   ++allocations;
+  if (reports_allocations.load(std::memory_order_relaxed)) return reported(size);
   if (void* const memory = std::malloc(size == 0 ? 1 : size)) return memory;
   throw std::bad_alloc{};
 }
@@ -37,10 +54,13 @@ __attribute__((noinline)) void* operator new(std::size_t size, std::align_val_t 
 }
 __attribute__((noinline)) void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
 __attribute__((noinline)) void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
-__attribute__((noinline)) void operator delete(void* memory) noexcept { std::free(memory); }
-__attribute__((noinline)) void operator delete[](void* memory) noexcept { std::free(memory); }
-__attribute__((noinline)) void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
-__attribute__((noinline)) void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }
+__attribute__((noinline)) void operator delete(void* memory) noexcept {
+  if (memory != nullptr && reports_allocations.load(std::memory_order_relaxed)) profkit::record_release(heap, memory);
+  std::free(memory);
+}
+__attribute__((noinline)) void operator delete[](void* memory) noexcept { ::operator delete(memory); }
+__attribute__((noinline)) void operator delete(void* memory, std::size_t) noexcept { ::operator delete(memory); }
+__attribute__((noinline)) void operator delete[](void* memory, std::size_t) noexcept { ::operator delete(memory); }
 
 TEST_CASE("a million scopes allocate nothing, not even the first of a thread", "[allocation]") {
   constexpr std::uint64_t scopes = repetitions(1'000'000);
@@ -112,4 +132,44 @@ TEST_CASE("recording allocations and work allocates nothing after a thread's fir
   CHECK(report.profile().allocations.size() == 2 * rounds - 1);
   CHECK(report.profile().work.size() == 2 * (rounds - 1));
   CHECK(report.profile().quality.dropped_events == 0);
+}
+
+TEST_CASE("an operator new that is a scope and reports allocations records those of the program, not those of the library's threads",
+          "[allocation]") {
+  constexpr int threads = 4;
+  constexpr std::uint64_t blocks = repetitions(20'000);
+  profkit::session session{plain_options(0, threads)};
+  profkit::scope_listener const listener{[]() noexcept { delete new int; }};  // profkit calls it in operator new, too
+  std::atomic<std::uint64_t> expected{0};
+  for (profkit::step step : session) {
+    std::thread{[&] {
+      reports_allocations = true;
+      std::uint64_t const before = allocations;
+      {
+        std::map<int, std::string> kept;
+        for (std::uint64_t i = 0; i < blocks; ++i) kept[static_cast<int>(i % 100)] = std::string(100, 'x');
+        // Long enough for the session's thread, which converts the records of all these scopes.
+        if (step.index() == 0) std::this_thread::sleep_for(std::chrono::milliseconds{100});
+      }
+      reports_allocations = false;
+      expected += (allocations - before) / 3;  // the listener allocates at both ends of each scope
+    }}.join();
+  }
+  profkit::report const report = session.report();
+  profkit::profile const& profile = report.profile();
+  CHECK(expected >= threads * blocks);
+  CHECK(count_scopes(profile, "new") == expected);
+  CHECK(profile.scopes.size() == expected + threads);
+  CHECK(profile.threads.size() == 1 + threads);
+  std::int64_t in_use = 0;
+  std::map<std::uint64_t, std::uint64_t> sizes;
+  for (profkit::allocation_record const& each : profile.allocations) {
+    if (each.kind == profkit::allocation_kind::allocated) in_use += static_cast<std::int64_t>(sizes[each.address] = each.bytes);
+    if (each.kind == profkit::allocation_kind::released && sizes.count(each.address) != 0) {
+      in_use -= static_cast<std::int64_t>(sizes[each.address]);
+      sizes.erase(each.address);
+    }
+  }
+  CHECK(in_use == 0);
+  CHECK(profile.quality.dropped_events == 0);
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The executable and the linked libraries `linked_a` and `linked_b` open scopes. So do libraries opened with dlopen: `opened_a` and
-// `opened_b`, `closed`, which is closed again, and `hidden`, whose version script hides the recorder. Definitions of the build: OPENED_A,
-// OPENED_B, CLOSED, HIDDEN.
+// `opened_b`, `closed`, which is closed again, and libraries with their own recorder: `hidden` by a version script, `symbolic` by
+// -Bsymbolic, `excluded` by --exclude-libs, `deep` by RTLD_DEEPBIND, `moved` by dlmopen. Definitions of the build: OPENED_A, ... , with the
+// paths.
 #include <profkit/report/report.hpp>
 #include <profkit/session.hpp>
 #include <profkit/session/other_recorders.hpp>
@@ -17,6 +18,7 @@
 #include <vector>
 
 #include "../support/profile_of.hpp"
+#include "../support/sanitizers.hpp"
 
 extern "C" void* linked_a();
 extern "C" void* linked_b();
@@ -97,20 +99,41 @@ TEST_CASE("scopes of a library are in the report even if the library was closed 
   CHECK(::dlopen(CLOSED, RTLD_NOW | RTLD_NOLOAD) != nullptr);
 }
 
-TEST_CASE("the dynamic symbol of the recorder has the name that libraries look up", "[shared library]") {
-  CHECK(::dlsym(RTLD_DEFAULT, profkit::detail::recorder_symbol) == &profkit::detail::recorder);
-}
-
-TEST_CASE("the report names a library that has its own recorder", "[shared library]") {
+TEST_CASE("the report names each library that has its own recorder, however it was linked or opened", "[shared library]") {
+  struct library {
+    char const* path;
+    char const* function;
+    int flags;
+  };
+  std::vector<library> libraries{{HIDDEN, "hidden", 0}, {SYMBOLIC, "symbolic", 0}, {EXCLUDED, "excluded", 0}};
+  constexpr int in_namespace = -1;
+  if (!under_thread_sanitizer && !under_address_sanitizer) {  // which refuse these
+    libraries.push_back({DEEP, "deep", RTLD_DEEPBIND});
+    libraries.push_back({MOVED, "moved", in_namespace});
+  }
   profkit::session session{plain_options()};
   { PROF_SCOPE("executable"); }
-  CHECK(open_plugin(HIDDEN, "hidden")() != &profkit::detail::recorder);
+  for (library const& each : libraries) {
+    INFO(each.path);
+    void* const opened = each.flags == in_namespace ? ::dlmopen(LM_ID_NEWLM, each.path, RTLD_NOW | RTLD_LOCAL)
+                                                    : ::dlopen(each.path, RTLD_NOW | RTLD_LOCAL | each.flags);
+    if (opened == nullptr) FAIL(::dlerror());
+    auto const open_scope = reinterpret_cast<plugin_function>(::dlsym(opened, each.function));
+    REQUIRE(open_scope != nullptr);
+    CHECK(open_scope() != &profkit::detail::recorder);
+  }
   profkit::report const report = session.report();
   CHECK(scope_names(report.profile()) == std::vector<std::string>{"executable"});
-  auto const& collectors = report.profile().collectors;
-  auto const found =
-      std::find_if(collectors.begin(), collectors.end(), [](auto const& each) { return each.name == "scopes of libprofkit_hidden.so"; });
-  REQUIRE(found != collectors.end());
-  CHECK(found->status == "not collected");
-  CHECK(found->reason == profkit::detail::why_not_shared());
+  std::vector<std::string> expected;
+  for (library const& each : libraries) expected.push_back(std::string{"scopes of libprofkit_"} + each.function + ".so");
+  std::vector<std::string> found;
+  for (profkit::collector_record const& each : report.profile().collectors) {
+    if (each.name.rfind("scopes of ", 0) != 0) continue;
+    found.push_back(each.name);
+    CHECK(each.status == "not collected");
+    CHECK(each.reason == profkit::detail::why_not_shared());
+  }
+  std::sort(expected.begin(), expected.end());
+  std::sort(found.begin(), found.end());
+  CHECK(found == expected);
 }

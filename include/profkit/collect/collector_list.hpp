@@ -1,6 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#if __has_include(<bits/cxxabi_forced.h>)
+#include <cxxabi.h>
+/// @brief Defined if the C++ library has `abi::__forced_unwind`, the exception by which a thread ends (`pthread_cancel`, `pthread_exit`). A
+/// handler that catches it must throw it again.
+#define PROFKIT_HAS_FORCED_UNWIND
+#endif
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -54,17 +61,16 @@ class called_collector {
     while (called_.load() == this) std::this_thread::sleep_for(std::chrono::microseconds{100});
   }
 
-  /// Calls a function of a collector that works. A collector that throws gets the reason as its status and is not called again.
+  /// Calls a function of a collector that works. A collector that throws gets the reason as its status and is not called again. The thread
+  /// cannot be cancelled in the function. If the function ends the thread (`pthread_exit`), the unwinding goes on, because a handler that
+  /// stopped it would abort the program.
   template <class Call>
-  void call(collector& each, Call&& function) noexcept {
+  void call(collector& each, Call&& function) {
     if (!each.works()) return;
     no_cancellation const whole;
     since_ns_.store(monotonic_ns());
-    void const* const around = called_.exchange(&each);
-    ++depth();
+    mark const called{*this, called_.exchange(&each)};
     if (!is_closed_.load()) guarded(each, function);
-    --depth();
-    called_.store(around);
   }
 
   /// Calls a function that shares data with the end of the session, unless that has begun.
@@ -76,18 +82,39 @@ class called_collector {
   }
 
  private:
+  /// Removes the mark of a call at the end of the block.
+  struct mark {
+    mark(called_collector& marked, void const* around) noexcept : of{marked}, before{around} { ++depth(); }
+    mark(mark const&) = delete;
+    mark& operator=(mark const&) = delete;
+    ~mark() {
+      --depth();
+      of.called_.store(before);
+    }
+    called_collector& of;
+    void const* before;
+  };
+
   template <class Call>
-  static void guarded(collector& each, Call&& function) noexcept {
+  static void guarded(collector& each, Call&& function) {
     try {
-      try {
-        function(each);
-      } catch (std::exception const& failure) {
-        each.fail(failure.what());
-      } catch (...) {
-        each.fail("it threw an exception that is not a std::exception");
-      }
-    } catch (...) {  // no memory for the reason
-      each.fail({});
+      function(each);
+#ifdef PROFKIT_HAS_FORCED_UNWIND
+    } catch (abi::__forced_unwind const&) {
+      throw;
+#endif
+    } catch (std::exception const& failure) {
+      fail(each, failure.what());
+    } catch (...) {
+      fail(each, "it threw an exception that is not a std::exception");
+    }
+  }
+
+  static void fail(collector& each, char const* reason) noexcept {
+    try {
+      each.fail(reason);
+    } catch (std::exception const&) {
+      each.fail({});  // no memory for the reason
     }
   }
 

@@ -44,7 +44,7 @@ class cpu_timer_ring {
   int open(std::uint64_t thread, std::uint64_t period_ns) {
     int const number = take_signal();
     if (number == 0) return ENOSYS;
-    process_ = ::getpid();
+    process_ = identify_process();
     ring_ = take_memory();
     ring_->read = ring_->written.load(std::memory_order_acquire);
     ring_->free_until.store(ring_->read + slots, std::memory_order_relaxed);
@@ -126,7 +126,7 @@ class cpu_timer_ring {
   /// Stops sampling.
   void close() noexcept {
     if (ring_ == nullptr) return;
-    if (process_ == ::getpid()) ::timer_delete(timer_);  // the child of a fork does not inherit the timer
+    if (is_process(process_)) ::timer_delete(timer_);  // the child of a fork does not inherit the timer
     give_back();
   }
 
@@ -209,7 +209,7 @@ class cpu_timer_ring {
   }
 
   memory* ring_ = nullptr;
-  ::pid_t process_ = 0;  ///< process that opened the timer
+  std::uint64_t process_ = 0;  ///< number of the process that opened the timer
   ::timer_t timer_{};
   std::uint64_t lost_before_ = 0;
   std::int64_t last_cpu_ns_ = 0;

@@ -47,7 +47,7 @@ class gpu_scope : private scope {
 
  private:
   void begin_timed(std::uint32_t flags, site& where, cudaStream_t stream) noexcept {
-    detail::gpu_timing* const timing = (flags & detail::recording) != 0 ? detail::take_gpu_timing(stream) : nullptr;
+    detail::gpu_timing* const timing = (flags & detail::recording) != 0 && !detail::is_quiet() ? detail::take_gpu_timing(stream) : nullptr;
     if (timing == nullptr) {
       begin(flags, where);
       return;
@@ -57,6 +57,7 @@ class gpu_scope : private scope {
       detail::give_back_gpu_timing(*timing);
       return;
     }
+    detail::foreign_call const call;
     timing->is_timed = timing->events.begin.record(stream);
     timing_ = timing;
     stream_ = stream;

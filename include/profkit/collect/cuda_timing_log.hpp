@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "../profile/profile_builder.hpp"
+#include "../record/quiet_thread.hpp"
 #include "../record/recorder.hpp"
 #include "cuda_event_pair.hpp"
 
@@ -160,6 +161,7 @@ inline void make_gpu_timings(gpu_timing_log& log, CUcontext context) noexcept {
 
 /// @return null if work on this stream cannot be timed now; the scope then counts as untimed.
 inline gpu_timing* take_gpu_timing(cudaStream_t stream) noexcept {
+  foreign_call const call;  // it allocates, and an allocator of the program may open GPU scopes
   gpu_timing_log* const log = gpu_timing_log_of_this_thread();
   CUcontext const context = log == nullptr ? nullptr : current_cuda_context();
   gpu_timing* timing = nullptr;
@@ -181,6 +183,7 @@ inline gpu_timing* take_gpu_timing(cudaStream_t stream) noexcept {
 }
 
 inline void finish_gpu_timing(gpu_timing& timing, cudaStream_t stream) noexcept {
+  foreign_call const call;
   timing.is_timed = timing.is_timed && !is_capturing(stream) && timing.events.end.record(stream);
   __atomic_store_n(&timing.state, gpu_timing_state::finished, __ATOMIC_RELEASE);
   timing.owner->finished.push(timing);

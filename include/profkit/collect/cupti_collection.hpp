@@ -39,6 +39,7 @@ class cupti_collection final : public collector {
   /// ...
   void start(profile_builder& into) override {
     if (tracing_) return;
+    placement_->begin();
     auto tracing = std::make_unique<cupti_tracing>(options_.all_api_calls);
     if (into.environment().gpu.empty()) static_cast<void>(describe_cuda(into.environment()));
     into.set(&profile::has_all_api_calls, options_.all_api_calls);
@@ -74,29 +75,29 @@ class cupti_collection final : public collector {
     for (gpu_name_record& name : batch_.new_gpu_names) gpu_names_.push_back(into.position_of(std::move(name)));
     for (std::string const& name : batch_.new_api_names) api_names_.push_back(into.position_of_api_name(name));
     clock_->look();
+    placement_->look();
     std::uint64_t invalid = batch_.invalid;
     for (api_call_record& call : batch_.calls) {  // before the operations, because their times depend on their launches
       call.correlation = into.extended_correlation(static_cast<std::uint32_t>(call.correlation));
       call.name = api_names_[call.name];
       call.thread = thread_of(call.thread, into);
       placement_->place(call);
-      invalid += add_if_valid(call, into);
+      invalid += add_if(placement_->is_possible(call), call, into);
     }
     for (gpu_operation_record& operation : batch_.operations) {
       operation.correlation = into.extended_correlation(static_cast<std::uint32_t>(operation.correlation));
       operation.name = gpu_names_[operation.name];
       placement_->place(operation, into);
-      invalid += add_if_valid(operation, into);
+      invalid += add_if(placement_->is_possible(operation, into), operation, into);
     }
     into.count(&quality_record::invalid_operations, invalid);
   }
 
-  /// @return 1 if the record ends before it begins.
+  /// @return 1 if the record is not valid.
   template <class Record>
-  static std::uint64_t add_if_valid(Record const& record, profile_builder& into) {
-    if (record.time.end < record.time.begin) return 1;
-    into.add(record);
-    return 0;
+  static std::uint64_t add_if(bool is_valid, Record const& record, profile_builder& into) {
+    if (is_valid) into.add(record);
+    return is_valid ? 0 : 1;
   }
 
   void take_graph_nodes(profile_builder& into) {

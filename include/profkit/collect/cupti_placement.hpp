@@ -19,6 +19,12 @@ class cupti_placement {
  public:
   explicit cupti_placement(calendar_clock const& clock) noexcept : clock_{clock} {}
 
+  /// To be called before operations are recorded.
+  void begin() noexcept { began_ = clock_.now(); }
+
+  /// To be called after records were read and before their times are checked.
+  void look() noexcept { now_ = clock_.now(); }
+
   /// @param call calls of one thread must be passed in the order of their ends.
   void place(api_call_record& call) {
     if (clock_.changes() == 0) return place_all(call.time);
@@ -38,7 +44,21 @@ class cupti_placement {
     operation.time = {begin, first_from(begin, clock_.may_be(operation.time.end))};
   }
 
+  /// Whether a placed call can have this time.
+  [[nodiscard]] bool is_possible(api_call_record const& call) const noexcept { return is_possible(call.time); }
+
+  /// Whether a placed operation can have this time. CUPTI has reported operations that began before their launches, at the beginning of the
+  /// epoch, and in other centuries.
+  [[nodiscard]] bool is_possible(gpu_operation_record const& operation, profile_builder const& known) const noexcept {
+    std::optional<timestamp> const launch = known.launch_time(operation.correlation);
+    return is_possible(operation.time) && (!launch || operation.time.begin >= *launch - clock_error);
+  }
+
  private:
+  [[nodiscard]] bool is_possible(interval const& time) const noexcept {
+    return time.begin <= time.end && time.begin >= began_ - clock_error && time.end <= now_ + clock_error;
+  }
+
   /// An operation may appear to begin this much before its launch, because CUPTI interpolates times.
   static constexpr std::chrono::nanoseconds clock_error{calendar_clock::min_change_ns};
 
@@ -59,6 +79,8 @@ class cupti_placement {
   }
 
   calendar_clock const& clock_;
+  timestamp began_ = timestamp::min() + clock_error;
+  timestamp now_ = timestamp::max() - clock_error;
   own_hash_map<std::uint32_t, timestamp> latest_ends_;  ///< the end of the latest call of each thread
 };
 

@@ -35,7 +35,7 @@ struct cupti_batch {
   own_vector<std::string> new_api_names;
   own_vector<gpu_operation_record> operations;  ///< times are from CLOCK_REALTIME, here and in `calls`
   own_vector<api_call_record> calls;            ///< `thread` is the system thread number
-  std::uint64_t invalid = 0;                    ///< number of records without times
+  std::uint64_t invalid = 0;                     ///< number of records without valid times
 
   /// Clears all members. Keeps the memory for the records of some buffers, because page faults would cost more than reading the records.
   void clear() {
@@ -122,7 +122,10 @@ class cupti_record_reader {
 
   template <class Record>
   static bool has_time(Record const& record, cupti_batch& into) {
-    bool const has_time = record.start != 0 && record.end != 0;
+    // Within 146 years after 1970, so that differences do not overflow. `cupti_placement` knows which of these times are possible. An
+    // operation may end before it begins if CLOCK_REALTIME is set back.
+    constexpr std::uint64_t latest = std::uint64_t{1} << 62U;
+    bool const has_time = record.start != 0 && record.end != 0 && record.start < latest && record.end < latest;
     if (!has_time) ++into.invalid;
     return has_time;
   }

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cupti.h>
-#include <unistd.h>
 
 #include <array>
 #include <atomic>
@@ -19,6 +18,8 @@
 
 #include "../profile/error.hpp"
 #include "../record/own_thread.hpp"
+#include "../record/process_identity.hpp"
+#include "../record/quiet_thread.hpp"
 #include "cuda_driver.hpp"
 #include "cupti_allocations.hpp"
 #include "cupti_buffers.hpp"
@@ -221,7 +222,7 @@ class cupti_tracing {
   }
 
   void shut_down() noexcept {
-    if (::getpid() != process_) {  // in the child of a fork, CUPTI and the thread belong to the parent
+    if (!is_process(process_)) {  // in the child of a fork, CUPTI and the thread belong to the parent
       static_cast<void>(reader_thread_.release());
       return;
     }
@@ -239,23 +240,26 @@ class cupti_tracing {
   static void CUPTIAPI on_callback(void*, CUpti_CallbackDomain domain, CUpti_CallbackId id, void const* data) {
     if (domain == CUPTI_CB_DOMAIN_DRIVER_API) {
       if (!cupti_launches::on_call(id, data)) cupti_allocations::on_call(id, data);
-    } else if (domain == CUPTI_CB_DOMAIN_RESOURCE) {
+    } else if (domain == CUPTI_CB_DOMAIN_RESOURCE && !is_quiet()) {
+      foreign_call const call;  // it allocates
       cupti_graph_nodes::instance().on_resource(id, data);
     }
   }
 
   static void CUPTIAPI request_buffer(std::uint8_t** buffer, std::size_t* size, std::size_t* max_records) {
+    foreign_call const call;
     *buffer = cupti_buffers::instance().take_free();
     *size = *buffer == nullptr ? 0 : cupti_buffers::buffer_bytes;
     *max_records = 0;  // no limit
   }
 
   static void CUPTIAPI complete_buffer(CUcontext, std::uint32_t, std::uint8_t* buffer, std::size_t, std::size_t used_bytes) {
+    foreign_call const call;
     if (buffer != nullptr) cupti_buffers::instance().put_full({buffer, used_bytes});
   }
 
   bool const has_all_api_calls_;
-  pid_t const process_ = ::getpid();
+  std::uint64_t const process_ = identify_process();
   cuda_driver driver_;
   cupti_library cupti_;
   cupti_buffers& buffers_ = cupti_buffers::instance();

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/types.h>
 #include <unistd.h>
@@ -16,6 +15,7 @@
 #include "../profile/own_memory.hpp"
 #include "collector_code.hpp"
 #include "host_sampling.hpp"
+#include "kept_file.hpp"
 #include "memory_source.hpp"
 #include "utilization_measurement.hpp"
 
@@ -49,15 +49,15 @@ std::vector<memory_reading> collector_code<Unused>::read_host_memory() {
 
 template <class Unused>
 std::uint64_t collector_code<Unused>::resident_bytes() noexcept {
-  static int const file = ::open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+  static kept_file file{"/proc/self/statm"};
   static auto const page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
   char text[128];
-  ::ssize_t const length = ::pread(file, text, sizeof text - 1, 0);
-  if (length <= 0) return 0;
+  ::ssize_t const length = file.read(text, sizeof text - 1);
+  if (length <= 0) return polled_allocator::unknown;
   text[length] = '\0';
   unsigned long long pages = 0;
   // NOLINTNEXTLINE(cert-err34-c): the kernel writes these numbers, and they fit
-  return std::sscanf(text, "%*u %llu", &pages) == 1 ? pages * page : 0;
+  return std::sscanf(text, "%*u %llu", &pages) == 1 ? pages * page : polled_allocator::unknown;
 }
 
 }  // namespace profkit::detail

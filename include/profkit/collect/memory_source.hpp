@@ -48,7 +48,8 @@ class memory_source : public collector {
   void poll_at_scopes(profile_builder& into) final {
     polled_allocator const asked = at_scopes();
     if (asked.usage == nullptr) return;
-    into.position_of(allocator_record{asked.source->name, asked.usage(), true});
+    std::uint64_t const now = detail::usage_of(asked);
+    into.position_of(allocator_record{asked.source->name, now == polled_allocator::unknown ? 0 : now, true});
     if (!detail::start_polling(asked)) {
       fail("too many memory sources are polled at scopes; the maximum is " + std::to_string(detail::max_polled_allocators));
     }

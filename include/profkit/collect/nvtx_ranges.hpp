@@ -119,6 +119,8 @@ inline nvtxStringHandle_t registered_name(site const& where, std::int64_t index,
 }
 
 inline void push_nvtx_range(site& where, std::int64_t const* index) noexcept {
+  if (is_quiet()) return;
+  foreign_call const call;
   if (index == nullptr) {
     push_nvtx(registered_name(where), where.name);
     return;
@@ -174,6 +176,8 @@ class nvtx_node_name {
 };
 
 inline void push_nvtx_node(scope_node& where) noexcept {
+  if (is_quiet()) return;
+  foreign_call const call;
   void* known = __atomic_load_n(&where.nvtx_name, __ATOMIC_ACQUIRE);
   if (known == nullptr) {
     known = nvtxDomainRegisterStringA(nvtx.domain, nvtx_node_name{where}.text());
@@ -184,6 +188,7 @@ inline void push_nvtx_node(scope_node& where) noexcept {
 
 /// `recorder_state::enter` if a tool listens.
 inline open_scope_word enter_nvtx(std::uint32_t flags, site& where, event_kind kind, std::uint64_t payload) noexcept {
+  if (is_quiet()) return 0;
   tell_listeners(flags, 0);
   auto const index = static_cast<std::int64_t>(payload);
   push_nvtx_range(where, kind == event_kind::enter_indexed ? &index : nullptr);
@@ -195,16 +200,21 @@ inline open_scope_word enter_nvtx(std::uint32_t flags, site& where, event_kind k
 inline void leave_nvtx(open_scope_word open, std::uint64_t now) noexcept {
   std::uint64_t ended = 1;
   if (open != nvtx_attached || __atomic_load_n(&recorder.flags, __ATOMIC_RELAXED) != nvtx_attached) ended = leave_with_listeners(open, now);
-  if ((open & nvtx_attached) == 0) return;
+  if ((open & nvtx_attached) == 0 || is_quiet()) return;
+  foreign_call const call;
   for (; ended > 0; --ended) nvtxDomainRangePop(nvtx.domain);
 }
 
 inline std::uint64_t start_nvtx_range(site& where) noexcept {
+  foreign_call const call;
   nvtxEventAttributes_t const attributes = nvtx_attributes(registered_name(where), where.name);
   return nvtxDomainRangeStartEx(nvtx.domain, &attributes);
 }
 
-inline void end_nvtx_range(std::uint64_t number) noexcept { nvtxDomainRangeEnd(nvtx.domain, number); }
+inline void end_nvtx_range(std::uint64_t number) noexcept {
+  foreign_call const call;
+  nvtxDomainRangeEnd(nvtx.domain, number);
+}
 
 #endif
 
@@ -213,6 +223,8 @@ bool nvtx_code<Unused>::install() noexcept {
 #if PROFKIT_HAS_NVTX
   bool const is_there = (__atomic_load_n(&recorder.flags, __ATOMIC_ACQUIRE) & nvtx_attached) != 0;
   if (is_there || !nvtx_is_wanted()) return false;
+  place_thread_states();
+  foreign_call const call;
   nvtx.domain = nvtxDomainCreateA("profkit");
   if (nvtx.domain == nullptr) return false;  // no tool
   recorder.nvtx_push = push_nvtx_range;

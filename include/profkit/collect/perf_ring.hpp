@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "../profile/own_memory.hpp"
+#include "../record/process_identity.hpp"
 #include "code_sample.hpp"
 
 namespace profkit::detail {
@@ -30,6 +31,7 @@ class perf_ring {
   perf_ring() = default;
   perf_ring(perf_ring&& other) noexcept
       : file_{std::exchange(other.file_, -1)},
+        event_{other.event_},
         process_{other.process_},
         memory_{std::exchange(other.memory_, nullptr)},
         bytes_{other.bytes_},
@@ -37,6 +39,7 @@ class perf_ring {
         lost_{other.lost_} {}
   perf_ring& operator=(perf_ring&& other) noexcept {
     std::swap(file_, other.file_);
+    std::swap(event_, other.event_);
     std::swap(process_, other.process_);
     std::swap(memory_, other.memory_);
     std::swap(bytes_, other.bytes_);
@@ -66,7 +69,7 @@ class perf_ring {
     wanted.exclude_callchain_kernel = 1;
     wanted.use_clockid = 1;
     wanted.clockid = CLOCK_MONOTONIC;
-    process_ = ::getpid();
+    process_ = identify_process();
     file_ = call(wanted, thread);
     has_stack_ = file_ >= 0;
     if (file_ < 0 && (errno == EINVAL || errno == EOPNOTSUPP || errno == ENOSYS)) {
@@ -75,6 +78,7 @@ class perf_ring {
       file_ = call(wanted, thread);
     }
     if (file_ < 0) return errno;
+    event_ = event_of(file_);
     auto const page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
     int failure = 0;
     for (bytes_ = bytes < page ? page : bytes; bytes_ >= page; bytes_ /= 2) {
@@ -93,7 +97,9 @@ class perf_ring {
   [[nodiscard]] bool is_open() const noexcept { return memory_ != nullptr; }
 
   /// Sets the time between the next samples. The kernel forgets the time since the last sample.
-  void set_period(std::uint64_t period_ns) const noexcept { ::ioctl(file_, PERF_EVENT_IOC_PERIOD, &period_ns); }
+  void set_period(std::uint64_t period_ns) const noexcept {
+    if (is_file_ours()) ::ioctl(file_, PERF_EVENT_IOC_PERIOD, &period_ns);
+  }
 
   /// Reads and removes the samples so far.
   /// @param into receives the samples, oldest first.
@@ -138,12 +144,13 @@ class perf_ring {
 
   /// Stops sampling.
   void close() noexcept {
-    bool const is_own = process_ == ::getpid();  // the child of a fork does not inherit the mapping, and must not change the parent's ring
+    bool const is_own = is_process(process_);  // the child of a fork does not inherit the mapping, and must not change the parent's ring
     if (memory_ != nullptr && is_own) ::munmap(memory_, static_cast<std::size_t>(::sysconf(_SC_PAGESIZE)) + bytes_);
     memory_ = nullptr;
     if (file_ < 0) return;
-    if (is_own) ::ioctl(file_, PERF_EVENT_IOC_DISABLE, 0);  // a child process may hold a copy of the file
-    ::close(file_);
+    bool const is_ours = is_file_ours();
+    if (is_ours && is_own) ::ioctl(file_, PERF_EVENT_IOC_DISABLE, 0);  // a child process may hold a copy of the file
+    if (is_ours) ::close(file_);
     file_ = -1;
   }
 
@@ -154,6 +161,15 @@ class perf_ring {
   static int call(perf_event_attr& wanted, std::uint64_t thread) noexcept {
     return static_cast<int>(::syscall(SYS_perf_event_open, &wanted, static_cast<::pid_t>(thread), -1, -1, PERF_FLAG_FD_CLOEXEC));
   }
+
+  /// The kernel's number of the event of a descriptor; 0 if it is not an event.
+  static std::uint64_t event_of(int file) noexcept {
+    std::uint64_t number = 0;
+    return ::ioctl(file, PERF_EVENT_IOC_ID, &number) == 0 ? number : 0;
+  }
+
+  /// Whether the descriptor still refers to the event. The program may have closed it and opened a file of its own with this number.
+  [[nodiscard]] bool is_file_ours() const noexcept { return file_ >= 0 && event_of(file_) == event_; }
 
   /// Copies bytes of the ring. They may wrap around to its beginning.
   void copy(std::uint64_t from, void* to, std::size_t count) const noexcept {
@@ -193,7 +209,8 @@ class perf_ring {
   }
 
   int file_ = -1;
-  ::pid_t process_ = 0;              ///< process that opened the ring
+  std::uint64_t event_ = 0;          ///< the kernel's number of the event
+  std::uint64_t process_ = 0;        ///< number of the process that opened the ring
   unsigned char* memory_ = nullptr;  ///< a page with the positions, followed by the ring
   std::size_t bytes_ = 0;            ///< size of the ring
   bool has_stack_ = false;           ///< samples contain the word at the stack pointer

@@ -33,7 +33,7 @@ class signal_stack {
   static void use() noexcept {
     errno_keeper const keeper;
     auto* own = static_cast<signal_stack*>(::pthread_getspecific(key()));
-    if (own != nullptr && own->owner_ >> 32U == forks) return;
+    if (own != nullptr && own->owner_ >> 32U == number_of_this_process()) return;
     ::stack_t now{};
     if (::sigaltstack(nullptr, &now) != 0) return;
     bool const is_missing = (now.ss_flags & SS_DISABLE) != 0;
@@ -69,8 +69,8 @@ class signal_stack {
 
   signal_stack(unsigned char* memory, std::size_t bytes) noexcept : memory_{memory}, bytes_{bytes} {}
 
-  /// Combines the number of forks and the thread number, because the child of a fork may have threads with the same numbers.
-  static std::uint64_t name_of(std::uint64_t thread) noexcept { return std::uint64_t{forks} << 32U | thread; }
+  /// Combines the numbers of process and thread, because the child of a fork may have threads with the same numbers.
+  static std::uint64_t name_of(std::uint64_t thread) noexcept { return number_of_this_process() << 32U | thread; }
 
   /// Minimum stack size: the bytes that the kernel writes for a signal on this processor, plus the handler.
   static std::size_t min_bytes() noexcept {

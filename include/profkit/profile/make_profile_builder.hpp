@@ -143,8 +143,8 @@ std::uint64_t profile_builder_code<Unused>::extended_correlation(std::uint32_t c
 }
 
 template <class Unused>
-std::optional<timestamp> profile_builder_code<Unused>::launch_time(std::uint64_t correlation) {
-  return tables_->launches.begin_of(correlation, made_.api_calls);
+std::optional<timestamp> profile_builder_code<Unused>::launch_time(std::uint64_t correlation) const {
+  return tables_->launches.begin_of(correlation);
 }
 
 template <class Unused>
@@ -164,6 +164,7 @@ inline bool profile_builder_code<Unused>::add(gpu_operation_record const& operat
 
 template <class Unused>
 inline bool profile_builder_code<Unused>::add(api_call_record const& call) {
+  tables_->launches.add(call);
   return add_within_budget(call, &profile::api_calls);
 }
 

@@ -114,8 +114,8 @@ class profile_builder_code {
   /// `gpu_operation_record`. Consecutive arguments must be less than 2^31 launches apart.
   [[nodiscard]] std::uint64_t extended_correlation(std::uint32_t correlation) noexcept;
 
-  /// @brief The beginning of the call with this 64-bit correlation; nothing if it was not added. The first call indexes all API calls.
-  [[nodiscard]] std::optional<timestamp> launch_time(std::uint64_t correlation);
+  /// @brief The beginning of the call with this 64-bit correlation; nothing if it was not added among the last 262,144 launches.
+  [[nodiscard]] std::optional<timestamp> launch_time(std::uint64_t correlation) const;
 
   // Records within the budget. @return whether the record was kept in the profile.
 

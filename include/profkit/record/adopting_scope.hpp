@@ -34,8 +34,9 @@ class adopting_scope : private scope {
   static std::uint32_t names_of(scope_token place) noexcept { return place ? place.node()->names : 0; }
 
   void begin_adopting(std::uint32_t flags, site& role, scope_token adopted, scope_token under) noexcept {
+    if (detail::is_quiet()) return;
     scope_token around = scope_token::current();
-    detail::thread_log const* const here = detail::this_thread_log();
+    detail::thread_log const* const here = detail::this_thread_scopes();
     bool const is_lost = !around && (flags & detail::recording) != 0 && here != nullptr && detail::is_inside_scope(*here);
     if (!around) around = under;
     using detail::event_kind;

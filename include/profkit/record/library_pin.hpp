@@ -3,28 +3,37 @@
 
 #include "recorder.hpp"
 
+#if !defined(PROFKIT_DISABLE) && !defined(__CUDACC__)
+
+namespace profkit::detail {
+
+/// The recorder that this module uses, for `other_modules.hpp`: usually the one that all modules of the process share.
+__attribute__((visibility("hidden"),
+               used)) inline recorder_state* const recorder_of_this_module asm("profkit_recorder_of_this_module") = &recorder;
+
+// Names the module to a session in another module, also if no symbol of this one is visible: an ELF note with the distance to the pointer.
+// Not in a group, because `--gc-sections` keeps only such notes.
+asm(R"(
+.pushsection .note.profkit, "a", %note
+.balign 4
+.long 8
+.long 8
+.long 1
+.asciz "profkit"
+.quad profkit_recorder_of_this_module - .
+.popsection
+)");
+
+}  // namespace profkit::detail
+
+#endif
+
 // For shared libraries only: an executable is never unloaded.
 #if defined(__PIC__) && !defined(__PIE__) && !defined(PROFKIT_DISABLE)
 
 #include <dlfcn.h>
 
 namespace profkit::detail {
-
-__attribute__((visibility("hidden"))) inline other_recorder recorder_of_this_library{};
-
-/// Registers the library with the recorder of the process if the library has its own recorder, so that the report names it. A version
-/// script with `local: *` can cause this, for example.
-__attribute__((visibility("hidden"))) inline void announce_own_recorder(char const* library) noexcept {
-  void* const found = ::dlsym(RTLD_DEFAULT, recorder_symbol);
-  if (found == nullptr) static_cast<void>(::dlerror());  // the program must not see profkit's error
-  auto* const shared = static_cast<recorder_state*>(found);
-  if (shared == nullptr || shared == &recorder || recorder_of_this_library.library != nullptr) return;
-  recorder_of_this_library.library = library;
-  other_recorder*& next = recorder_of_this_library.next;
-  next = __atomic_load_n(&shared->others, __ATOMIC_RELAXED);
-  while (!__atomic_compare_exchange_n(&shared->others, &next, &recorder_of_this_library, true, __ATOMIC_RELEASE, __ATOMIC_RELAXED)) {
-  }
-}
 
 /// Keeps this shared library loaded after `dlclose`, because logs contain addresses of its sites, ending threads may call its functions,
 /// and tools may use its strings. Most libraries built by g++ stay loaded anyway, because inline variables get unique symbols. This
@@ -38,7 +47,6 @@ __attribute__((constructor, visibility("hidden"))) inline void pin_this_library(
   if (is_found && __builtin_strchr(self.dli_fname, '/') != nullptr) {
     static_cast<void>(::dlopen(self.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE));
   }
-  announce_own_recorder(self.dli_fname);
 }
 
 }  // namespace profkit::detail

@@ -77,7 +77,7 @@ static_assert(logs_per_mapping < small_page);
   }
 }
 
-/// `thread_log::map_chunk`
+/// Maps another chunk of a log. @return null, with the loss counted, if the log has reached its bound or the system has no memory.
 inline log_chunk* map_chunk(thread_log& log) noexcept {
   std::uint64_t const slots = slots_of_chunk(log);
   std::uint64_t const bytes = (chunk_header_slots + slots) * sizeof(std::uint64_t);

@@ -6,6 +6,7 @@
 #include "recorder.hpp"
 #include "slow_path.hpp"
 #include "step_code.hpp"
+#include "thread_exit.hpp"
 
 namespace profkit::detail {
 
@@ -14,6 +15,7 @@ open_scope_word step_code<Unused>::begin(site& where, raw_step& values) noexcept
   __atomic_store_n(&recorder.step, values.index, __ATOMIC_RELAXED);
   std::uint32_t const flags = __atomic_load_n(&recorder.flags, __ATOMIC_ACQUIRE);
   install_slow_path();
+  values.is_in_exit = is_thread_exiting();
   tell_listeners(flags, 0);
   if ((flags & nvtx_attached) != 0) recorder.nvtx_push(where, nullptr);
   values.begin_ticks = next_tick(flags);
@@ -23,6 +25,7 @@ open_scope_word step_code<Unused>::begin(site& where, raw_step& values) noexcept
 template <class Unused>
 void step_code<Unused>::end(open_scope_word open, raw_step& values) noexcept {
   values.end_ticks = next_tick(__atomic_load_n(&recorder.flags, __ATOMIC_RELAXED));
+  values.is_abandoned = values.is_abandoned || (is_thread_exiting() && !values.is_in_exit);
   leave_slow_path(open, values.end_ticks);
 }
 

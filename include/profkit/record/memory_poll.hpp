@@ -3,20 +3,30 @@
 
 #include <cstdint>
 
+#include "quiet_thread.hpp"
 #include "recorder.hpp"
 
 namespace profkit {
 
 /// @brief An allocator without hooks whose memory in use can be queried. It is polled at both ends of every scope while a session runs.
 struct polled_allocator {
-  site* source = nullptr;                       ///< named like the memory source; must live as long as the program
-  std::uint64_t (*usage)() noexcept = nullptr;  ///< returns bytes in use; called on any thread, also shortly after the end of the session
+  static constexpr std::uint64_t unknown = ~std::uint64_t{0};  ///< result of `usage` if it cannot be queried now: nothing is recorded
+
+  site* source = nullptr;  ///< named like the memory source; must live as long as the program
+  /// Returns bytes in use. Called on any thread, also shortly after the end of the session. What it does is not recorded: scopes that it
+  /// opens and allocations that it reports have no effect. The thread cannot be cancelled in it.
+  std::uint64_t (*usage)() noexcept = nullptr;
 };
 
 namespace detail {
 
 inline constexpr int max_polled_allocators = 8;
 inline polled_allocator polled_allocators[max_polled_allocators] = {};
+
+[[nodiscard]] inline std::uint64_t usage_of(polled_allocator const& polled) noexcept {
+  foreign_call const call;
+  return polled.usage();
+}
 
 /// The function behind `recorder_state::poll_memory`. @param now the end of the scope in ticks; 0: a scope is about to begin.
 inline void poll_allocators(std::uint64_t now) noexcept {
@@ -27,15 +37,22 @@ inline void poll_allocators(std::uint64_t now) noexcept {
   for (polled_allocator const& each : polled_allocators) {
     site* const source = __atomic_load_n(&each.source, __ATOMIC_ACQUIRE);
     if (source == nullptr) return;
-    std::uint64_t const bytes = each.usage();
-    if (auto const claimed = log->claim(4)) {
+    std::uint64_t const bytes = usage_of(each);
+    auto const claimed = bytes == polled_allocator::unknown ? 0 : log->claim(4);
+    if (claimed != 0) {
       log->put(claimed, tagged(*source, event_kind::usage), now != 0 ? now : ticks(flags), std::uint64_t{0}, bytes);
     }
   }
 }
 
+inline void forget_polled_allocators() noexcept {
+  for (polled_allocator& each : polled_allocators) __atomic_store_n(&each.source, static_cast<site*>(nullptr), __ATOMIC_RELEASE);
+}
+
 /// @return false if `max_polled_allocators` are already polled.
 inline bool start_polling(polled_allocator const& asked) noexcept {
+  bool const is_first = __atomic_load_n(&recorder.poll_memory, __ATOMIC_ACQUIRE) == nullptr;
+  if (is_first) forget_polled_allocators();  // in the child of a fork, the parent's may be there
   for (polled_allocator& each : polled_allocators) {
     if (each.source != nullptr) continue;
     each.usage = asked.usage;
@@ -50,7 +67,7 @@ inline bool start_polling(polled_allocator const& asked) noexcept {
 /// Scopes on other threads may still poll for a short time.
 inline void stop_polling() noexcept {
   __atomic_fetch_and(&recorder.flags, ~polls_memory, __ATOMIC_RELEASE);
-  for (polled_allocator& each : polled_allocators) __atomic_store_n(&each.source, static_cast<site*>(nullptr), __ATOMIC_RELEASE);
+  forget_polled_allocators();
 }
 
 }  // namespace detail

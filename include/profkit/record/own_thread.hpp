@@ -18,10 +18,12 @@
 #include <system_error>
 #include <utility>
 
+#include "quiet_thread.hpp"
+
 namespace profkit::detail {
 
-/// A thread of the library. It blocks all signals and has a small stack. Join it before destruction. In the child of a `fork` the thread
-/// does not exist: release the object instead.
+/// A thread of the library. It blocks all signals, has a small stack, and records nothing: see `quiet_thread`. Join it before destruction.
+/// In the child of a `fork` the thread does not exist: release the object instead.
 class own_thread {
  public:
   /// Starts the thread.
@@ -92,6 +94,7 @@ class own_thread {
   }
 
   static void* run(void* argument) {
+    keep_this_thread_quiet();
     std::unique_ptr<start_values> const start{static_cast<start_values*>(argument)};
     ::pthread_setname_np(::pthread_self(), start->name);
     __atomic_fetch_add(&count(), 1, __ATOMIC_RELAXED);

@@ -43,19 +43,27 @@ struct side_log {
   side_log* next = nullptr;
 };
 
-/// A shared library that has its own recorder.
+/// A module of the process, such as a shared library, that has its own recorder.
 struct other_recorder {
-  char const* library = nullptr;  ///< path of the library
+  void const* recorder = nullptr;
   other_recorder* next = nullptr;
+  char path[1] = {};  ///< path of the module, with as many bytes as it has
+};
+
+/// The page that identifies a process: see `process_identity.hpp`.
+struct process_mark {
+  std::uint64_t number;  ///< number of the process; reads as 0 in a child
+  std::int64_t unwiped;  ///< `getpid` if the kernel does not clear the page in a child; 0: it does
 };
 
 /// The state that all shared libraries of a process share. Constant-initialised and never destroyed, so scopes work during static
 /// initialisation and destruction. Lock-free, so it is consistent after `fork`.
-struct recorder_state {
+///
+/// The members that scopes read are in the first cache line.
+struct alignas(64) recorder_state {
   std::uint32_t flags;
-  std::uint32_t session;  ///< number of the running or last session, from 1
-  std::uint64_t step;     ///< number of the current step; the payload of NVTX ranges
-  lost_events lost;       ///< in addition to the events that the logs count
+  std::uint32_t session;        ///< number of the running or last session, from 1
+  std::intptr_t thread_offset;  ///< see `place_thread_states`; 0: no session and no listener yet
 
   /// Begins a scope if `flags` is neither 0 nor `recording` alone, or if its log is busy, may be full, or does not exist.
   /// @param payload payload of the event, if its kind has one.
@@ -63,49 +71,64 @@ struct recorder_state {
   /// Ends a scope if `flags` is not `recording` alone, or if the scope is not the innermost one of its thread. @param now time in ticks; 0:
   /// read the clock.
   void (*leave)(open_scope_word open, std::uint64_t now) noexcept;
+  thread_log* (*attach_thread)() noexcept;
+  void (*before_change)() noexcept;                 ///< called before a scope of this thread begins or ends
+  void (*poll_memory)(std::uint64_t now) noexcept;  ///< called after `before_change`; `now`: end of the scope; 0: a scope is about to begin
+  std::uint64_t step;                               ///< number of the current step; the payload of NVTX ranges
 
   void (*nvtx_push)(site& where, std::int64_t const* index) noexcept;
   void (*nvtx_push_node)(scope_node& where) noexcept;  ///< begins the range of an adopting scope
   std::uint64_t (*nvtx_start)(site& where) noexcept;   ///< begins a process range; returns its number
   void (*nvtx_end)(std::uint64_t number) noexcept;
-  void (*before_change)() noexcept;                 ///< called before a scope of this thread begins or ends
-  void (*poll_memory)(std::uint64_t now) noexcept;  ///< called after `before_change`; `now`: end of the scope; 0: a scope is about to begin
-  thread_log* (*attach_thread)() noexcept;
-  std::intptr_t thread_offset;  ///< see `place_thread_states`; 0: no session yet
 
+  lost_events lost;        ///< in addition to the events that the logs count
   thread_log* logs;        ///< list of all logs
   side_log* side_logs;     ///< list of all side logs
-  other_recorder* others;  ///< libraries that have their own recorder
+  other_recorder* others;  ///< modules that have their own recorder
   void const* owner;       ///< the running session
+
+  process_mark* mark;            ///< null: no session yet
+  process_mark unwiped_mark;     ///< used if the kernel has no page for `mark`
+  std::uint64_t process_number;  ///< `process_mark::number` of the last process that recorded: this one or an ancestor
+
+  std::uint32_t exit_mark_offset;  ///< see `is_thread_exiting`; 0: unknown
 
   wrong_end_list wrong_ends;
 };
 
+static_assert(sizeof(void*) != 8 || __builtin_offsetof(recorder_state, step) == 56, "the first cache line has all that scopes read");
+
 /// The state of each thread.
 struct this_thread_state {
-  thread_log* log;    ///< null: nothing recorded yet, or the thread has ended
-  bool is_attaching;  ///< `log` is being created
-  bool has_ended;     ///< the thread runs its last destructors: scopes are counted but not recorded
+  thread_log* log;        ///< null: nothing recorded yet, the thread is quiet, or it has ended
+  thread_log* quiet_log;  ///< the log of a quiet thread
+  std::uintptr_t quiet;   ///< see `quiet_thread`; 0: the thread records
+  bool is_attaching;      ///< `log` is being created
+  bool has_ended;         ///< the thread runs its last destructors: scopes are counted but not recorded
 };
 
 // The namespace names the layout, so that a library built with another layout gets its own recorder instead of a corrupt one.
-inline namespace layout_10 {
+inline namespace layout_11 {
 
 __attribute__((visibility("default"))) inline recorder_state recorder{};
 
-}  // namespace layout_10
+}  // namespace layout_11
 
-/// The symbol name of `recorder`.
-inline constexpr char const* recorder_symbol = "_ZN7profkit6detail9layout_108recorderE";
+/// The storage for `place_thread_states`: one per module, in the static TLS block. (nvcc does not support the attribute.)
+#ifndef __CUDACC__
+__attribute__((tls_model("initial-exec")))
+#endif
+__attribute__((visibility("hidden"))) inline thread_local this_thread_state thread_state_of_this_module{};
 
-/// Stores the offset of the thread state from the thread pointer. The state is in the static TLS block of the module that created the first
-/// session, so the offset is the same for all threads and modules. An offset is used instead of a symbol, because an executable that
-/// exports a thread-local symbol crashes before `main` if it is linked with `-static-pie`.
-/// @param of_this_thread the thread state in the calling module.
-inline void place_thread_states(this_thread_state& of_this_thread) noexcept {
-  if (__atomic_load_n(&recorder.thread_offset, __ATOMIC_RELAXED) != 0) return;
-  auto const offset = reinterpret_cast<std::intptr_t>(&of_this_thread) - thread_pointer();
-  __atomic_store_n(&recorder.thread_offset, offset, __ATOMIC_RELEASE);
+/// Stores the offset of the thread state from the thread pointer. The state is in the static TLS block of the module that calls this
+/// function first, so the offset is the same for all threads and modules. An offset is used instead of a symbol, because an executable that
+/// exports a thread-local symbol crashes before `main` if it is linked with `-static-pie`. To be called before a bit of
+/// `recorder_state::flags` is set.
+inline void place_thread_states() noexcept {
+  if (__atomic_load_n(&recorder.thread_offset, __ATOMIC_ACQUIRE) != 0) return;
+  std::intptr_t none = 0;
+  auto const offset = reinterpret_cast<std::intptr_t>(&thread_state_of_this_module) - thread_pointer();
+  __atomic_compare_exchange_n(&recorder.thread_offset, &none, offset, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
 }
 
 /// Requires an earlier call of `place_thread_states`.
@@ -113,9 +136,16 @@ inline void place_thread_states(this_thread_state& of_this_thread) noexcept {
   return *reinterpret_cast<this_thread_state*>(thread_pointer() + __atomic_load_n(&recorder.thread_offset, __ATOMIC_RELAXED));
 }
 
-/// The log of this thread, or null. May be called at any time.
+/// The log to which this thread writes, or null. May be called at any time.
 [[nodiscard]] inline thread_log* this_thread_log() noexcept {
   return __atomic_load_n(&recorder.thread_offset, __ATOMIC_ACQUIRE) == 0 ? nullptr : this_thread().log;
+}
+
+/// The log of this thread, or null, also while the thread is quiet: contains its open scopes. May be called at any time.
+[[nodiscard]] inline thread_log* this_thread_scopes() noexcept {
+  if (__atomic_load_n(&recorder.thread_offset, __ATOMIC_ACQUIRE) == 0) return nullptr;
+  this_thread_state const& state = this_thread();
+  return state.log != nullptr ? state.log : state.quiet_log;
 }
 
 [[nodiscard]] inline std::uint64_t ticks(std::uint32_t flags) noexcept {

@@ -20,7 +20,7 @@ class scope_token {
   /// allocate or throw. Takes a few nanoseconds per open scope.
   [[nodiscard]] static scope_token current() noexcept {
     std::uint32_t const flags = __atomic_load_n(&detail::recorder.flags, __ATOMIC_RELAXED);
-    detail::thread_log const* const log = detail::this_thread_log();
+    detail::thread_log const* const log = detail::this_thread_scopes();
     if ((flags & detail::recording) == 0 || log == nullptr) return {};
     return scope_token{detail::current_node(*log)};
   }
@@ -29,7 +29,7 @@ class scope_token {
   /// this thread (`set_default_scope`).
   [[nodiscard]] static scope_token of_launches() noexcept {
     scope_token const open = current();
-    detail::thread_log const* const log = detail::this_thread_log();
+    detail::thread_log const* const log = detail::this_thread_scopes();
     std::uint32_t const flags = __atomic_load_n(&detail::recorder.flags, __ATOMIC_RELAXED);
     if (open || log == nullptr || (flags & detail::recording) == 0) return open;
     return scope_token{log->default_scope};

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "library_pin.hpp"
+#include "quiet_thread.hpp"
 #include "recorder.hpp"
 
 // The slow path of scopes: the first scope of a thread, a full log, a signal handler, a wrong end, NVTX, a listener, another clock. It is
@@ -11,12 +12,15 @@
 
 namespace profkit::detail {
 
-/// Calls the listener and the memory poll. @param now end of the scope in ticks; 0: a scope is about to begin.
+/// Calls the listener and the memory poll, unless one of them opened the scope. @param now end of the scope in ticks; 0: a scope is about
+/// to begin.
 inline void tell_listeners(std::uint32_t flags, std::uint64_t now) noexcept {
+  if ((flags & (prepares_threads | has_listener | polls_memory)) == 0 || is_quiet()) return;
   if ((flags & prepares_threads) != 0 && now == 0 && this_thread_log() != nullptr)
     __atomic_load_n(&recorder.attach_thread, __ATOMIC_RELAXED)();
   if ((flags & has_listener) != 0) {
     auto const function = __atomic_load_n(&recorder.before_change, __ATOMIC_ACQUIRE);
+    foreign_call const call;
     if (function != nullptr) function();
   }
   if ((flags & polls_memory) != 0) {
@@ -84,6 +88,7 @@ inline std::uint64_t record_leave(open_scope_word open, std::uint64_t now) noexc
 
 /// `recorder_state::enter` if no tool listens to NVTX.
 inline open_scope_word begin_on_slow_path(std::uint32_t flags, site& where, event_kind kind, std::uint64_t payload) noexcept {
+  if (is_quiet()) return 0;
   tell_listeners(flags, 0);
   return record_enter(flags, tagged(where, kind), payload) | (flags & has_listener);
 }
@@ -103,6 +108,7 @@ inline void end_on_slow_path(open_scope_word open, std::uint64_t now) noexcept {
 
 /// Installs the slow path. To be called before a bit of `recorder_state::flags` is set.
 inline void install_slow_path() noexcept {
+  place_thread_states();
   if (__atomic_load_n(&recorder.enter, __ATOMIC_ACQUIRE) != nullptr) return;
   __atomic_store_n(&recorder.leave, &end_on_slow_path, __ATOMIC_RELEASE);
   __atomic_store_n(&recorder.enter, &begin_on_slow_path, __ATOMIC_RELEASE);

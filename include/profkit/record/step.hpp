@@ -41,7 +41,8 @@ class step_loop {
 /// @brief One iteration of the measured loop, from construction to destruction. It is also the scope `step`, a root of the tree of scopes.
 ///
 /// Use it on the thread that created the session, one step at a time. Bookkeeping happens before the step begins and after it ends. Does
-/// not synchronise the device. A step exited by an exception counts as abandoned; it and its scopes are excluded.
+/// not synchronise the device. A step exited by an exception counts as abandoned; it and its scopes are excluded. So does a step in which
+/// its thread ends (`pthread_cancel`, `pthread_exit`), with glibc.
 class step : private scope {
  public:
   /// @brief Begins the step.

@@ -21,7 +21,8 @@ struct raw_step {
   double model_flops = 0.0;
   bool warmup = false;
   bool has_kernels = true;    ///< see `step_record`
-  bool is_abandoned = false;  ///< exited by an exception
+  bool is_abandoned = false;  ///< exited by an exception or by the end of the thread
+  bool is_in_exit = false;    ///< begun while the thread ends
   bool is_excluded = false;   ///< see `step_record`
 };
 
@@ -30,7 +31,7 @@ template <class>
 struct step_code {
   /// Begins the scope and sets `begin_ticks`. @return its word.
   static open_scope_word begin(site& where, raw_step& values) noexcept;
-  /// Sets `end_ticks` and ends the scope.
+  /// Sets `end_ticks`, and `is_abandoned` if the thread ends, and ends the scope.
   static void end(open_scope_word open, raw_step& values) noexcept;
 };
 

@@ -38,12 +38,12 @@ struct thread_log {
   std::uint64_t deep = 0;                        ///< number of open scopes and calls, if more than `known_depth`
   scope_node const* default_scope = nullptr;     ///< scope to which launches outside scopes are charged
 
-  log_chunk* chunk = nullptr;                               ///< the chunk that contains `next_slot`
-  log_chunk* (*map_chunk)(thread_log&) noexcept = nullptr;  ///< returns null and counts the loss if no chunk can be added
-  std::uint64_t min_slots = 0;                              ///< number of slots of the first chunk, which is the smallest
-  std::uint64_t slot_bound = 0;                             ///< maximum number of slots of all chunks together
-  std::uint64_t mapped_slots = 0;                           ///< number of slots of all existing chunks
-  unsigned char* unused = nullptr;                          ///< mapped memory that is not a chunk yet
+  log_chunk* chunk = nullptr;                                   ///< the chunk that contains `next_slot`
+  log_chunk* (*provide_chunk)(thread_log&) noexcept = nullptr;  ///< `take_chunk` of logs in the list of the recorder
+  std::uint64_t min_slots = 0;                                  ///< number of slots of the first chunk, which is the smallest
+  std::uint64_t slot_bound = 0;                                 ///< maximum number of slots of all chunks together
+  std::uint64_t mapped_slots = 0;                               ///< number of slots of all existing chunks
+  unsigned char* unused = nullptr;                              ///< mapped memory that is not a chunk yet
   unsigned char* unused_end = nullptr;
   lost_events lost;
 
@@ -282,11 +282,12 @@ struct thread_log {
     return true;
   }
 
+  /// A chunk that the reader has read, or a new one. @return null, with the loss counted, if there is none.
   [[nodiscard]] log_chunk* take_chunk() noexcept {
-    if (log_chunk* const read_before = free_chunks.pop()) return read_before;
-    if (map_chunk != nullptr) return map_chunk(*this);
-    lost_events::count(lost.full);
-    return nullptr;
+    if (provide_chunk != nullptr) return provide_chunk(*this);
+    log_chunk* const read_before = free_chunks.pop();
+    if (read_before == nullptr) lost_events::count(lost.full);
+    return read_before;
   }
 };
 

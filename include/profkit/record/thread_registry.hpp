@@ -13,7 +13,11 @@
 
 #include "errno_keeper.hpp"
 #include "log_memory.hpp"
+#include "no_cancellation.hpp"
+#include "process_identity.hpp"
+#include "quiet_thread.hpp"
 #include "recorder.hpp"
+#include "thread_exit.hpp"
 #include "thread_name.hpp"
 
 namespace profkit::detail {
@@ -45,6 +49,36 @@ inline void count_free_logs() noexcept {
   return __atomic_load_n(&logs_made, __ATOMIC_RELAXED) >= __atomic_load_n(&max_logs, __ATOMIC_RELAXED);
 }
 
+/// Resets the recorder in the child of a `fork`: no session runs there, and the owners of the other logs do not exist. Async-signal-safe.
+inline void reset_after_fork() noexcept {
+  if (recorder.mark != nullptr) __atomic_store_n(&recorder.mark->number, std::uint64_t{0}, __ATOMIC_RELAXED);
+  __atomic_fetch_and(&recorder.flags, ~(recording | prepares_threads | polls_memory), __ATOMIC_RELAXED);
+  __atomic_store_n(&recorder.poll_memory, static_cast<void (*)(std::uint64_t) noexcept>(nullptr), __ATOMIC_RELAXED);
+  __atomic_store_n(&recorder.owner, static_cast<void const*>(nullptr), __ATOMIC_RELEASE);
+  thread_log* const own = this_thread_scopes();
+  for (thread_log* log = recorder.logs; log != nullptr; log = log->next) {
+    if (log == own || log->state == log_retired) continue;
+    log->state = log->is_busy() || log->is_broken ? log_retired : log_free;  // the thread of a retired log was writing to it
+  }
+  if (own != nullptr) own->thread_system_id = static_cast<std::uint64_t>(::syscall(SYS_gettid));  // the C library may have the parent's
+}
+
+/// Whether this is a child of the process that records, of which no fork handler knows (`_Fork`, the system call). Nobody reads its logs,
+/// so it stops recording. Checked where a thread would take more memory.
+[[nodiscard]] inline bool is_child_that_records() noexcept {
+  if (is_recording_process()) return false;
+  if ((__atomic_load_n(&recorder.flags, __ATOMIC_RELAXED) & recording) == 0) return false;
+  reset_after_fork();
+  return true;
+}
+
+/// `thread_log::provide_chunk`
+inline log_chunk* provide_chunk(thread_log& log) noexcept {
+  if (is_child_that_records()) return nullptr;
+  log_chunk* const read_before = log.free_chunks.pop();
+  return read_before != nullptr ? read_before : map_chunk(log);
+}
+
 /// Creates a log and its first chunk, without malloc. A thread's first scope touches one page.
 /// @return null if there are `max_logs` logs, or no memory.
 inline thread_log* make_log(log_state state) noexcept {
@@ -57,7 +91,7 @@ inline thread_log* make_log(log_state state) noexcept {
   constexpr std::uint64_t max_slots = (chunk_bytes - header_bytes) / sizeof(std::uint64_t);
   std::uint64_t const slots = slots_of_chunk(*log);
   log->use(*new (memory + sizeof(thread_log)) log_chunk, slots < max_slots ? slots : max_slots, log->slot_bound);
-  log->map_chunk = map_chunk;
+  log->provide_chunk = provide_chunk;
   log->state = state;
   log->next = __atomic_load_n(&recorder.logs, __ATOMIC_RELAXED);
   while (!__atomic_compare_exchange_n(&recorder.logs, &log->next, log, true, __ATOMIC_RELEASE, __ATOMIC_RELAXED)) {
@@ -122,12 +156,6 @@ inline void warm_up_log_of_this_thread() noexcept {
   log->put(claimed);
 }
 
-/// The storage for `place_thread_states`: one per module, in the static TLS block. (nvcc does not support the attribute.)
-#ifndef __CUDACC__
-__attribute__((tls_model("initial-exec")))
-#endif
-__attribute__((visibility("hidden"))) inline thread_local this_thread_state thread_state_of_this_module{};
-
 /// Finds a free log of an ended thread. Checks a limited number of logs, starting where the last search stopped. With many unread logs,
 /// checking all of them for each new thread would take quadratic time.
 inline thread_log* reuse_log() noexcept {
@@ -179,7 +207,7 @@ inline bool can_read_names = true;
 inline void leave_log(void* of_thread) noexcept {
   auto& log = *static_cast<thread_log*>(of_thread);
   this_thread().has_ended = true;
-  this_thread().log = nullptr;
+  this_thread().log = this_thread().quiet_log = nullptr;
   if (log.is_busy()) __atomic_store_n(&log.is_broken, true, __ATOMIC_RELAXED);  // the thread ends inside a signal handler
   ::prctl(PR_GET_NAME, log.thread_name);
   __atomic_store_n(&log.state, std::uint32_t{log_left}, __ATOMIC_RELEASE);
@@ -201,13 +229,17 @@ inline void (*prepare_thread)() noexcept = nullptr;
 
 inline void prepare_this_thread() noexcept {
   auto const function = __atomic_load_n(&prepare_thread, __ATOMIC_ACQUIRE);
-  if (function != nullptr) function();
+  if (function == nullptr) return;
+  foreign_call const call;  // it may allocate, and an allocator of the program may open scopes
+  function();
 }
 
 /// The slow path of a thread's first scope, which may run in a signal handler. Takes no lock. Allocates only if the process had 32
 /// thread-specific keys before the first session, because glibc allocates memory for further keys.
 /// @return null, with the event counted as lost: no memory, too many logs, an ending thread, or a handler that interrupts this function.
+/// Null with nothing counted: the thread is quiet, or this is a child of the process that records.
 inline thread_log* attach_this_thread() noexcept {
+  if (is_quiet() || is_child_that_records()) return nullptr;
   if (thread_log* const known = this_thread().log) {
     prepare_this_thread();
     return known;
@@ -219,6 +251,7 @@ inline thread_log* attach_this_thread() noexcept {
   this_thread().is_attaching = true;
   __atomic_signal_fence(__ATOMIC_SEQ_CST);
   errno_keeper const keeper;
+  no_cancellation const not_cancelled;
   thread_log* log = reuse_log();
   if (log == nullptr) log = make_log(log_taken);
   if (log == nullptr) {
@@ -241,8 +274,10 @@ inline thread_log* attach_this_thread() noexcept {
 
 /// Prepares logs. To be called before a session sets `recording`. @param slots maximum number of slots per log.
 inline void install_logs(std::uint64_t slots) noexcept {
+  no_cancellation const not_cancelled;
   static_cast<void>(log_key());  // done now, because a signal handler must not create the key
-  place_thread_states(thread_state_of_this_module);
+  place_thread_states();
+  find_thread_exit_mark();
   __atomic_store_n(&slots_per_log, slots, __ATOMIC_RELAXED);
   count_free_logs();
   std::array<char, 16> name{};
@@ -250,25 +285,14 @@ inline void install_logs(std::uint64_t slots) noexcept {
   __atomic_store_n(&recorder.attach_thread, &attach_this_thread, __ATOMIC_RELEASE);
 }
 
-/// Number of forks of this process and its ancestors, counted by `reset_after_fork`. It differs between a process and its children.
-inline std::uint32_t forks = 0;
-
-/// Resets the recorder in the child of a `fork`: no session runs there, and the owners of the other logs do not exist.
-inline void reset_after_fork() noexcept {
-  ++forks;
-  __atomic_fetch_and(&recorder.flags, ~(recording | prepares_threads), __ATOMIC_RELAXED);
-  __atomic_store_n(&recorder.owner, static_cast<void const*>(nullptr), __ATOMIC_RELEASE);
-  for (thread_log* log = recorder.logs; log != nullptr; log = log->next) {
-    if (log == this_thread_log() || log->state == log_retired) continue;
-    log->state = log->is_busy() || log->is_broken ? log_retired : log_free;  // the thread of a retired log was writing to it
-  }
-  if (thread_log* const own = this_thread_log()) own->thread_system_id = system_id_of_this_thread();
-}
-
-/// Registers `reset_after_fork`. Once per process is sufficient; once per shared library is harmless.
+/// Prepares this process for a session: registers `reset_after_fork`, resets the recorder in a child in which no handler ran, and gives the
+/// process an identity. To be called before a session takes `recorder_state::owner`. Once per process is sufficient; once per session or
+/// shared library is harmless.
 inline void watch_forks() noexcept {
   static int const registered = ::pthread_atfork(nullptr, nullptr, [] { reset_after_fork(); });
   static_cast<void>(registered);
+  static_cast<void>(is_child_that_records());
+  static_cast<void>(identify_process());
 }
 
 }  // namespace profkit::detail

@@ -6,12 +6,14 @@
 
 #include <cerrno>
 #include <csignal>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
 
 #include "../collect/host_environment.hpp"
 #include "../profile/profile.hpp"
+#include "../record/process_identity.hpp"
 #include "../report/report.hpp"
 
 namespace profkit::detail {
@@ -20,8 +22,8 @@ namespace profkit::detail {
 /// have left it in an inconsistent state.
 class owning_process {
  public:
-  /// Whether the calling process created the session.
-  [[nodiscard]] bool is_parent() const noexcept { return ::getpid() != id_; }
+  /// Whether the calling process is a child of the process that created the session.
+  [[nodiscard]] bool is_parent() const noexcept { return !is_process(number_); }
 
   /// Whether that process has ended; to be called in a child.
   [[nodiscard]] bool has_ended() const noexcept { return ::kill(id_, 0) != 0 && errno == ESRCH; }
@@ -42,7 +44,8 @@ class owning_process {
   }
 
  private:
-  ::pid_t id_ = ::getpid();
+  std::uint64_t number_ = identify_process();
+  ::pid_t id_ = ::getpid();  ///< no identity in a PID namespace, so for messages only
 };
 
 }  // namespace profkit::detail

@@ -30,7 +30,7 @@ namespace profkit::detail {
 
 /// A round of the owner.
 template <class Unused>
-session_owner::round_result session_impl<Unused>::round() noexcept {
+session_owner::round_result session_impl<Unused>::round() {
   auto const result = recording_.round();
   if (session_signals::received_signal() != 0 && options_.report_on_signals) end_by_signal();
   auto const now = std::chrono::steady_clock::now();

@@ -7,13 +7,14 @@
 #include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <cstdint>
 #include <cstdlib>
 #include <new>
 
 #include "../collect/collector_list.hpp"
+#include "../record/process_identity.hpp"
 #include "console.hpp"
 #include "ordered_mutex.hpp"
-#include "owning_process.hpp"
 #include "session_owner.hpp"
 
 namespace profkit::detail {
@@ -39,6 +40,7 @@ class session_exit {
 
   /// Registers the running session.
   static void watch(ends_with_process& session) noexcept {
+    now().process.store(identify_process());
     now().running.store(&session);
     run_before_later_handlers();
   }
@@ -60,7 +62,7 @@ class session_exit {
     ordered_mutex mutex{lock_order::ending};
     std::atomic<ends_with_process*> running{nullptr};
     std::atomic<bool> has_begun{false};
-    owning_process process;
+    std::atomic<std::uint64_t> process{0};
   };
 
   /// Never destroyed, because other threads may use it until the process ends.
@@ -73,7 +75,7 @@ class session_exit {
   static void end_running() noexcept {
     ends_with_process* const running = now().running.load();
     if (running == nullptr) return;
-    if (now().process.is_parent()) {  // in a child the mutex may stay locked forever
+    if (!is_process(now().process.load())) {  // in a child the mutex may stay locked forever
       now().running.store(nullptr);
       return running->end_at_exit();
     }
@@ -92,7 +94,7 @@ class session_signals {
  public:
   /// Installs the handler for signals with the default action.
   static void install() noexcept {
-    process() = ::getpid();
+    process() = identify_process();
     received() = 0;
     for (int const signal : signals) {
       struct sigaction action {};
@@ -141,8 +143,8 @@ class session_signals {
     static std::atomic<int> value{0};
     return value;
   }
-  static std::atomic<pid_t>& process() noexcept {
-    static std::atomic<pid_t> value{0};
+  static std::atomic<std::uint64_t>& process() noexcept {
+    static std::atomic<std::uint64_t> value{0};
     return value;
   }
 
@@ -156,7 +158,7 @@ class session_signals {
       action.sa_handler = SIG_DFL;
       ::sigaction(each, &action, nullptr);
     }
-    if (::getpid() == process()) {
+    if (is_process(process())) {
       received() = signal;
       session_owner::wake();
     } else {

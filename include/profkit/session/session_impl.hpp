@@ -18,6 +18,7 @@
 #include "../profile/finite.hpp"
 #include "../profile/profile.hpp"
 #include "../record/no_cancellation.hpp"
+#include "../record/quiet_thread.hpp"
 #include "../record/step.hpp"
 #include "../report/report.hpp"
 #include "console.hpp"
@@ -126,6 +127,7 @@ class session_impl final : public session_core, private ends_with_process {
         if (states_.is(session_state::running)) so_far->emplace(recording_.copy(std::chrono::steady_clock::now() - asked > max_behind));
       };
       if (owner_.ask(copy, rounds_of_snapshot) == session_owner::answer::given && *so_far) {
+        quiet_thread const unrecorded;
         std::optional<summary> figures = (*so_far)->complete();
         return report_of(std::move((*so_far)->profile), std::move(figures));
       }
@@ -198,7 +200,7 @@ class session_impl final : public session_core, private ends_with_process {
   [[nodiscard]] std::uint64_t max_kept_steps() const noexcept;
 
   // session_ending.hpp
-  session_owner::round_result round() noexcept;
+  session_owner::round_result round();
   void end_by_signal() noexcept;
   void end_process_if_signalled() noexcept;
   void end_at_exit() noexcept override;

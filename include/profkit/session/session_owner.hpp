@@ -43,7 +43,7 @@ class session_owner {
   session_owner& operator=(session_owner const&) = delete;
 
   /// Starts the thread. If the system cannot create one, `failure` states why.
-  /// @param round drains once; must not throw.
+  /// @param round drains once; throws only if a collector ends the thread.
   void start(std::function<round_result()> round) {
     round_ = std::move(round);
     try {
@@ -226,8 +226,16 @@ class session_owner {
     return true;
   }
 
-  void run() noexcept {
+  void run() {
     ownership const mine{*this};
+    struct leave {
+      session_owner& owner;
+      ~leave() {
+        owner.close();
+        owner.has_left_.store(true);
+        owner.left_.wake();
+      }
+    } const at_end{*this};  // also if a collector ends the thread
     while (!has_ended_.load()) {
       serve();
       if (has_ended_.load()) break;
@@ -236,9 +244,6 @@ class session_owner {
       serve();
       if (!has_ended_.load()) wakes().wait(done.pause);
     }
-    close();
-    has_left_.store(true);
-    left_.wake();
   }
 
   void count_round() noexcept {
@@ -247,12 +252,18 @@ class session_owner {
   }
 
   /// Runs all requests that need no further round.
-  void serve() noexcept {
+  void serve() {
     while (std::shared_ptr<request> const next = take_next()) {
       request_state expected = request_state::waiting;
       if (!next->state.compare_exchange_strong(expected, request_state::running)) continue;
       try {
         next->run();
+#ifdef PROFKIT_HAS_FORCED_UNWIND
+      } catch (abi::__forced_unwind const&) {
+        next->state.store(request_state::refused);
+        next->changed.wake();
+        throw;
+#endif
       } catch (...) {
         next->failure = std::current_exception();
       }

@@ -101,7 +101,7 @@ class session_recording {
   }
 
   /// Drains logs and collectors, and writes the journal.
-  [[nodiscard]] session_owner::round_result round() noexcept {
+  [[nodiscard]] session_owner::round_result round() {
     auto const begin = std::chrono::steady_clock::now();
     std::chrono::nanoseconds const period = begin - std::exchange(last_round_, begin);
     std::chrono::nanoseconds const busy_before{clock_ns(CLOCK_THREAD_CPUTIME_ID)};

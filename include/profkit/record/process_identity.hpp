@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <sys/mman.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+#include <cstdint>
+
+#include "log_memory.hpp"
+#include "recorder.hpp"
+
+// The identity of a process, for all that must not happen in a child of the process that records. `getpid` is none: process 1 of a PID
+// namespace may have a child that is 1 in another namespace. A fork handler is none either: `_Fork` and the system call run no handlers.
+//
+// The identity is a number in a page that reads as zero in a child (MADV_WIPEONFORK, Linux 4.14), unless the child shares the memory of its
+// parent (`vfork`), and with it the logs. Without such a page, it is that number with `getpid`, and the fork handler clears it.
+
+namespace profkit::detail {
+
+/// Maps the page. @return null if the system has no memory, or the kernel is older than 4.14.
+inline process_mark* map_process_mark() noexcept {
+  unsigned char* const memory = map_memory(small_page);
+  if (memory == nullptr) return nullptr;
+  if (::madvise(memory, small_page, MADV_WIPEONFORK) == 0) return reinterpret_cast<process_mark*>(memory);
+  ::munmap(memory, small_page);
+  return nullptr;
+}
+
+/// Sets `recorder_state::mark`. Any thread may do so at the same time.
+inline process_mark& find_process_mark(process_mark* (*map)() noexcept = map_process_mark) noexcept {
+  process_mark* known = __atomic_load_n(&recorder.mark, __ATOMIC_ACQUIRE);
+  if (known != nullptr) return *known;
+  process_mark* const mapped = map();
+  process_mark* const mine = mapped != nullptr ? mapped : &recorder.unwiped_mark;
+  if (mapped == nullptr) __atomic_store_n(&recorder.unwiped_mark.unwiped, std::int64_t{::getpid()}, __ATOMIC_RELAXED);
+  if (__atomic_compare_exchange_n(&recorder.mark, &known, mine, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) return *mine;
+  if (mapped != nullptr) ::munmap(mapped, small_page);
+  return *known;
+}
+
+/// The number that `identify_process` gave to this process; 0 if there is none, as in a child of the process that has one.
+/// Async-signal-safe; two loads.
+[[nodiscard]] inline std::uint64_t number_of_this_process() noexcept {
+  process_mark const* const mark = __atomic_load_n(&recorder.mark, __ATOMIC_ACQUIRE);
+  if (mark == nullptr) return 0;
+  std::int64_t const unwiped = __atomic_load_n(&mark->unwiped, __ATOMIC_RELAXED);
+  return unwiped == 0 || unwiped == ::getpid() ? __atomic_load_n(&mark->number, __ATOMIC_RELAXED) : 0;
+}
+
+/// Whether this is the process that got a number from `identify_process`, and not a child of it. Async-signal-safe.
+[[nodiscard]] inline bool is_process(std::uint64_t number) noexcept { return number != 0 && number_of_this_process() == number; }
+
+/// Whether this is the process in which the last session of this process or an ancestor started: see `is_process`.
+[[nodiscard]] inline bool is_recording_process() noexcept {
+  return is_process(__atomic_load_n(&recorder.process_number, __ATOMIC_RELAXED));
+}
+
+/// Gives this process a number, if it has none. @return the number: from 1, and greater than those of its ancestors.
+inline std::uint64_t identify_process() noexcept {
+  process_mark& mark = find_process_mark();
+  std::uint64_t const number = __atomic_load_n(&recorder.process_number, __ATOMIC_ACQUIRE);
+  if (is_process(number)) return number;
+  std::uint64_t const next = number + 1;
+  if (mark.unwiped != 0) __atomic_store_n(&mark.unwiped, std::int64_t{::getpid()}, __ATOMIC_RELAXED);
+  __atomic_store_n(&mark.number, next, __ATOMIC_RELAXED);
+  __atomic_store_n(&recorder.process_number, next, __ATOMIC_RELEASE);
+  return next;
+}
+
+}  // namespace profkit::detail

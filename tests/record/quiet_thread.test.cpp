@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the library calls on threads of the program, and what it does on its own threads, is not recorded.
+#include <profkit/collect/memory_source.hpp>
+#include <profkit/record/default_scope.hpp>
+#include <profkit/record/memory_events.hpp>
+#include <profkit/record/own_thread.hpp>
+#include <profkit/record/quiet_thread.hpp>
+#include <profkit/scope.hpp>
+
+#include <csetjmp>
+
+#include <atomic>
+#include <catch2/catch_test_macros.hpp>
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "../support/profile_of.hpp"
+
+namespace {
+
+profkit::site heap{"heap", __FILE__, __LINE__};
+profkit::site rest{"rest", __FILE__, __LINE__};
+
+/// Uses everything that records. Each scope may call this function again.
+void record_everything() {
+  PROF_SCOPE("inner");
+  PROF_SCOPE_INDEXED("indexed", 7);
+  PROF_COUNTER("counter", 1.0);
+  PROF_ADOPT_SCOPE("role", profkit::scope_token::current());
+  static profkit::site with_work{"with work", __FILE__, __LINE__};
+  profkit::scope const scope{with_work, profkit::work{1.0, 2.0}};
+  profkit::add_work({1.0, 2.0});
+  static profkit::communicator group{"group", 1, 0, 1};
+  PROF_SCOPE("sum", profkit::collective{"all_reduce", group, 8});
+  profkit::record_allocation(heap, &group, 8);
+  profkit::record_release(heap, &group, 8);
+  profkit::set_default_scope(rest, profkit::scope_token::current());
+}
+
+std::atomic<std::uint64_t> calls{0};
+
+std::uint64_t usage() noexcept {
+  ++calls;
+  record_everything();
+  return 4096;
+}
+
+/// A source whose author has instrumented all its functions.
+struct instrumented_source final : profkit::memory_source {
+  [[nodiscard]] std::string_view name() const noexcept override { return "instrumented"; }
+  [[nodiscard]] std::vector<profkit::memory_reading> read() override { return {{"allocated", usage(), {}, {}}}; }
+  [[nodiscard]] profkit::polled_allocator at_scopes() const noexcept override {
+    record_everything();
+    static profkit::site source{"instrumented", __FILE__, __LINE__};
+    return {&source, &usage};
+  }
+};
+
+void on_change() noexcept {
+  ++calls;
+  record_everything();
+}
+
+void check_only_work(profkit::profile const& profile, std::size_t scopes) {
+  for (char const* name : {"step/work/inner", "step/inner", "step/work/inner/indexed_7"}) CHECK(count_scopes(profile, name) == 0);
+  CHECK(count_scopes(profile, "step/work") == scopes);
+  CHECK(profile.counters.empty());
+  CHECK(profile.collectives.empty());
+  CHECK(profile.work.empty());
+  CHECK(profile.quality.dropped_events == 0);
+  CHECK(profile.quality.unmatched_ends == 0);
+  for (profkit::thread_record const& each : profile.threads) CHECK(each.default_path == profkit::path_record::no_parent);
+}
+
+}  // namespace
+
+TEST_CASE("a scope in a listener calls no listener and is not recorded", "[quiet]") {
+  profkit::session session{plain_options(0, 10)};
+  calls = 0;
+  {
+    profkit::scope_listener const listener{on_change};
+    REQUIRE(listener.is_attached());
+    for (profkit::step step : session) {
+      for (int i = 0; i < 5; ++i) PROF_SCOPE("work");
+    }
+    CHECK(calls == 10 * 2 * (1 + 5));
+  }
+  profkit::profile const profile = session.report().profile();
+  check_only_work(profile, 50);
+  CHECK(profile.scopes.size() == 60);
+  CHECK(profile.allocations.empty());
+}
+
+TEST_CASE("a scope in a polled allocator polls no allocator and is not recorded, on any thread", "[quiet]") {
+  profkit::options options = plain_options(0, 10);
+  options.memory_at_scopes = true;
+  profkit::session session{options};
+  session.collect(instrumented_source{});
+  for (profkit::step step : session) {
+    PROF_SCOPE("work");
+    std::thread{[] { PROF_SCOPE("elsewhere"); }}.join();
+  }
+  profkit::profile const profile = session.report().profile();
+  CHECK(count_scopes(profile, "elsewhere") == 10);
+  CHECK(count_scopes(profile, "elsewhere/inner") == 0);
+  CHECK(count_scopes(profile, "step/work/inner") == 0);
+  CHECK(count_scopes(profile, "step/work") == 10);
+  std::size_t polled = 0;
+  for (profkit::allocation_record const& each : profile.allocations) polled += each.kind == profkit::allocation_kind::usage ? 1 : 0;
+  // At both ends of each step, of each scope in it, of each scope of the other thread, and of the five scopes of `read` after each step.
+  CHECK(polled == 10 * 2 * (1 + 1 + 1 + 5));
+  CHECK(profile.quality.dropped_events == 0);
+}
+
+TEST_CASE("a listener and polled allocators together do not call each other", "[quiet]") {
+  profkit::options options = plain_options(0, 3);
+  options.memory_at_scopes = true;
+  profkit::session session{options};
+  profkit::scope_listener const listener{on_change};
+  session.collect(instrumented_source{});
+  for (profkit::step step : session) PROF_SCOPE("work");
+  CHECK(count_scopes(session.report().profile(), "step/work") == 3);
+}
+
+TEST_CASE("a listener without a session may open scopes", "[quiet]") {
+  calls = 0;
+  profkit::scope_listener const listener{on_change};
+  { PROF_SCOPE("work"); }
+  std::thread{[] { PROF_SCOPE("elsewhere"); }}.join();
+  CHECK(calls == 4);
+}
+
+TEST_CASE("a listener still sees the scope that is open", "[quiet]") {
+  static std::string seen;
+  seen.clear();
+  profkit::session session{plain_options(0, 1)};
+  std::thread{[] {
+    profkit::scope_listener const listener{[]() noexcept {
+      profkit::scope_token const open = profkit::scope_token::of_launches();
+      seen += open ? open.node()->where().name : "-";
+      seen += ' ';
+    }};
+    PROF_SCOPE("outer");
+    { PROF_SCOPE("work"); }
+  }}.join();
+  CHECK(seen == "- outer work outer ");
+}
+
+TEST_CASE("in a quiet block nothing is recorded, and after it everything", "[quiet]") {
+  profkit::session session{plain_options(0, 2)};
+  for (profkit::step step : session) {
+    PROF_SCOPE("work");
+    {
+      profkit::detail::quiet_thread const quiet;
+      record_everything();
+      {
+        profkit::detail::quiet_thread const nested;
+        record_everything();
+      }
+      record_everything();
+      CHECK(profkit::scope_token::current().node()->where().name == std::string{"work"});
+    }
+    PROF_SCOPE("after");
+  }
+  profkit::profile const profile = session.report().profile();
+  check_only_work(profile, 2);
+  CHECK(count_scopes(profile, "step/work/after") == 2);
+  CHECK(profile.scopes.size() == 6);
+  CHECK(profile.allocations.empty());
+}
+
+TEST_CASE("a thread that has not recorded before may begin with a quiet block", "[quiet]") {
+  profkit::session session{plain_options(0, 1)};
+  std::thread{[] {
+    {
+      profkit::detail::quiet_thread const quiet;
+      record_everything();
+    }
+    PROF_SCOPE("after");
+  }}.join();
+  CHECK(scope_names(session.report().profile()) == std::vector<std::string>{"after"});
+}
+
+TEST_CASE("the library's own threads record nothing, from their first to their last instruction", "[quiet]") {
+  struct at_exit {
+    ~at_exit() { record_everything(); }
+  };
+  profkit::session session{plain_options(0, 1)};
+  profkit::scope_listener const listener{on_change};
+  calls = 0;
+  for (profkit::step step : session) {
+    std::uint64_t const before = calls;
+    profkit::detail::own_thread const own{"own", [] {
+                                            static thread_local at_exit last;
+                                            static_cast<void>(last);
+                                            record_everything();
+                                            profkit::detail::quiet_thread const nested;
+                                            record_everything();
+                                          }};
+    own.join();
+    CHECK(calls == before);
+  }
+  profkit::profile const profile = session.report().profile();
+  CHECK(profile.scopes.size() == 1);
+  CHECK(profile.threads.size() == 1);
+  CHECK(profile.counters.empty());
+  CHECK(profile.allocations.empty());
+  CHECK(profile.quality.dropped_events == 0);
+}
+
+TEST_CASE("a collector's work on the session's thread is not recorded", "[quiet]") {
+  struct recording_collector final : profkit::collector {
+    [[nodiscard]] std::string_view name() const noexcept override { return "recording"; }
+    void drain(profkit::profile_builder&, bool) override {
+      if (step_thread != std::this_thread::get_id()) record_everything();
+    }
+    std::thread::id step_thread = std::this_thread::get_id();
+  };
+  profkit::session session{plain_options(0, 5)};
+  session.collect(recording_collector{});
+  for (profkit::step step : session) std::this_thread::sleep_for(std::chrono::milliseconds{15});
+  profkit::profile const profile = session.report().profile();
+  CHECK(profile.scopes.size() == 5);
+  CHECK(profile.allocations.empty());
+}
+
+TEST_CASE("a thread that jumps out of a quiet block records again", "[quiet]") {
+  static std::jmp_buf before;
+  profkit::session session{plain_options(0, 1)};
+  profkit::scope_listener const listener{[]() noexcept {
+    if (++calls == 1) std::longjmp(before, 1);
+  }};
+  calls = 0;
+  if (setjmp(before) == 0) {
+    PROF_SCOPE("never begun");
+  }
+  { PROF_SCOPE("after"); }
+  CHECK(calls == 3);
+  CHECK(scope_names(session.report().profile()) == std::vector<std::string>{"after"});
+}
