@@ -1,0 +1,577 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Every call of a session beside every other one: on two threads, beside the end of the process, and in each state of the session. Each
+// pair runs in a process of its own. For ThreadSanitizer and AddressSanitizer too.
+//
+// usage: profkit_session_calls threads [ROUNDS [FILTER]]   ROUNDS sessions in total, over all pairs; FILTER: part of the name of a pair
+//        profkit_session_calls ends [ROUNDS [FILTER]]      the same beside exit() and signals
+//        profkit_session_calls states
+// PROFKIT_TEST_ROUNDS replaces the default of ROUNDS.
+#include <profkit/profkit.hpp>
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "../support/child_processes.hpp"
+
+namespace {
+
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr int exit_code = 7;
+
+void require(bool truth, std::string const& what) {
+  if (truth) return;
+  std::fprintf(stderr, "%s\n", what.c_str());
+  std::_Exit(1);
+}
+
+bool has(std::string const& text, char const* part) { return text.find(part) != std::string::npos; }
+
+std::uint64_t scopes_named(profkit::profile const& profile, char const* name) {
+  return static_cast<std::uint64_t>(
+      std::count_if(profile.scopes.begin(), profile.scopes.end(), [&](auto const& each) { return profile.paths[each.path].name == name; }));
+}
+
+/// What must be the same in all reports of an ended session.
+struct final_figures {
+  explicit final_figures(profkit::report const& from)
+      : steps{from.profile().steps.size()},
+        scopes{from.profile().scopes.size()},
+        end{from.profile().time.end},
+        collectors{from.profile().collectors.size()} {}
+
+  bool operator==(final_figures const& other) const {
+    return steps == other.steps && scopes == other.scopes && end == other.end && collectors == other.collectors;
+  }
+
+  std::size_t steps;
+  std::size_t scopes;
+  profkit::timestamp end;
+  std::size_t collectors;
+};
+
+/// A session and what the threads have done with it.
+struct tested {
+  explicit tested(profkit::options const& options) : session{new profkit::session{options}} {}
+
+  profkit::session* session;
+  bool can_end = false;  ///< one of the threads calls report(), or the process may end
+  std::atomic<int> arrived{0};
+  std::atomic<int> satisfied{0};  ///< threads that have made their least number of calls
+  std::atomic<std::uint64_t> steps{0};
+  std::atomic<std::uint64_t> scopes{0};
+  std::atomic<std::uint64_t> counters{0};
+  std::atomic<std::uint64_t> collectors{0};
+  std::mutex mutex;
+  std::vector<final_figures> reports;  ///< guarded by `mutex`
+
+  void note(profkit::report const& from) {
+    std::lock_guard<std::mutex> const lock{mutex};
+    reports.emplace_back(from);
+  }
+};
+
+class counted final : public profkit::collector {
+ public:
+  [[nodiscard]] std::string_view name() const noexcept override { return "counted"; }
+  void before_step(profkit::step_record const&) override { ++calls_; }
+  void after_step(profkit::step_record const&) override { ++calls_; }
+  void drain(profkit::profile_builder&, bool) override { ++drains_; }
+
+ private:
+  std::uint64_t calls_ = 0;
+  std::uint64_t drains_ = 0;
+};
+
+/// Makes the calls of a session that drain take long, so that others meet them.
+class slow final : public profkit::collector {
+ public:
+  [[nodiscard]] std::string_view name() const noexcept override { return "slow"; }
+  void drain(profkit::profile_builder&, bool) override { std::this_thread::sleep_for(milliseconds{30}); }
+};
+
+void work(tested& all) {
+  PROF_SCOPE("work");
+  ++all.scopes;
+}
+
+/// Calls a function that a session may refuse. @return why it refused it; empty if it did not.
+template <class Call>
+std::string refusal_of(Call&& call) {
+  try {
+    call();
+    return {};
+  } catch (profkit::error const& refusal) {
+    require(std::string{refusal.what()}.size() > 10, "a refusal without a sentence");
+    return refusal.what();
+  }
+}
+
+void require_step_refusal(std::string const& refusal) {
+  require(refusal.empty() || has(refusal, "a profkit::step is open already"), "a step was refused: " + refusal);
+}
+
+void make_step(tested& all) {
+  std::string const refusal = refusal_of([&] {
+    {
+      profkit::step const step{*all.session};
+      work(all);
+    }
+    ++all.steps;
+  });
+  require_step_refusal(refusal);
+}
+
+void make_loop(tested& all) {
+  int left = 5;
+  std::string const refusal = refusal_of([&] {
+    for (auto at = all.session->begin(); at != all.session->end() && left > 0; ++at, --left) {
+      {
+        profkit::step const step = *at;
+        work(all);
+      }
+      ++all.steps;
+    }
+  });
+  require_step_refusal(refusal);
+}
+
+void iterate(tested& all) {
+  auto at = all.session->begin();
+  for (int i = 0; i < 10 && at != all.session->end(); ++i) ++at;
+}
+
+void collect(tested& all) {
+  all.session->collect(counted{});
+  ++all.collectors;
+  std::this_thread::sleep_for(microseconds{200});
+}
+
+void report(tested& all) {
+  std::string const refusal = refusal_of([&] { all.note(all.session->report()); });
+  require(refusal.empty() || has(refusal, "step"), "report() was refused: " + refusal);
+}
+
+void snapshot(tested& all) {
+  std::uint64_t const before = all.steps;
+  profkit::report const so_far = all.session->snapshot();
+  auto const& missing = so_far.profile().quality.snapshot;
+  if (!missing) return all.note(so_far);
+  require(all.can_end || missing->is_behind || so_far.profile().steps.size() >= before, "a snapshot misses steps");
+}
+
+void ask(tested& all) { require(all.session->wants_step(), "it wants no step"); }
+
+void make_scopes(tested& all) {
+  for (int i = 0; i < 100; ++i) work(all);
+  PROF_COUNTER("counter", 1);
+  ++all.counters;
+  std::this_thread::sleep_for(microseconds{50});
+}
+
+void start_thread(tested& all) {
+  std::thread{[&all] { make_scopes(all); }}.join();
+}
+
+/// Constructs another session, which is possible when the first one has ended.
+void construct(tested& all) {
+  profkit::options options;
+  options.warmup_steps = 0;
+  std::string const refusal = refusal_of([&] {
+    profkit::session other{options};
+    require(all.can_end, "a second session began while the first ran");
+    { profkit::step const step{other}; }
+    static_cast<void>(other.report());
+  });
+  require(refusal.empty() || has(refusal, "one per process"), "a session was refused: " + refusal);
+}
+
+/// Whether a report says that the session belongs to the parent. It may be the last report of a session that ended before the fork.
+bool is_right_in_child(profkit::report const& found, tested const& all) {
+  profkit::quality_record const& quality = found.profile().quality;
+  return has(quality.not_recorded, "belongs to process") || (all.can_end && quality.not_recorded.empty() && !quality.snapshot);
+}
+
+/// Returns what is wrong in the child of a fork.
+char const* use_in_child(tested& all) {
+  profkit::session& session = *all.session;
+  if (!is_right_in_child(session.snapshot(), all)) return "snapshot() in the child of a fork\n";
+  static_cast<void>(refusal_of([&] {
+    profkit::step const step{session};
+    PROF_SCOPE("in a child");
+  }));
+  session.collect(counted{});
+  static_cast<void>(session.wants_step());
+  if (!is_right_in_child(session.report(), all)) return "report() in the child of a fork\n";
+  return nullptr;
+}
+
+void fork_child(tested& all) {
+  ::pid_t const child = ::fork();
+  if (child == 0) {
+    ::alarm(20);
+    char const* const wrong = use_in_child(all);
+    if (wrong != nullptr) std::fputs(wrong, stderr);
+    ::_exit(wrong == nullptr ? 0 : 1);
+  }
+  int status = -1;
+  while (::waitpid(child, &status, 0) != child && errno == EINTR) continue;
+  require(status == 0, "the child of a fork ends with status " + std::to_string(status) + (status == SIGALRM ? ": it hangs" : ""));
+}
+
+/// The calls come from the session itself, by its options.
+void wait_for_reports(tested& all) {
+  work(all);
+  std::this_thread::sleep_for(milliseconds{3});
+}
+
+struct call {
+  char const* name;
+  void (*make)(tested&);
+  int least;  ///< a thread makes at least this many
+  int most;   ///< it ends after this many, even if the other thread has not made its least number
+};
+
+constexpr call calls[] = {
+    {"step", make_step, 30, 2000},     {"loop", make_loop, 10, 400},     {"iterate", iterate, 100, 100'000},
+    {"collect", collect, 5, 100},      {"report", report, 2, 50},        {"snapshot", snapshot, 2, 20},
+    {"wants_step", ask, 100, 100'000}, {"scopes", make_scopes, 10, 500}, {"thread", start_thread, 3, 100},
+    {"construct", construct, 5, 500},  {"fork", fork_child, 1, 5},       {"every", wait_for_reports, 5, 100},
+};
+
+void make_timed(call const& which, tested& all) {
+  auto const begin = std::chrono::steady_clock::now();
+  which.make(all);
+  auto const taken = std::chrono::steady_clock::now() - begin;
+  require(taken < seconds{11} * sanitizer_factor, std::string{which.name} + " took " + std::to_string(taken / seconds{1}) + " s");
+}
+
+/// A number that depends on a round, below a limit.
+unsigned vary(unsigned round, unsigned limit) { return ((round + 1) * 2'654'435'761U >> 8U) % limit; }
+
+/// The options of a pair of calls in a round.
+profkit::options options_for(call const& first, call const& second, unsigned round) {
+  profkit::options result;
+  result.warmup_steps = 0;
+  result.measured_steps = 1'000'000;
+  if (round % 3 == 2) result.journal = "run.journal";
+  if (round % 5 < 3) result.max_records = 1000;  // most records are in the figures only
+  if (first.make != wait_for_reports && second.make != wait_for_reports) return result;
+  result.report_every = milliseconds{1};
+  if (round % 2 == 0) result.output_directory = "out";
+  return result;
+}
+
+/// The body of a thread.
+void act(call const& mine, tested& all, unsigned round) {
+  // The session ends in the middle of the other thread's calls.
+  unsigned const delay = vary(round, mine.make == report ? 60'000 : 1000);
+  for (++all.arrived; all.arrived < 2;) std::this_thread::yield();
+  auto const begin = std::chrono::steady_clock::now();
+  while (std::chrono::steady_clock::now() - begin < microseconds{delay}) continue;
+  for (int i = 0; i < mine.most && (i < mine.least || all.satisfied < 2); ++i) {
+    make_timed(mine, all);
+    if (i + 1 == mine.least) ++all.satisfied;
+  }
+}
+
+/// Both threads have ended: the report has all that they did.
+void check_report(tested& all) {
+  profkit::report const last = all.session->report();
+  profkit::profile const& profile = last.profile();
+  if (all.can_end) {
+    require(profile.steps.size() <= all.steps && scopes_named(profile, "work") <= all.scopes, "there is more than was done");
+  } else {
+    require(profile.steps.size() == all.steps, std::to_string(profile.steps.size()) + " of " + std::to_string(all.steps) + " steps");
+    std::uint64_t const untraced = profile.quality.untraced_records;
+    std::uint64_t const found = profile.scopes.size() + profile.counters.size() + untraced;
+    std::uint64_t const made = all.scopes + all.steps + all.counters;  // a step is a scope too
+    require(found == made, std::to_string(found) + " of " + std::to_string(made) + " scopes and counters");
+    require(untraced > 0 || scopes_named(profile, "work") == all.scopes, "scopes have wrong names");
+    auto const added = std::count_if(profile.collectors.begin(), profile.collectors.end(),
+                                     [](auto const& each) { return each.name == "counted" && each.status == "collected"; });
+    require(static_cast<std::uint64_t>(added) == all.collectors, std::to_string(added) + " collectors");
+  }
+  require(profile.quality.dropped_events == 0 && !profile.quality.snapshot, "something was dropped");
+  all.note(last);
+  { profkit::step const step{*all.session}; }
+  PROF_SCOPE("too late");
+  all.note(all.session->report());
+  all.note(all.session->snapshot());
+  for (final_figures const& each : all.reports) require(each == all.reports.front(), "the reports of an ended session differ");
+}
+
+/// Something to copy and to analyse, which takes time.
+void record_some(tested& all, unsigned round) {
+  constexpr unsigned counts[] = {0, 300'000, 1'000, 30'000};
+  unsigned const scopes = std::min(counts[round % 4], sanitizer_factor > 1 ? 1'000U : 300'000U);
+  for (unsigned i = 0; i < scopes; ++i) work(all);
+}
+
+int run_on_threads(call const& first, call const& second, unsigned from, unsigned rounds) {
+  for (unsigned round = from; round < from + rounds; ++round) {
+    tested all{options_for(first, second, round)};
+    if (round % 3 == 1) all.session->collect(slow{});
+    record_some(all, round);
+    all.can_end = first.make == report || second.make == report;
+    call const& here = round % 2 == 0 ? first : second;
+    call const& there = round % 2 == 0 ? second : first;
+    std::thread other{[&] { act(there, all, round); }};
+    if (round % 4 < 2) {
+      act(here, all, round + 77);
+    } else {
+      std::thread{[&] { act(here, all, round + 77); }}.join();
+    }
+    other.join();
+    if (round % 5 != 4 || all.can_end) check_report(all);
+    delete all.session;
+  }
+  return 0;
+}
+
+// The end of the process, while another thread goes on with its calls.
+
+void end_by_exit(tested&) { std::exit(exit_code); }
+
+template <int Signal>
+void end_by_signal(tested&) {
+  ::kill(::getpid(), Signal);
+  for (;;) ::pause();
+}
+
+void destroy(tested& all) {
+  delete all.session;
+  for (;;) ::pause();
+}
+
+struct end_of_process {
+  char const* name;
+  void (*make)(tested&);
+  int signal;  ///< 0: the exit code is `exit_code`
+};
+
+constexpr end_of_process ends[] = {
+    {"exit", end_by_exit, 0}, {"SIGINT", end_by_signal<SIGINT>, SIGINT}, {"SIGTERM", end_by_signal<SIGTERM>, SIGTERM}};
+
+constexpr call destroy_call{"destructor", destroy, 1, 1};
+constexpr call signal_call{"SIGTERM", end_by_signal<SIGTERM>, 1, 1};
+
+int run_beside_end(call const& beside, end_of_process const& end, unsigned round) {
+  profkit::options options = options_for(beside, beside, round);
+  options.output_directory = "out";
+  options.print_report = true;
+  options.report_on_signals = true;
+  auto& all = *new tested{options};
+  all.can_end = true;
+  if (round % 3 != 0) all.session->collect(slow{});
+  record_some(all, round);
+  for (int i = 0; i < 3; ++i) make_step(all);
+  auto const go_on = [&all, &beside] {
+    for (;;) make_timed(beside, all);
+  };
+  auto const come_to_end = [&all, &end, round] {
+    constexpr unsigned delays[] = {0, 300, 3000, 20'000, 60'000};
+    std::this_thread::sleep_for(microseconds{delays[round % 5] + vary(round, 300)});
+    end.make(all);
+  };
+  if (round % 2 == 0) {
+    std::thread{go_on}.detach();
+    come_to_end();
+  } else {
+    std::thread{come_to_end}.detach();
+    go_on();
+  }
+  return 1;
+}
+
+std::string judge_end(call const& beside, end_of_process const& end, child_outcome const& found) {
+  bool const is_signal_too = beside.make == signal_call.make;
+  bool const is_right =
+      end.signal == 0 ? found.exits_with(exit_code) || (is_signal_too && found.dies_by(SIGTERM)) : found.dies_by(end.signal);
+  if (!is_right) return found.end();
+  std::string const json = text_of_file(found.directory + "/out/report.json");
+  if (!json.empty() && json[json.find_last_not_of(" \n")] != '}') return "report.json is incomplete";
+  // A signal after the end of the session ends the program immediately.
+  if (end.signal != 0 && (beside.make == report || beside.make == destroy)) return {};
+  bool const is_complete = has(json, "\"snapshot\": null") && has(found.out, "\nDATA ");
+  return is_complete || has(found.err, "profkit: ") ? "" : "there is neither a whole report nor a line that says why";
+}
+
+// Each call in each state.
+
+enum class state { off, running, in_step, ended, abandoned };
+
+constexpr char const* state_names[] = {"off", "running", "in a step", "ended", "abandoned"};
+
+/// The state, as the public interface shows it.
+state state_of(profkit::session& session) {
+  profkit::quality_record const quality = session.snapshot().profile().quality;
+  if (has(quality.not_recorded, "profkit is off")) return state::off;
+  if (has(quality.not_recorded, "belongs to process")) return state::abandoned;
+  if (!quality.snapshot) return state::ended;
+  return quality.snapshot->is_step_open ? state::in_step : state::running;
+}
+
+struct transition {
+  call const& which;
+  state from;
+  state to;
+  bool is_refused;
+};
+
+void try_transition(transition const& wanted, tested& all) {
+  std::string const what = std::string{wanted.which.name} + " while " + state_names[static_cast<int>(wanted.from)];
+  require(state_of(*all.session) == wanted.from, what + ": the state before it is wrong");
+  std::uint64_t const steps = all.steps;
+  std::size_t const reports = all.reports.size();
+  make_timed(wanted.which, all);
+  bool const was_step_refused = wanted.which.make == make_step && all.steps == steps;
+  bool const was_report_refused = wanted.which.make == report && all.reports.size() == reports;
+  require((was_step_refused || was_report_refused) == wanted.is_refused, what + (wanted.is_refused ? " is not refused" : " is refused"));
+  require(state_of(*all.session) == wanted.to, what + ": the state after it is wrong");
+}
+
+int run_in_state(call const& which, state from) {
+  profkit::options options;
+  options.warmup_steps = 0;
+  options.measured_steps = 1000;
+  options.enabled = from != state::off;
+  tested all{options};
+  all.can_end = from != state::running && from != state::in_step;
+  transition wanted{which, from, from, false};
+  if (from == state::running && which.make == report) wanted.to = state::ended;
+  if (from == state::in_step) {
+    wanted.is_refused = which.make == make_step || which.make == report;
+    profkit::step const step{*all.session};
+    try_transition(wanted, all);
+  } else if (from == state::abandoned) {
+    ::pid_t const child = ::fork();
+    if (child == 0) {
+      try_transition(wanted, all);
+      delete all.session;
+      ::_exit(0);
+    }
+    int status = -1;
+    ::waitpid(child, &status, 0);
+    require(status == 0, "the child ends with status " + std::to_string(status));
+  } else {
+    if (from == state::ended) report(all);
+    try_transition(wanted, all);
+  }
+  profkit::report const last = all.session->report();
+  if (from == state::running) check_report(all);
+  if (from == state::ended) require(final_figures{last} == all.reports.front(), "the report of an ended session changes");
+  delete all.session;
+  return 0;
+}
+
+template <class Second>
+using pairs_of = std::vector<std::pair<call const*, Second const*>>;
+
+template <class Second>
+std::string name_of(std::pair<call const*, Second const*> const& pair) {
+  return std::string{pair.first->name} + " beside " + pair.second->name;
+}
+
+/// Keeps the pairs with this part of a name.
+template <class Second>
+void choose(pairs_of<Second>& pairs, std::string const& filter) {
+  auto const is_other = [&](auto const& pair) { return name_of(pair).find(filter) == std::string::npos; };
+  pairs.erase(std::remove_if(pairs.begin(), pairs.end(), is_other), pairs.end());
+}
+
+/// Each pair has at least one round.
+std::vector<child_case> cases_on_threads(unsigned rounds, std::string const& filter) {
+  pairs_of<call> pairs;
+  for (call const& first : calls) {
+    for (call const& second : calls) {
+      if (&first <= &second) pairs.emplace_back(&first, &second);
+    }
+  }
+  choose(pairs, filter);
+  auto const count = static_cast<unsigned>(pairs.size());
+  unsigned const each = count == 0 ? 0 : (rounds + count - 1) / count;
+  std::vector<child_case> result;
+  unsigned from = 0;
+  for (auto const& pair : pairs) {
+    result.push_back({name_of(pair), [pair, from, each] { return run_on_threads(*pair.first, *pair.second, from, each); }, nullptr,
+                      seconds{30 + 3 * static_cast<int>(each)}});
+    from += each;
+  }
+  return result;
+}
+
+std::vector<child_case> cases_of_ends(unsigned rounds, std::string const& filter) {
+  pairs_of<end_of_process> pairs;
+  for (end_of_process const& end : ends) {
+    for (call const& beside : calls) pairs.emplace_back(&beside, &end);
+    pairs.emplace_back(&destroy_call, &end);
+  }
+  pairs.emplace_back(&signal_call, &ends[0]);
+  choose(pairs, filter);
+  std::vector<child_case> result;
+  for (unsigned repetition = 0; !pairs.empty() && (repetition == 0 || result.size() < rounds); ++repetition) {
+    for (unsigned i = 0; i < pairs.size(); ++i) {
+      auto const pair = pairs[i];
+      // Two threads that end a session: the time between them matters most.
+      unsigned const times = pair.first->make == report || pair.first->make == destroy ? 5 : 1;
+      for (unsigned k = 0; k < times; ++k) {
+        result.push_back({name_of(pair),
+                          [pair, round = i + repetition * times + k] { return run_beside_end(*pair.first, *pair.second, round); },
+                          [pair](child_outcome const& found) { return judge_end(*pair.first, *pair.second, found); }, seconds{30}});
+      }
+    }
+  }
+  return result;
+}
+
+std::vector<child_case> cases_of_states() {
+  std::vector<child_case> result;
+  for (call const& which : calls) {
+    if (which.make == fork_child || which.make == make_loop || which.make == wait_for_reports) continue;
+    for (state const from : {state::off, state::running, state::in_step, state::ended, state::abandoned}) {
+      bool const is_known = which.make != construct || from != state::abandoned;  // a child makes its own session as usual
+      if (!is_known) continue;
+      result.push_back({std::string{which.name} + " while " + state_names[static_cast<int>(from)],
+                        [&which, from] { return run_in_state(which, from); }, nullptr, seconds{30}});
+    }
+  }
+  return result;
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  std::string const kind = count > 1 ? arguments[1] : "";
+  char const* const wanted = std::getenv("PROFKIT_TEST_ROUNDS");
+  std::string const number = count > 2 ? arguments[2] : wanted != nullptr ? wanted : "1";
+  auto const rounds = static_cast<unsigned>(std::strtoul(number.c_str(), nullptr, 10));
+  std::string const filter = count > 3 ? arguments[3] : "";
+  std::vector<child_case> cases;
+  if (kind == "threads") cases = cases_on_threads(rounds, filter);
+  if (kind == "ends") cases = cases_of_ends(rounds, filter);
+  if (kind == "states") cases = cases_of_states();
+  if (cases.empty()) return std::fputs("usage: profkit_session_calls threads|ends [ROUNDS [FILTER]] | states\n", stderr), 2;
+  child_processes processes{"session-calls-" + kind};
+  std::size_t const failures = processes.run(cases, 2);
+  std::printf("%zu of %zu cases fail\n", failures, cases.size());
+  return failures == 0 ? 0 : 1;
+}
