@@ -96,7 +96,7 @@ class child_processes {
         failures += conclude(running[i]) ? 0U : 1U;
         running.erase(running.begin() + static_cast<std::ptrdiff_t>(i));
       }
-      std::this_thread::sleep_for(std::chrono::milliseconds{1});
+      std::this_thread::sleep_for(std::chrono::milliseconds{2});
     }
     return failures;
   }
