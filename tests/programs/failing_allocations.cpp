@@ -136,12 +136,6 @@ struct measured {
 constexpr std::uint64_t steps = 5;
 constexpr std::uint64_t scopes = 50;  ///< in a step, on each of two threads
 
-void require(bool truth, std::string const& what) {
-  if (truth) return;
-  std::fprintf(stderr, "%s\n", what.c_str());
-  std::_Exit(1);
-}
-
 /// Calls profkit. @return false if it throws an exception that a program expects.
 template <class Call>
 bool attempt(char const* part, Call&& call) {
@@ -287,8 +281,6 @@ int run(threads whose, duration how_long, long first, measured* into) {
   std::fprintf(stderr, "refused %ld\n", refused.load());
   return 0;
 }
-
-bool has(std::string const& text, char const* part) { return text.find(part) != std::string::npos; }
 
 std::string judge(child_outcome const& found) {
   if (!found.exits_with(0)) return found.end();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <signal.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -62,6 +63,15 @@ inline std::string text_of_file(std::filesystem::path const& path) {
   std::ifstream file{path, std::ios::binary};
   return {std::istreambuf_iterator<char>{file}, {}};
 }
+
+/// Ends this process with a message unless something is true.
+inline void require(bool truth, std::string const& what) {
+  if (truth) return;
+  std::fprintf(stderr, "%s\n", what.c_str());
+  std::_Exit(1);
+}
+
+inline bool has(std::string const& text, char const* part) { return text.find(part) != std::string::npos; }
 
 /// Something that runs in a process of its own.
 struct child_case {
