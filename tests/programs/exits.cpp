@@ -6,6 +6,9 @@
 // usage: profkit_exits WAY
 #include <profkit/profkit.hpp>
 
+#include <pthread.h>
+#include <sched.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -13,9 +16,10 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
-#include <optional>
+#include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 
 namespace {
 
@@ -54,16 +58,91 @@ profkit::session& static_session() {
   return session;
 }
 
+[[noreturn]] void make_steps_for_ever(profkit::session& session) {
+  for (;;) {
+    profkit::step const step{session};
+    PROF_SCOPE("work");
+  }
+}
+
 /// While another thread runs steps all the time.
 [[noreturn]] void exit_beside_steps(profkit::session& session) {
   std::thread{[] {
     std::this_thread::sleep_for(std::chrono::milliseconds{20});
     std::exit(code);
   }}.detach();
-  for (;;) {
-    profkit::step const step{session};
-    PROF_SCOPE("work");
+  make_steps_for_ever(session);
+}
+
+/// Each of a thread's objects lives until the thread ends.
+thread_local std::unique_ptr<profkit::session> session_of_thread;
+
+void use_session_of_thread() {
+  session_of_thread = std::make_unique<profkit::session>(from_environment());
+  some_steps(*session_of_thread);
+}
+
+/// `main` ends as a thread, while another one continues: the process ends when that one does.
+[[noreturn]] void leave_main() {
+  std::thread{[] {
+    std::this_thread::sleep_for(std::chrono::milliseconds{100});
+    PROF_SCOPE("late");
+  }}.detach();
+  some_steps(static_session());
+  ::pthread_exit(nullptr);
+}
+
+/// The session ends inside its step.
+void destroy_in_step() {
+  auto session = std::make_unique<profkit::session>(from_environment());
+  some_steps(*session);
+  profkit::step const step{*session};
+  session.reset();
+  PROF_SCOPE("too late");
+}
+
+/// Calls `exit` while the stack is unwound by a return.
+struct exits_at_its_end {
+  exits_at_its_end() = default;
+  exits_at_its_end(exits_at_its_end const&) = delete;
+  exits_at_its_end& operator=(exits_at_its_end const&) = delete;
+  ~exits_at_its_end() { std::exit(code); }
+};
+
+[[noreturn]] void stop(char const* what, int status) {
+  std::fprintf(stderr, "%s\n", what);
+  std::_Exit(status);
+}
+
+/// A process that the function runs in a new namespace of processes, where it has the number 1. @return its exit status.
+template <class Function>
+int run_as_number_one(Function&& function) {
+  if (::unshare(CLONE_NEWPID) != 0 && ::unshare(CLONE_NEWUSER | CLONE_NEWPID) != 0) stop("skipped: no right to make a namespace", 4);
+  ::pid_t const child = ::fork();
+  if (child == 0) {
+    if (::getpid() != 1) stop("it is not number 1", 1);
+    ::alarm(30);
+    function();
   }
+  int status = -1;
+  if (child < 0 || ::waitpid(child, &status, 0) != child) stop("no child", 1);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+/// A process with the number 1 and a session forks another process with the number 1, in a namespace of its own.
+[[noreturn]] void fork_namesake() {
+  int const status = run_as_number_one([] {
+    profkit::session session{from_environment()};
+    some_steps(session);
+    int const of_child = run_as_number_one([&session] {
+      work();
+      bool const is_known = session.snapshot().profile().quality.not_recorded.find("belongs to process") != std::string::npos;
+      std::exit(is_known ? 0 : 1);  // with the parent's session
+    });
+    if (of_child != 0) stop("the child of the same number takes the session for its own", of_child);
+    std::exit(code);
+  });
+  std::_Exit(status);
 }
 
 /// A collector that calls `exit` when the session's thread drains it.
@@ -97,6 +176,39 @@ int main(int argc, char** argv) {
     some_steps(static_session());
     return code;
   }
+  if (way == "static_step") {
+    some_steps(static_session());
+    static profkit::step const step{static_session()};
+    return code;
+  }
+  if (way == "detached") {
+    std::thread{[] {
+      profkit::session session{from_environment()};
+      make_steps_for_ever(session);
+    }}.detach();
+    std::this_thread::sleep_for(std::chrono::milliseconds{100});
+    return code;
+  }
+  if (way == "thread_local") {
+    std::thread{use_session_of_thread}.join();
+    return code;
+  }
+  if (way == "thread_local_main") {
+    use_session_of_thread();
+    return code;
+  }
+  if (way == "other_thread") {
+    auto made = std::make_unique<profkit::session>(from_environment());
+    some_steps(*made);
+    std::thread{[moved = std::move(made)]() mutable { moved.reset(); }}.join();
+    return code;
+  }
+  if (way == "step_outlives") {
+    destroy_in_step();
+    return code;
+  }
+  if (way == "pthread_exit") leave_main();
+  if (way == "namesake") fork_namesake();
   if (way == "own_handler") std::signal(SIGINT, say_and_exit);
   if (way == "ignored") std::signal(SIGINT, SIG_IGN);
   if (way == "exit_in_handler") std::signal(SIGTERM, exit_normally);
@@ -112,6 +224,17 @@ int main(int argc, char** argv) {
     std::exit(code);
   }
   if (way == "worker") exit_beside_steps(session);
+  if (way == "in_destructor") {
+    some_steps(session);
+    profkit::step const step{session};
+    exits_at_its_end const last;
+    work();
+    return 1;
+  }
+  if (way == "abort") {
+    some_steps(session);
+    std::abort();
+  }
   if (way == "terminate") {
     some_steps(session);
     std::terminate();

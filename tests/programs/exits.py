@@ -103,6 +103,49 @@ def static_main(program):
         run("static_main").status_is(CODE).reports(3, 0)
 
 
+def static_step(program):
+    """A step in static memory ends before its session."""
+    for _, run in each(program):
+        run("static_step").status_is(CODE).reports(4, 0)
+
+
+def other_threads(program):
+    """A session of another thread: it ends when the thread ends, or is moved there."""
+    for way in ("thread_local", "thread_local_main", "other_thread"):
+        for options, run in each(program):
+            done = run(way).status_is(CODE).reports(3, 0)
+            require("profkit:" not in done.stderr, done.stderr)
+            if "journal" in options:
+                done.journal(True)
+
+
+def step_outlives(program):
+    for _, run in each(program):
+        run("step_outlives").status_is(CODE).reports(3, 1)
+
+
+def in_destructor(program):
+    in_step(program, "in_destructor")
+
+
+def pthread_exit(program):
+    """The process ends with its last thread that is not profkit's."""
+    for options, run in each(program):
+        done = run("pthread_exit").status_is(0).reports(3, 0)
+        if "journal" in options:
+            done.journal(True)
+
+
+def namesake(program):
+    """A child with the same process number, in another namespace, is a child."""
+    for _, run in each(program):
+        done = run("namesake")
+        if done.status == 4:
+            print(done.stderr)
+            sys.exit(4)
+        done.status_is(CODE).reports(3, 0)
+
+
 def without_steps(program):
     for _, run in each(program):
         done = run("without_steps").status_is(CODE)
@@ -117,7 +160,7 @@ def reported(program):
 
 def worker(program):
     """`exit` on a thread while the main thread continues with its steps."""
-    for way in ("worker", "static_worker"):
+    for way in ("worker", "static_worker", "detached"):
         for _ in range(2):
             for options, run in each(program):
                 done = run(way).status_is(CODE)
@@ -130,7 +173,7 @@ def worker(program):
 
 
 def abrupt(program):
-    for way, status in (("terminate", -signal.SIGABRT), ("quick_exit", CODE), ("_exit", CODE)):
+    for way, status in (("terminate", -signal.SIGABRT), ("abort", -signal.SIGABRT), ("quick_exit", CODE), ("_exit", CODE)):
         for options, run in each(program):
             done = run(way).status_is(status).reports_nothing()
             if "journal" in options:
