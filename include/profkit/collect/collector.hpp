@@ -48,7 +48,7 @@ class collector {
     std::swap(failure_, other.failure_);
     return *this;
   }
-  /// @brief Destroys the collector. A session does this after its last call of the collector.
+  /// @brief Destroys the collector. A session does this when it is destroyed, on that thread, and waits as long as it takes.
   virtual ~collector() {
     if (failure_ != &no_memory()) delete failure_;
   }

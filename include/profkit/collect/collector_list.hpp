@@ -33,16 +33,24 @@ class called_collector {
   /// The longest time that a session waits for a function of a collector.
   static constexpr std::chrono::seconds max_wait{10};
 
+  /// To the end of the block, the calling thread counts as running a function of a collector.
+  struct in_collector {
+    in_collector() noexcept { ++depth(); }
+    in_collector(in_collector const&) = delete;
+    in_collector& operator=(in_collector const&) = delete;
+    ~in_collector() { --depth(); }
+  };
+
   /// Whether the calling thread runs a function of a collector.
   [[nodiscard]] static bool is_on_this_thread() noexcept { return depth() > 0; }
 
   /// The collector that has been running for more than `max_wait`; null if there is none.
-  [[nodiscard]] collector const* stuck() const noexcept {
-    void const* const called = called_.load();
+  [[nodiscard]] collector* stuck() const noexcept {
+    void* const called = called_.load();
     std::int64_t const ns = monotonic_ns() - since_ns_.load();
     bool const is_stuck =
         called != nullptr && called != this && ns > std::chrono::nanoseconds{max_wait}.count() && called_.load() == called;
-    return is_stuck ? static_cast<collector const*>(called) : nullptr;
+    return is_stuck ? static_cast<collector*>(called) : nullptr;
   }
 
   /// No further calls begin. To be called by the thread that ends the session.
@@ -84,15 +92,13 @@ class called_collector {
  private:
   /// Removes the mark of a call at the end of the block.
   struct mark {
-    mark(called_collector& marked, void const* around) noexcept : of{marked}, before{around} { ++depth(); }
+    mark(called_collector& marked, void* around) noexcept : of{marked}, before{around} {}
     mark(mark const&) = delete;
     mark& operator=(mark const&) = delete;
-    ~mark() {
-      --depth();
-      of.called_.store(before);
-    }
+    ~mark() { of.called_.store(before); }
     called_collector& of;
-    void const* before;
+    void* before;
+    in_collector here;
   };
 
   template <class Call>
@@ -123,41 +129,48 @@ class called_collector {
     return value;
   }
 
-  std::atomic<void const*> called_{nullptr};  ///< a collector, or this object during `own_work`
+  std::atomic<void*> called_{nullptr};  ///< a collector, or this object during `own_work`
   std::atomic<std::int64_t> since_ns_{0};
   std::atomic<bool> is_closed_{false};
 };
 
-/// The collectors of a session. Any thread may add collectors at any time, and call those that are there: entries are never changed or
-/// removed.
+/// The collectors of a session. Any thread may add collectors at any time, and call those that have started: entries are never removed.
 class collector_list {
  public:
+  /// A collector and what the session knows about it.
+  struct entry {
+    std::unique_ptr<collector> what;
+    std::atomic<bool> has_started{false};
+    bool times_steps = false;  ///< set before `has_started`
+    std::atomic<entry*> next{nullptr};
+  };
+
   collector_list() = default;
   collector_list(collector_list const&) = delete;
   collector_list& operator=(collector_list const&) = delete;
   ~collector_list() {
+    called_collector::in_collector const refuse_requests;
     for (entry* each = first_.load(); each != nullptr;) delete std::exchange(each, each->next.load());
   }
 
-  struct entry {
-    std::unique_ptr<collector> what;
-    std::atomic<entry*> next{nullptr};
-  };
-
-  /// Adds a collector. May be called on any thread.
-  void add(std::unique_ptr<entry> added) noexcept {
+  /// Adds a collector that has not started. @return its entry, to be started.
+  entry& add(std::unique_ptr<collector> taken) {
+    auto* const added = new entry{std::move(taken)};
     std::atomic<entry*>* link = &first_;
-    for (entry* last = nullptr; !link->compare_exchange_strong(last, added.get()); last = nullptr) link = &last->next;
-    static_cast<void>(added.release());
+    for (entry* last = nullptr; !link->compare_exchange_strong(last, added); last = nullptr) link = &last->next;
     size_.fetch_add(1);
+    return *added;
   }
 
+  /// The number of collectors, including those that have not started.
   [[nodiscard]] std::size_t size() const noexcept { return size_.load(); }
 
-  /// Calls a function for each of the first `count` collectors.
+  /// Calls a function for those of the first `count` collectors that have started.
   template <class Visit>
   void for_each(std::size_t count, Visit&& visit) const {
-    for (entry const* each = first_.load(); each != nullptr && count > 0; each = each->next.load(), --count) visit(*each->what);
+    for (entry const* each = first_.load(); each != nullptr && count > 0; each = each->next.load(), --count) {
+      if (each->has_started.load()) visit(*each->what);
+    }
   }
   template <class Visit>
   void for_each(Visit&& visit) const {
@@ -166,17 +179,18 @@ class collector_list {
 
   /// Whether a working collector adds GPU step times.
   [[nodiscard]] bool time_steps() const noexcept {
-    bool result = false;
-    for_each([&](collector const& each) { result = result || (each.works() && each.times_steps()); });
-    return result;
+    for (entry const* each = first_.load(); each != nullptr; each = each->next.load()) {
+      if (each->has_started.load() && each->times_steps && each->what->works()) return true;
+    }
+    return false;
   }
 
   /// The outcome of each collector.
   void describe(own_vector<collector_record>& into) const {
-    for_each([&](collector const& each) {
-      collector_status const status = each.status();
-      into.push_back({std::string{each.name()}, status.works ? "collected" : "not collected", status.reason, each.kind()});
-    });
+    for (entry const* each = first_.load(); each != nullptr; each = each->next.load()) {
+      collector_status const status = each->what->status();
+      into.push_back({std::string{each->what->name()}, status.works ? "collected" : "not collected", status.reason, each->what->kind()});
+    }
   }
 
  private:

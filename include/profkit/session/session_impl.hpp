@@ -52,6 +52,7 @@ class session_impl final : public session_core, private ends_with_process {
   raw_step begin_step() override {
     ::pthread_testcancel();  // so that a thread whose loop has no other cancellation point can be cancelled between steps
     no_cancellation const whole;
+    if (called_collector::is_on_this_thread()) throw error{"a collector began a profkit::step; steps belong to the measured loop"};
     if (is_step_open_.exchange(true)) throw error{"a profkit::step is open already; steps of one session cannot nest or overlap"};
     raw_step next;
     next.index = next_step_.fetch_add(1);
@@ -93,17 +94,11 @@ class session_impl final : public session_core, private ends_with_process {
 
   void take(std::unique_ptr<collector> taken) override {
     no_cancellation const whole;
-    auto added = std::make_unique<collector_list::entry>();
-    added->what = std::move(taken);
-    collector& latest = *added->what;
-    if (std::optional<std::string> const reason = why_not_collected(latest)) {
-      latest.fail(*reason);
-    } else {
-      auto const start = [&] { recording_.start(latest, options_.memory_at_scopes); };
-      if (owner_.borrow(start) == session_owner::answer::too_late) latest.fail(why_no_answer());
-      session_exit::run_before_later_handlers();
-    }
-    recording_.collectors().add(std::move(added));
+    collector_list::entry& added = recording_.collectors().add(std::move(taken));
+    if (std::optional<std::string> const reason = why_not_collected(*added.what)) return added.what->fail(*reason);
+    auto const start = [&] { recording_.start(added, options_.memory_at_scopes); };
+    if (owner_.borrow(start) == session_owner::answer::too_late) added.what->fail(why_no_answer());
+    session_exit::run_before_later_handlers();
   }
 
   profkit::report report() override {
@@ -178,8 +173,9 @@ class session_impl final : public session_core, private ends_with_process {
 
   /// Why the owner did not answer.
   [[nodiscard]] std::string why_no_answer() const {
-    collector const* const stuck = owner_.calls().stuck();
+    collector* const stuck = owner_.calls().stuck();
     if (stuck == nullptr) return "the session has ended";
+    stuck->fail("it has not returned from a function for 10 s");
     return "the collector \"" + std::string{stuck->name()} + "\" has not returned from a function for 10 s";
   }
 

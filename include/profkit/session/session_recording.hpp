@@ -90,11 +90,17 @@ class session_recording {
   [[nodiscard]] handoff_queue<gpu_step_record>& gpu_steps() noexcept { return gpu_steps_; }
 
   /// Starts a collector. Called on the thread that adds it, which is the owner meanwhile.
-  void start(collector& added, bool wants_polls) {
-    added.use_clock(logs_->calendar());
-    owner_.calls().call(added, [&](collector& each) { each.start(content_); });
+  void start(collector_list::entry& entry, bool wants_polls) {
+    collector& added = *entry.what;
+    sample_source* samples = nullptr;
+    owner_.calls().call(added, [&](collector& each) {
+      each.use_clock(logs_->calendar());
+      each.start(content_);
+      samples = each.samples();
+      entry.times_steps = each.times_steps();
+    });
+    entry.has_started.store(true);
     if (!added.works()) return;
-    sample_source* const samples = added.samples();
     if (samples != nullptr && std::exchange(is_sampled_, true)) return added.fail("another collector takes samples already");
     if (samples != nullptr) logs_->use_samples(*samples);
     if (wants_polls) owner_.calls().call(added, [&](collector& each) { each.poll_at_scopes(content_); });
