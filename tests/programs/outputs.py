@@ -344,7 +344,7 @@ def full_pipe(program, folder):
         except subprocess.TimeoutExpired:
             running.kill()
             sys.exit("it hangs")
-    require(time.monotonic() - begin < 15, "it waited too long")
+    require(time.monotonic() - begin < 10, "it waited too long")
     require(os.get_blocking(write), "the flags of the pipe changed")
     os.close(read)
     os.close(write)

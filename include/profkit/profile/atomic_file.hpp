@@ -34,7 +34,7 @@ enum class replacing { any_file, nothing };
 ///
 /// A symbolic link stays a link: the file that it names is replaced or created. A file keeps its permissions, and a file without write
 /// permission is not replaced. A pipe, a terminal or another character device is written directly; a pipe without a reader is an error, and
-/// so is a reader that stops reading for 8 s. Block devices and sockets are refused.
+/// so is a reader that does not read for 4 s. Block devices and sockets are refused.
 class atomic_file final : public byte_output {
  public:
   /// @throws profkit::error that names the file and says why it cannot be created.

@@ -24,8 +24,8 @@ namespace profkit::detail {
 
 // Access to files of which nothing is known: no function waits for a pipe, a terminal or a file system longer than its caller permits.
 
-/// The longest time that one output waits for the reader of a pipe, or for a terminal.
-inline constexpr std::chrono::milliseconds max_output_wait{8000};
+/// The longest time that one file waits for the reader of a pipe, or for a terminal.
+inline constexpr std::chrono::milliseconds max_file_wait{4000};
 
 /// An absolute path, which stays valid if the program changes its directory. An empty path stays empty. If the current directory was
 /// removed, the result is a place where nothing can be created.
@@ -126,7 +126,7 @@ enum class output_kind {
 /// Writes all bytes.
 /// @param limit longest time to wait for the reader of a pipe or a socket, or for a terminal.
 /// @return 0, or the reason as in `errno`.
-[[nodiscard]] inline int write_all(int descriptor, std::string_view bytes, std::chrono::milliseconds limit = max_output_wait,
+[[nodiscard]] inline int write_all(int descriptor, std::string_view bytes, std::chrono::milliseconds limit = max_file_wait,
                                    output_kind kind = output_kind::unblocked) noexcept {
   constexpr std::size_t small = 512;  // POSIX: a pipe that is ready accepts at least this much
   auto const deadline = std::chrono::steady_clock::now() + limit;

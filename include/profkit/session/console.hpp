@@ -27,7 +27,8 @@ namespace profkit::detail {
 /// @throws profkit::error with the reason if it fails: closed, a full device, a pipe without a reader (which does not end the program) or
 /// whose reader does not read.
 inline void print_to_stdout(std::string_view text) {
-  auto const deadline = std::chrono::steady_clock::now() + max_output_wait;
+  constexpr std::chrono::seconds max_wait{7};  // with a message on stderr, the end of a session waits at most 8 s
+  auto const deadline = std::chrono::steady_clock::now() + max_wait;
   int const descriptor = ::fileno(stdout);
   int failure = EBADF;
   if (descriptor >= 0 && standard_streams.may_print(descriptor)) {
@@ -41,14 +42,14 @@ inline void print_to_stdout(std::string_view text) {
 }
 
 /// Prints a line on stderr, "profkit: <message><reason>". May be called on any thread. Does not allocate. Prints nothing if stderr was
-/// closed when the program started. If nobody reads it, waits at most 2 s once.
+/// closed when the program started. If nobody reads it, waits at most 1 s once.
 inline void warn(char const* message, char const* reason = "") noexcept {
   static std::atomic<bool> is_stuck{false};
   if (!standard_streams.may_print(STDERR_FILENO)) return;
   std::array<char, 2048> line{};
   std::size_t used = 0;
   auto const print = [&] {
-    std::chrono::milliseconds const limit{is_stuck.load() ? 0 : 2000};
+    std::chrono::milliseconds const limit{is_stuck.load() ? 0 : 1000};
     is_stuck.store(write_to_shared(STDERR_FILENO, {line.data(), used}, limit) == ETIMEDOUT);
     used = 0;
   };
