@@ -242,6 +242,8 @@ set(PROFKIT_HEADERS
     profkit/profile/launch_numbers.hpp
     profkit/profile/name_positions.hpp
     profkit/profile/atomic_file.hpp
+    profkit/profile/file_access.hpp
+    profkit/profile/journal_output.hpp
     profkit/profile/kept_steps.hpp
     profkit/profile/own_memory.hpp
     profkit/profile/path_table.hpp
@@ -255,6 +257,7 @@ set(PROFKIT_HEADERS
     profkit/profile/sample_record.hpp
     profkit/profile/record_fields.hpp
     profkit/profile/save_load.hpp
+    profkit/profile/standard_streams.hpp
     profkit/profile/time.hpp
     profkit/profile/wide_integer.hpp
     profkit/profile/work.hpp
@@ -314,6 +317,7 @@ set(PROFKIT_HEADERS
     profkit/report/data_table.hpp
     profkit/report/deflate.hpp
     profkit/report/document.hpp
+    profkit/report/earlier_report.hpp
     profkit/report/file_attempts.hpp
     profkit/report/findings.hpp
     profkit/report/first_screen.hpp
@@ -450,7 +454,8 @@ set(PROFKIT_PERFETTO_HEADERS
     profkit/report/pftrace_fields.hpp
     profkit/report/pftrace_format.hpp
     profkit/report/pftrace_output.hpp
-    profkit/report/pftrace_sequence.hpp)
+    profkit/report/pftrace_sequence.hpp
+    profkit/report/report_folder.hpp)
 
 set(PROFKIT_NCCL_HEADERS
     profkit/nccl.hpp

@@ -54,6 +54,9 @@ profkit::rank_record rank_of(std::uint32_t rank, std::uint32_t size) {
   return result;
 }
 
+/// Paths become absolute when a session starts.
+std::string in_current_folder(std::string const& path) { return (std::filesystem::current_path() / path).string(); }
+
 }  // namespace
 
 TEST_CASE("the rank is read from the variables of each launcher", "[rank]") {
@@ -185,9 +188,10 @@ TEST_CASE("paths have placeholders for the process, the rank and the host", "[ra
   char host[256] = {};
   REQUIRE(::gethostname(host, sizeof host - 1) == 0);
   using profkit::detail::process_path;
-  CHECK(process_path("out/%h/%r-%p", 7) == std::string{"out/"} + host + "/7-" + std::to_string(::getpid()));
-  CHECK(process_path("100%", 7) == "100%");
-  CHECK(process_path("%x%%r", 7) == "%x%7");
+  CHECK(process_path("out/%h/%r-%p", 7) == in_current_folder(std::string{"out/"} + host + "/7-" + std::to_string(::getpid())));
+  CHECK(process_path("/out/%r", 7) == "/out/7");
+  CHECK(process_path("100%", 7) == in_current_folder("100%"));
+  CHECK(process_path("%x%%r", 7) == in_current_folder("%x%7"));
   CHECK(process_path("", 7).empty());
 }
 
@@ -197,13 +201,14 @@ TEST_CASE("each of several ranks writes its own files, and rank 0 prints", "[ran
   };
   std::string const all = "report,report=full,report=every:1s,out=a/b,journal=j";
   auto const first = options_of(all.c_str(), rank_of(0, 4));
-  CHECK(first.output_directory == "a/b/rank0");
-  CHECK(first.journal == "j.rank0");
+  CHECK(first.output_directory == in_current_folder("a/b/rank0"));
+  CHECK(first.journal == in_current_folder("j.rank0"));
   CHECK(first.print_report);
   CHECK(first.full_report);
   auto const last = options_of(all.c_str(), rank_of(3, 4));
-  CHECK(last.output_directory == "a/b/rank3");
-  CHECK(last.journal == "j.rank3");
+  CHECK(last.output_directory == in_current_folder("a/b/rank3"));
+  CHECK(last.journal == in_current_folder("j.rank3"));
+  CHECK(last.trace_file == in_current_folder("trace.rank3.json"));
   CHECK_FALSE(last.print_report);
   CHECK_FALSE(last.full_report);
   CHECK(last.report_every == std::chrono::seconds{1});  // replaces files, prints nothing
@@ -211,16 +216,17 @@ TEST_CASE("each of several ranks writes its own files, and rank 0 prints", "[ran
   CHECK(options_of("report=every:1s", rank_of(0, 4)).report_every == std::chrono::seconds{1});
   CHECK(options_of("report=every:9", rank_of(3, 4)).report_every_steps == 0);
   CHECK(options_of("report=every:9,out=a", rank_of(3, 4)).report_every_steps == 9);
-  CHECK(options_of("out=a/", rank_of(3, 4)).output_directory == "a/rank3");
-  CHECK(options_of("out=a/%r", rank_of(3, 4)).output_directory == "a/3");
-  CHECK(options_of("out=a/%p", rank_of(3, 4)).output_directory == "a/" + std::to_string(::getpid()));
-  CHECK(options_of("journal=%r.journal", rank_of(3, 4)).journal == "3.journal");
+  CHECK(options_of("out=a/", rank_of(3, 4)).output_directory == in_current_folder("a/rank3"));
+  CHECK(options_of("out=a/%r", rank_of(3, 4)).output_directory == in_current_folder("a/3"));
+  CHECK(options_of("out=a/%p", rank_of(3, 4)).output_directory == in_current_folder("a/" + std::to_string(::getpid())));
+  CHECK(options_of("journal=%r.journal", rank_of(3, 4)).journal == in_current_folder("3.journal"));
   for (auto const& alone : {std::optional<profkit::rank_record>{}, std::optional{rank_of(0, 1)}}) {
     auto const only = options_of(all.c_str(), alone);
-    CHECK(only.output_directory == "a/b");
-    CHECK(only.journal == "j");
+    CHECK(only.output_directory == in_current_folder("a/b"));
+    CHECK(only.journal == in_current_folder("j"));
+    CHECK(only.trace_file == in_current_folder("trace.json"));
     CHECK(only.print_report);
-    CHECK(options_of("out=%r", alone).output_directory == "0");
+    CHECK(options_of("out=%r", alone).output_directory == in_current_folder("0"));
   }
 }
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compares docs/troubleshooting.md with the code: each message that profkit throws, prints or puts into a report has a row, and vice versa.
 
-A message is the text in `error{...}`, in `fail(...)`, in output to stderr, in `#error`, and in the texts of reports that TEXTS matches. Its
+A message is the text in `error{...}`, in `fail(...)` and the like, in output to stderr, in `#error`, and in the texts of reports that TEXTS matches. Its
 string literals are its fixed parts, with any text between them. In the page, <...> stands for variable text.
 
 usage: check_messages.py ROOT [--list]      --list: the fixed parts of each message, and where it is
@@ -13,7 +13,7 @@ import sys
 
 PAGE = "docs/troubleshooting.md"
 SOURCES = ["include/profkit/**/*.hpp", "tools/profkit/*.[ch]pp"]
-CALLS = ["error{", "ValidationError{", "fail(", "warn(", "fprintf(stderr, ", "fmt::print(stderr, "]
+CALLS = ["error{", "ValidationError{", "fail(", "cannot_make(", "complain(", "refusal{", "warn(", "fprintf(stderr, ", "fmt::print(stderr, "]
 # Texts of reports about missing or wrong data.
 TEXTS = {
     "include/profkit/report/quality_text.hpp": r"inline std::string clock_change_text.*?(?=overhead: )",

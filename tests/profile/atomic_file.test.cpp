@@ -1,18 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <profkit/profile/atomic_file.hpp>
 
+#include <fcntl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_exception.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
+#include <cstddef>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <memory>
 #include <profkit/analyze/analyze.hpp>
 #include <profkit/profile/save_load.hpp>
 #include <profkit/report/report.hpp>
@@ -140,6 +146,84 @@ TEST_CASE("a link stays a link, and a file keeps its permissions", "[atomic_file
   CHECK(fs::is_symlink(folder.path / "link"));
   CHECK(content_of(real) == "new");
   CHECK((fs::status(real).permissions() & fs::perms::all) == fs::perms{0640});
+}
+
+TEST_CASE("the file that a link names is created, and a link to itself is an error", "[atomic_file]") {
+  counted_folder const folder;
+  fs::create_symlink("new", folder.path / "link");
+  fs::create_symlink("itself", folder.path / "itself");
+  fs::create_symlink("missing/new", folder.path / "lost");
+  profkit::detail::write_file(folder.path / "link", "content");
+  CHECK(fs::is_symlink(folder.path / "link"));
+  CHECK(content_of(folder.path / "new") == "content");
+  CHECK_THROWS_MATCHES(profkit::detail::write_file(folder.path / "itself", ""), profkit::error,
+                       MessageMatches(ContainsSubstring("itself: Too many levels of symbolic links")));
+  CHECK_THROWS_MATCHES(profkit::detail::write_file(folder.path / "lost", ""), profkit::error,
+                       MessageMatches(ContainsSubstring("lost: No such file or directory")));
+  CHECK(folder.files() == 4);
+}
+
+TEST_CASE("a pipe whose reader is missing or does not read, and a socket, are errors after a limited time", "[atomic_file]") {
+  counted_folder const folder;
+  fs::path const pipe = folder.path / "pipe";
+  REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
+  CHECK_THROWS_MATCHES(profkit::detail::write_file(pipe, "x"), profkit::error,
+                       MessageMatches(ContainsSubstring("no process reads this pipe")));
+  int const reader = ::open(pipe.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  REQUIRE(reader >= 0);
+  profkit::detail::write_file(pipe, "content");
+  char read[8] = {};
+  CHECK(::read(reader, read, sizeof read) == 7);
+  CHECK(std::string{read} == "content");
+  auto const begin = std::chrono::steady_clock::now();
+  CHECK_THROWS_MATCHES(profkit::detail::write_file(pipe, std::string(1U << 20U, 'x')), profkit::error,
+                       MessageMatches(ContainsSubstring("pipe: Connection timed out")));
+  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds{10});
+  ::close(reader);
+  ::sockaddr_un name{};
+  name.sun_family = AF_UNIX;
+  fs::path const place = folder.path / "socket";
+  REQUIRE(place.string().copy(name.sun_path, sizeof name.sun_path - 1) == place.string().size());
+  int const socket = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  REQUIRE(::bind(socket, reinterpret_cast<::sockaddr const*>(&name), sizeof name) == 0);
+  CHECK_THROWS_MATCHES(profkit::detail::write_file(place, "x"), profkit::error, MessageMatches(ContainsSubstring("not a regular file")));
+  ::close(socket);
+}
+
+TEST_CASE("a file that appears meanwhile is kept if nothing may be replaced", "[atomic_file]") {
+  counted_folder const folder;
+  fs::path const place = folder.path / "file";
+  profkit::detail::atomic_file file{place, profkit::detail::replacing::nothing};
+  file.write("new");
+  std::ofstream{place} << "mine";
+  CHECK_THROWS_MATCHES(file.finish(), profkit::error, MessageMatches(ContainsSubstring("file: File exists")));
+  CHECK(content_of(place) == "mine");
+  CHECK(folder.files() == 1);
+}
+
+TEST_CASE("a file belongs to the folder in which it was begun", "[atomic_file]") {
+  counted_folder const folder;
+  fs::path const before = fs::current_path();
+  fs::create_directories(folder.path / "other");
+  fs::current_path(folder.path);
+  profkit::detail::atomic_file file{"file"};
+  fs::current_path("other");
+  file.finish();
+  fs::current_path(before);
+  CHECK(fs::exists(folder.path / "file"));
+  CHECK(fs::is_empty(folder.path / "other"));
+}
+
+TEST_CASE("if standard streams are closed, no file of profkit gets their numbers", "[atomic_file]") {
+  counted_folder const folder;
+  int const input = ::dup(STDIN_FILENO);
+  ::close(STDIN_FILENO);
+  {
+    profkit::detail::atomic_file const file{folder.path / "file"};
+    CHECK(::fcntl(STDIN_FILENO, F_GETFD) == -1);
+  }
+  ::dup2(input, STDIN_FILENO);
+  ::close(input);
 }
 
 TEST_CASE("a name may be as long as names can be", "[atomic_file]") {

@@ -106,7 +106,7 @@ TEST_CASE("the members of report.json are in the same places as in schema 1", "[
 
 TEST_CASE("report.json of one process has the members of a report of several ranks, as null", "[report]") {
   json const report = json::parse(profkit::report_json(profkit::analyze(made_profile())));
-  CHECK(report["schema_minor"] == 1);
+  CHECK(report["schema_minor"] == 2);
   for (char const* const name : {"ranks", "straggler", "collectives", "samples"}) {
     CAPTURE(name);
     REQUIRE(report.contains(name));
@@ -252,20 +252,25 @@ TEST_CASE("write creates the directory and its files", "[report]") {
 
 TEST_CASE("a report removes only the files of an earlier report from its folder", "[report]") {
   std::filesystem::path const directory = std::filesystem::temp_directory_path() / ("profkit-again-" + std::to_string(::getpid()));
-  // With kernels and memory by scope. Other programs test all API calls and the compact trace.
-  profkit::report{std::make_shared<profkit::profile const>(profkit::load(TEST_DATA "/tiny-128-train-bf16.profile"))}.write(directory);
-  REQUIRE(std::filesystem::exists(directory / "scope_memory.csv"));
-  REQUIRE(std::filesystem::exists(directory / "nvtx_kern_sum.csv"));
   std::filesystem::create_directories(directory / "kernels");
   for (char const* const name : {"cuda_api_sum.csv", "trace.pftrace", "mine.csv", "kernels.csv.old", "kernels/kernels.csv"}) {
-    std::ofstream{directory / name} << "of an earlier run";
+    std::ofstream{directory / name} << "of the user";
   }
+  // With kernels and memory by scope. Other programs test all API calls and the compact trace.
+  profkit::report const first{std::make_shared<profkit::profile const>(profkit::load(TEST_DATA "/tiny-128-train-bf16.profile"))};
+  for (int i = 0; i < 2; ++i) first.write(directory);
+  REQUIRE(std::filesystem::exists(directory / "scope_memory.csv"));
+  REQUIRE(std::filesystem::exists(directory / "nvtx_kern_sum.csv"));
+  std::ifstream file{directory / "report.json"};
+  json const listed = json::parse(file)["profkit"]["files"];
+  CHECK(std::set<std::string>(listed.begin(), listed.end()).count("nvtx_kern_sum.csv") == 1);
+  for (std::string const name : listed) CHECK(std::filesystem::exists(directory / name));
   made_report().write(directory);
   std::set<std::string> names;
   for (auto const& each : std::filesystem::recursive_directory_iterator{directory}) names.insert(each.path().lexically_relative(directory));
-  CHECK(names == std::set<std::string>{"kernels", "kernels.csv.old", "kernels/kernels.csv", "mine.csv", "nvtx_pushpop_sum.csv",
-                                       "report.html", "report.json", "report.md", "scopes.csv", "steps.csv", "summary.profkit",
-                                       "trace.json"});
+  CHECK(names == std::set<std::string>{"cuda_api_sum.csv", "kernels", "kernels.csv.old", "kernels/kernels.csv", "mine.csv",
+                                       "nvtx_pushpop_sum.csv", "report.html", "report.json", "report.md", "scopes.csv", "steps.csv",
+                                       "summary.profkit", "trace.json", "trace.pftrace"});
   std::filesystem::remove_all(directory);
 }
 

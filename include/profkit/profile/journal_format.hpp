@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "checksum.hpp"
+#include "file_access.hpp"
 #include "own_memory.hpp"
 #include "profile.hpp"
 #include "record_fields.hpp"
@@ -60,8 +61,8 @@ void fields(Archive& archive, journal_head& value) {
   archive(value.number), archive(value.forgotten), archive(value.waiting), archive(value.figures);
 }
 
-/// The name of the previous journal file.
-[[nodiscard]] inline std::string earlier_journal(std::string const& file) { return file + ".1"; }
+/// The name of the previous journal file. If a journal is a symbolic link, its files are beside the file that it names.
+[[nodiscard]] inline std::string earlier_journal(std::string const& file) { return target_of_links(file).string() + ".1"; }
 
 /// Whether a member of a profile is a list that only grows.
 template <class Member>

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
@@ -13,6 +14,7 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <utility>
 #include <variant>
 
 #include "../analyze/analyze.hpp"
@@ -21,6 +23,7 @@
 #include "../analyze/summary.hpp"
 #include "../profile/atomic_file.hpp"
 #include "../profile/error.hpp"
+#include "../profile/file_access.hpp"
 #include "../profile/input_file.hpp"
 #include "../profile/own_memory.hpp"
 #include "../profile/profile.hpp"
@@ -34,6 +37,7 @@
 #include "markdown_printer.hpp"
 #include "nsys_csv.hpp"
 #include "report_code.hpp"
+#include "report_folder.hpp"
 #include "summary_content.hpp"
 #include "summary_json_writer.hpp"
 #include "text_printer.hpp"
@@ -94,14 +98,6 @@ std::string report_code<Unused>::full_text(document const& what, bool as_markdow
   return as_markdown ? markdown_printer{what}.print() : text_printer{what, plain_style()}.print();
 }
 
-/// Writes `trace.json`, and `trace.pftrace` if the program includes `<profkit/perfetto.hpp>`.
-inline void write_traces(profile const& profile, attribution const& launched, std::uint64_t steps, std::filesystem::path const& path,
-                         file_attempts& attempt) {
-  attempt([&] { write_trace_json(profile, launched, steps, path); });
-  if (write_compact_trace == nullptr) return;
-  attempt([&] { write_compact_trace(profile, launched, steps, std::filesystem::path{path}.replace_extension(".pftrace")); });
-}
-
 /// The tables of a document that a report writes as CSV files.
 inline own_vector<named_csv> csv_files(document const& made) {
   constexpr std::array<std::string_view, 4> names{"scopes", "scope_memory", "steps", "kernels"};
@@ -116,64 +112,41 @@ inline own_vector<named_csv> csv_files(document const& made) {
   return result;
 }
 
-/// The files that some reports do not have.
-inline constexpr std::array<std::string_view, 9> occasional_files{
-    "scope_memory.csv",          "kernels.csv",           "cuda_api_sum.csv",  "cuda_gpu_kern_sum.csv", "cuda_gpu_mem_time_sum.csv",
-    "cuda_gpu_mem_size_sum.csv", "nvtx_gpu_proj_sum.csv", "nvtx_kern_sum.csv", "trace.pftrace"};
-
-/// Removes files of an earlier report that this report does not have. Does not touch any other file.
-/// @param names the files that some reports do not have.
-template <class Names>
-void remove_earlier_files(std::filesystem::path const& folder, own_vector<std::string> const& written, Names const& names,
-                          file_attempts& attempt) {
-  for (std::string_view const name : names) {
-    if (std::find(written.begin(), written.end(), name) != written.end()) continue;
-    attempt([&] {
-      std::error_code failure;
-      std::filesystem::remove(folder / name, failure);
-      if (failure)
-        throw error{"cannot remove " + (folder / name).string() + " of an earlier report: " + failure.message(), failure.value()};
-    });
-  }
-}
-
-/// Writes the files that need only a summary. @return their names.
-inline own_vector<std::string> write_summary_files(summary const& what, document const& made, std::filesystem::path const& folder,
-                                                   file_attempts& attempt) {
-  std::error_code failure;
-  std::filesystem::create_directories(folder, failure);
-  if (failure) throw error{"cannot create the directory " + folder.string() + ": " + failure.message(), failure.value()};
-  own_vector<std::string> written;
-  auto const write = [&](std::string const& name, std::string const& content) {
-    written.push_back(name);
-    attempt([&] { write_file(folder / name, content); });
-  };
-  write("report.json", report_code<void>::json(what));
-  attempt([&] { report_code<void>::save_summary(what, (folder / "summary.profkit").string()); });
-  written.emplace_back("summary.profkit");
-  write("report.html", html_page(made));
-  write("report.md", markdown_printer{made}.print());
-  for (named_csv const& each : csv_files(made)) write(each.name, each.content);
-  return written;
+/// Writes the files that need only a summary.
+/// @param tables all CSV files.
+/// @param others names of further files that the caller writes.
+inline void write_summary_files(summary const& what, document const& made, own_vector<named_csv> const& tables,
+                                std::vector<std::string> const& others, report_folder& folder) {
+  std::vector<std::string> names{"report.json", "summary.profkit", "report.html", "report.md"};
+  for (named_csv const& each : tables) names.push_back(each.name);
+  names.insert(names.end(), others.begin(), others.end());
+  std::vector<std::string> const own = folder.begin(names, !others.empty());
+  folder.write_first(report_code<void>::json(what, own), html_page(made), own);
+  folder.write("summary.profkit", [&](std::filesystem::path const& path, replacing mode) {
+    atomic_file file{path, mode};
+    write_summary(what, file);
+    file.finish();
+  });
+  folder.write_text("report.md", markdown_printer{made}.print());
+  for (named_csv const& each : tables) folder.write_text(each.name, each.content);
 }
 
 template <class Unused>
-own_vector<std::string> report_code<Unused>::write(profile const& profile, summary const& what, document const& made,
-                                                   std::string const& directory, std::uint64_t trace_steps) {
-  std::filesystem::path const folder = directory;
-  file_attempts attempt;
-  own_vector<std::string> written = write_summary_files(what, made, folder, attempt);
+std::vector<std::string> report_code<Unused>::write(profile const& profile, summary const& what, document const& made,
+                                                    std::string const& directory, std::uint64_t trace_steps) {
+  report_folder folder{directory};
+  own_vector<named_csv> tables = csv_files(made);
   attribution const launched = attribute(profile);
-  for (named_csv const& each : nsys_csv(summarize_like_nsys(profile, launched), what.gpu.has_value())) {
-    written.push_back(each.name);
-    attempt([&] { write_file(folder / each.name, each.content); });
+  for (named_csv& each : nsys_csv(summarize_like_nsys(profile, launched), what.gpu.has_value())) tables.push_back(std::move(each));
+  std::vector<std::string> traces{"trace.json"};
+  if (write_compact_trace != nullptr) traces.emplace_back("trace.pftrace");
+  write_summary_files(what, made, tables, traces, folder);
+  folder.write("trace.json", [&](std::filesystem::path const& path, replacing) { write_trace_json(profile, launched, trace_steps, path); });
+  if (write_compact_trace != nullptr) {
+    folder.write("trace.pftrace",
+                 [&](std::filesystem::path const& path, replacing) { write_compact_trace(profile, launched, trace_steps, path); });
   }
-  write_traces(profile, launched, trace_steps, folder / "trace.json", attempt);
-  written.emplace_back("trace.json");
-  if (write_compact_trace != nullptr) written.emplace_back("trace.pftrace");
-  remove_earlier_files(folder, written, occasional_files, attempt);
-  attempt.finish();
-  return written;
+  return std::move(folder).finish();
 }
 
 template <class Unused>
@@ -181,15 +154,11 @@ void report_code<Unused>::write(profile const& profile, summary const& what, std
   write(profile, what, make_document(what), directory, trace_steps);
 }
 
-/// Does not remove an existing trace, because it may be from the same run as the summary.
 template <class Unused>
-own_vector<std::string> report_code<Unused>::write(summary const& what, document const& made, std::string const& directory) {
-  file_attempts attempt;
-  own_vector<std::string> written = write_summary_files(what, made, directory, attempt);
-  constexpr std::array<std::string_view, 2> occasional{"scope_memory.csv", "kernels.csv"};
-  remove_earlier_files(directory, written, occasional, attempt);
-  attempt.finish();
-  return written;
+std::vector<std::string> report_code<Unused>::write(summary const& what, document const& made, std::string const& directory) {
+  report_folder folder{directory};
+  write_summary_files(what, made, csv_files(made), {}, folder);
+  return std::move(folder).finish();
 }
 
 template <class Unused>
@@ -197,16 +166,44 @@ std::string report_code<Unused>::document_json(document const& what) {
   return json_printer{what}.print();
 }
 
-template <class Unused>
-void report_code<Unused>::write_trace(profile const& profile, std::string const& path, std::uint64_t steps) {
+/// Writes a trace, and the compact trace beside it if the program includes `<profkit/perfetto.hpp>`.
+/// @param check called with each path; may throw `profkit::error`.
+template <class Check>
+void write_traces(profile const& profile, std::string const& path, std::uint64_t steps, Check const& check) {
   file_attempts attempt;
-  write_traces(profile, attribute(profile), steps, path, attempt);
+  attribution const launched = attribute(profile);
+  std::filesystem::path const place = absolute_path(path);
+  attempt([&] { check(place), write_trace_json(profile, launched, steps, place); });
+  std::filesystem::path const compact = std::filesystem::path{place}.replace_extension(".pftrace");
+  if (write_compact_trace != nullptr) attempt([&] { check(compact), write_compact_trace(profile, launched, steps, compact); });
   attempt.finish();
 }
 
 template <class Unused>
+void report_code<Unused>::write_trace(profile const& profile, std::string const& path, std::uint64_t steps) {
+  write_traces(profile, path, steps, [](std::filesystem::path const&) {});
+}
+
+template <class Unused>
+void report_code<Unused>::write_default_trace(profile const& profile, std::string const& path, std::uint64_t steps) {
+  bool const is_own = is_trace_json(path);  // then also the compact trace
+  write_traces(profile, path, steps, [&](std::filesystem::path const& each) {
+    std::error_code failure;
+    std::filesystem::file_status const there = std::filesystem::symlink_status(each, failure);
+    if (!std::filesystem::exists(there) || (is_own && std::filesystem::is_regular_file(there))) return;
+    throw error{"cannot write " + shown_path(each.string()) + ": it exists and is not a trace of profkit. Remove it, or use out=DIR",
+                EEXIST};
+  });
+}
+
+template <class Unused>
 std::string report_code<Unused>::json(summary const& what) {
-  return summary_json_writer{what}.write();
+  return json(what, {});
+}
+
+template <class Unused>
+std::string report_code<Unused>::json(summary const& what, std::vector<std::string> const& files) {
+  return summary_json_writer{what, files}.write();
 }
 
 template <class Unused>

@@ -64,8 +64,9 @@ class report {
   /// `trace.json` and `nvtx_pushpop_sum.csv`; with kernels also `kernels.csv` and the other summaries of Nsight Systems; with
   /// `<profkit/perfetto.hpp>` in the program also `trace.pftrace`.
   ///
-  /// Each file is replaced atomically. Files of an earlier report that this report does not have are removed.
-  /// @param directory created if necessary.
+  /// Each file is replaced atomically. Only files that an earlier report in this directory lists as its own (`profkit.files` of
+  /// `report.json`) are replaced, or removed if this report does not have them. Other files with these names are errors.
+  /// @param directory created if necessary. A relative path refers to the current directory of this call.
   /// @param trace_steps number of measured steps in the traces, counted from the end.
   /// @throws profkit::error that names each file that could not be written.
   void write(std::string const& directory, std::uint64_t trace_steps = 3) const {
@@ -74,7 +75,7 @@ class report {
 
   /// @brief Writes a trace for https://ui.perfetto.dev in Chrome's trace event format. With `<profkit/perfetto.hpp>` in the program, also
   /// writes the compact trace beside it, with the extension `.pftrace`.
-  /// @param path the file; replaced atomically.
+  /// @param path the file; replaced atomically. A symbolic link stays a link: the file that it names is replaced.
   /// @param steps number of measured steps, counted from the end.
   /// @throws profkit::error that names the file and the reason.
   void write_trace(std::string const& path, std::uint64_t steps = 3) const {

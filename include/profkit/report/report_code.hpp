@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "../profile/code_elsewhere.hpp"
 #include "../profile/own_memory.hpp"
@@ -35,10 +36,14 @@ struct report_code {
   static std::string markdown(summary const& what);
   static std::string html(summary const& what);
   static std::string json(summary const& what);
+  /// The content of `report.json` in a folder. @param files the files of the folder that belong to the report.
+  static std::string json(summary const& what, std::vector<std::string> const& files);
   /// @param format as for `fmt::print`, with `text(what)` as the argument.
   static void print(std::string_view format, summary const& what);
   static void write(profile const& profile, summary const& what, std::string const& directory, std::uint64_t trace_steps);
   static void write_trace(profile const& profile, std::string const& path, std::uint64_t steps);
+  /// The same, but replaces only files that profkit wrote, because the program did not choose the name.
+  static void write_default_trace(profile const& profile, std::string const& path, std::uint64_t steps);
   static bool is_summary(std::string const& path);
   static void save_summary(summary const& what, std::string const& path);
   static summary load_summary(std::string const& path);
@@ -50,10 +55,10 @@ struct report_code {
   static std::string html(document const& what);
   static std::string document_json(document const& what);
   /// @param made `describe(what)`. @return the names of the files.
-  static detail::own_vector<std::string> write(profile const& profile, summary const& what, document const& made,
-                                               std::string const& directory, std::uint64_t trace_steps);
+  static std::vector<std::string> write(profile const& profile, summary const& what, document const& made, std::string const& directory,
+                                        std::uint64_t trace_steps);
   /// Writes the files that need only a summary.
-  static detail::own_vector<std::string> write(summary const& what, document const& made, std::string const& directory);
+  static std::vector<std::string> write(summary const& what, document const& made, std::string const& directory);
 };
 
 #ifdef PROFKIT_CODE_ELSEWHERE

@@ -31,10 +31,12 @@ namespace profkit::detail {
 /// Writes a summary by its description (`summary_fields.hpp`), plus values that are derived from members.
 class summary_json_writer {
  public:
-  explicit summary_json_writer(summary const& what) : what_{what} {}
+  /// @param files the files of the folder that belong to the report.
+  explicit summary_json_writer(summary const& what, std::vector<std::string> const& files = {}) : what_{what} {
+    add_json_schema(document_, what.environment.process_id, files);
+  }
 
   [[nodiscard]] std::string write() && {
-    add_json_schema(document_);
     add_members(document_, {}, &what_);
     keep_places();
     for (char const* const key : {"ranks", "straggler", "collectives"}) document_.add(key, json_value(std::nullopt));  // of many ranks

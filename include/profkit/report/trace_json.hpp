@@ -18,6 +18,7 @@
 
 #include "../analyze/gpu/attribution.hpp"
 #include "../analyze/gpu/gpu_idle.hpp"
+#include "../profile/file_access.hpp"
 #include "../profile/own_memory.hpp"
 #include "../profile/profile.hpp"
 #include "../profile/time.hpp"
@@ -261,6 +262,17 @@ inline void put_trace_json(profile const& profile, attribution const& launched, 
 [[nodiscard]] inline std::string trace_json(profile const& profile, std::uint64_t steps = 3) {
   return trace_json(profile, attribute(profile), steps);
 }
+
+namespace detail {
+
+inline constexpr std::string_view trace_json_beginning = R"({"displayTimeUnit": "ms", "otherData": {"profkit": )";
+
+/// Whether a file is a trace that profkit wrote; false for links, and if it cannot be read.
+[[nodiscard]] inline bool is_trace_json(std::filesystem::path const& path) {
+  return part_of_file(path, static_cast<::off_t>(trace_json_beginning.size())) == trace_json_beginning;
+}
+
+}  // namespace detail
 
 /// @brief Writes the trace to a file, in pieces. The file is replaced atomically.
 /// @throws profkit::error that names the file and the reason.

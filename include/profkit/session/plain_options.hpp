@@ -17,7 +17,8 @@ namespace profkit {
 /// @brief The options of a session. The environment variable `PROFKIT`, a comma-separated list of the keys below, sets them through
 /// `from_env`.
 ///
-/// A plain value: set the members before you create the session; later changes have no effect.
+/// A plain value: set the members before you create the session; later changes have no effect. Relative paths refer to the directory in
+/// which the session is created.
 struct options {
   bool enabled = true;        ///< `off`: records nothing; steps still run
   bool print_report = false;  ///< `report`: print the first screen of the report when the session ends
@@ -44,8 +45,11 @@ struct options {
   /// no samples.
   double samples_per_second = 0.0;
   bool memory_at_scopes = false;  ///< `memory=scopes`: polls the memory sources at both ends of every scope
-  bool trace = false;             ///< `trace`: writes `trace.json` at the end, to `output_directory` or the current directory
+  bool trace = false;             ///< `trace`: writes `trace.json` at the end, to `output_directory` or `trace_file`
   std::uint64_t trace_steps = 3;  ///< `trace=N`: the trace contains the last N measured steps
+  /// @brief File of the trace without `output_directory`; empty: `trace.json`. Placeholders as in `out=DIR`. In a run of several ranks the
+  /// file is `trace.rankN.json`, unless its name contains "%p" or "%r". Only a trace that profkit wrote is replaced.
+  std::string trace_file;
   /// @brief `out=DIR`: directory of the reports, which are written at the end. Placeholders: "%p" is the process id, "%r" the rank, "%h"
   /// the host name. In a run of several ranks the reports are in `DIR/rankN`, unless DIR contains "%p" or "%r".
   std::string output_directory;

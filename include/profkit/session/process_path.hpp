@@ -9,10 +9,12 @@
 #include <string>
 #include <string_view>
 
+#include "../profile/file_access.hpp"
+
 namespace profkit::detail {
 
 /// Replaces the placeholders of a path: "%p" by the process id, "%r" by the rank, "%h" by the host name. Slashes in the host name become
-/// "_".
+/// "_". The result is absolute, so that it stays the same if the program changes its directory.
 inline std::string process_path(std::string_view pattern, std::uint32_t rank) {
   char host[256] = {};
   if (::gethostname(host, sizeof host - 1) != 0) host[0] = '\0';
@@ -33,7 +35,7 @@ inline std::string process_path(std::string_view pattern, std::uint32_t rank) {
     }
     ++at;
   }
-  return result;
+  return absolute_path(result);
 }
 
 /// Whether processes of one run that use this path get different paths.

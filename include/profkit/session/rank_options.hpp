@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <string>
 
@@ -17,9 +18,12 @@ inline options options_of_rank(options wanted, std::optional<rank_record> const&
   std::uint32_t const number = rank ? rank->rank : 0;
   std::string& directory = wanted.output_directory;
   std::string& journal = wanted.journal;
+  std::string& trace = wanted.trace_file;
+  if (trace.empty()) trace = "trace.json";
   if (rank && rank->size > 1) {
     std::string const name = "rank" + std::to_string(number);
     if (!directory.empty() && !differs_by_process(directory)) directory += (directory.back() == '/' ? "" : "/") + name;
+    if (!differs_by_process(trace)) trace = std::filesystem::path{trace}.replace_extension(name + ".json").string();
     if (!journal.empty() && !differs_by_process(journal)) journal += "." + name;
     if (number != 0) {
       wanted.print_report = wanted.full_report = false;
@@ -31,6 +35,7 @@ inline options options_of_rank(options wanted, std::optional<rank_record> const&
   }
   directory = process_path(directory, number);
   journal = process_path(journal, number);
+  trace = process_path(trace, number);
   return wanted;
 }
 

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstddef>
+#include <cstdio>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <system_error>
+
+#include "write_signals.hpp"
+
+namespace profkit::detail {
+
+// Access to files of which nothing is known: no function waits for a pipe, a terminal or a file system longer than its caller permits.
+
+/// The longest time that one file waits for the reader of a pipe, or for a terminal.
+inline constexpr std::chrono::milliseconds max_file_wait{4000};
+
+/// An absolute path, which stays valid if the program changes its directory. An empty path stays empty. If the current directory was
+/// removed, the result is a place where nothing can be created.
+[[nodiscard]] inline std::string absolute_path(std::string const& path) {
+  if (path.empty() || path.front() == '/') return path;
+  std::error_code failure;
+  std::filesystem::path const current = std::filesystem::current_path(failure);
+  return (failure ? std::filesystem::path{"/proc/self/cwd (deleted)"} : current) / path;
+}
+
+/// A path as messages show it: relative to the current directory if it is inside.
+[[nodiscard]] inline std::string shown_path(std::string const& path) {
+  std::error_code failure;
+  std::string folder = std::filesystem::current_path(failure).string();
+  if (failure || folder.empty()) return path;
+  if (folder.back() != '/') folder += '/';
+  return path.size() > folder.size() && path.compare(0, folder.size(), folder) == 0 ? path.substr(folder.size()) : path;
+}
+
+/// Follows the symbolic links that a path names, also to a file that does not exist.
+[[nodiscard]] inline std::filesystem::path target_of_links(std::filesystem::path path) {
+  constexpr int max_links = 40;  // as in Linux
+  std::error_code failure;
+  for (int i = 0; i < max_links && std::filesystem::is_symlink(path, failure); ++i) {
+    std::filesystem::path const target = std::filesystem::read_symlink(path, failure);
+    if (failure) break;
+    path = target.is_absolute() ? target : path.parent_path() / target;
+  }
+  return path;
+}
+
+[[nodiscard]] inline bool is_same_file(struct ::stat const& a, struct ::stat const& b) noexcept {
+  return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
+/// Opens a file without waiting for it.
+/// @return a descriptor above that of stderr, because a closed standard stream must not become this file; -1 with `errno`.
+[[nodiscard]] inline int open_file(char const* path, int flags, ::mode_t mode = 0666) noexcept {
+  int const opened = ::open(path, flags | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, mode);
+  if (opened < 0 || opened > STDERR_FILENO) return opened;
+  int const higher = ::fcntl(opened, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+  int const reason = errno;
+  ::close(opened);
+  errno = reason;
+  return higher;
+}
+
+/// A descriptor that is closed at the end of its scope.
+struct own_descriptor {
+  explicit own_descriptor(int opened) noexcept : number{opened} {}
+  own_descriptor(own_descriptor const&) = delete;
+  own_descriptor& operator=(own_descriptor const&) = delete;
+  ~own_descriptor() {
+    if (number >= 0) ::close(number);
+  }
+  int number;
+};
+
+/// Bytes of a regular file; empty for anything else, which is not opened.
+/// @param max_bytes from the beginning; negative: from the end.
+[[nodiscard]] inline std::string part_of_file(std::filesystem::path const& path, ::off_t max_bytes) {
+  std::string content;
+  struct ::stat found {};
+  if (::lstat(path.c_str(), &found) != 0 || !S_ISREG(found.st_mode)) return content;
+  own_descriptor const file{open_file(path.c_str(), O_RDONLY | O_NOFOLLOW)};
+  if (file.number < 0) return content;
+  if (max_bytes < 0) static_cast<void>(::lseek(file.number, std::max<::off_t>(0, found.st_size + max_bytes), SEEK_SET));
+  content.resize(static_cast<std::size_t>(max_bytes < 0 ? -max_bytes : max_bytes));
+  std::size_t size = 0;
+  for (ssize_t count = 1; count > 0 && size < content.size();) {
+    count = ::read(file.number, content.data() + size, content.size() - size);
+    if (count > 0) size += static_cast<std::size_t>(count);
+  }
+  content.resize(size);
+  return content;
+}
+
+/// How bytes are written without waiting.
+enum class output_kind {
+  unblocked,  ///< a regular file, or opened with O_NONBLOCK
+  blocking,   ///< few bytes at a time, when `poll` says that they are accepted
+  socket      ///< with MSG_DONTWAIT
+};
+
+/// Waits until a descriptor accepts bytes.
+/// @return 0, or the reason as in `errno`.
+[[nodiscard]] inline int wait_for_output(int descriptor, std::chrono::steady_clock::time_point deadline) noexcept {
+  for (;;) {
+    auto const left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
+    ::pollfd ready{descriptor, POLLOUT, 0};
+    int const found = ::poll(&ready, 1, static_cast<int>(std::max(left, std::chrono::milliseconds{0}).count()));
+    if (found > 0) return 0;
+    if (found < 0 && errno != EINTR) return errno;
+    if (left <= std::chrono::milliseconds{0}) return ETIMEDOUT;
+  }
+}
+
+/// Writes all bytes.
+/// @param limit longest time to wait for the reader of a pipe or a socket, or for a terminal.
+/// @return 0, or the reason as in `errno`.
+[[nodiscard]] inline int write_all(int descriptor, std::string_view bytes, std::chrono::milliseconds limit = max_file_wait,
+                                   output_kind kind = output_kind::unblocked) noexcept {
+  constexpr std::size_t small = 512;  // POSIX: a pipe that is ready accepts at least this much
+  auto const deadline = std::chrono::steady_clock::now() + limit;
+  bool must_wait = kind == output_kind::blocking;
+  write_signals_blocked const no_signals;
+  while (!bytes.empty()) {
+    int const failure = must_wait ? wait_for_output(descriptor, deadline) : 0;
+    if (failure != 0) return failure;
+    std::size_t const size = kind == output_kind::blocking ? std::min(bytes.size(), small) : bytes.size();
+    ssize_t const written = kind == output_kind::socket ? ::send(descriptor, bytes.data(), size, MSG_DONTWAIT | MSG_NOSIGNAL)
+                                                        : ::write(descriptor, bytes.data(), size);
+    if (written == 0) return EIO;
+    if (written > 0) bytes.remove_prefix(static_cast<std::size_t>(written));
+    if (written < 0 && errno != EINTR && errno != EAGAIN) return errno;
+    must_wait = kind == output_kind::blocking || (written < 0 && errno == EAGAIN);
+  }
+  return 0;
+}
+
+/// Writes all bytes to a descriptor that other processes share, such as stderr. Does not change its flags.
+/// @param limit longest time to wait for the reader of a pipe or a socket, or for a terminal.
+/// @return 0, or the reason as in `errno`.
+[[nodiscard]] inline int write_to_shared(int descriptor, std::string_view bytes, std::chrono::milliseconds limit) noexcept {
+  struct ::stat found {};
+  if (::fstat(descriptor, &found) != 0) return errno;
+  if (S_ISREG(found.st_mode)) return write_all(descriptor, bytes, limit);
+  if (S_ISSOCK(found.st_mode)) return write_all(descriptor, bytes, limit, output_kind::socket);
+  char name[32];
+  static_cast<void>(std::snprintf(name, sizeof name, "/proc/self/fd/%d", descriptor));
+  own_descriptor const own{open_file(name, O_WRONLY)};  // the same pipe or terminal, with flags of its own
+  return own.number < 0 ? write_all(descriptor, bytes, limit, output_kind::blocking) : write_all(own.number, bytes, limit);
+}
+
+}  // namespace profkit::detail
