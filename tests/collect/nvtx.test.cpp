@@ -2,6 +2,7 @@
 //
 // Runs with NVTX_INJECTION64_PATH set to the library of nvtx_injection.cpp.
 #include <profkit/profkit.hpp>
+#include <profkit/record/own_thread.hpp>
 
 #include <dlfcn.h>
 
@@ -65,6 +66,43 @@ class with_scopes final : public profkit::collector {
 // Must be the first test: it checks what happened before main.
 TEST_CASE("including profkit.hpp switches NVTX on before main, in the domain profkit", "[nvtx]") {
   CHECK(take_entries() == entries{"domain profkit"});
+}
+
+TEST_CASE("scopes that a tool opens in its functions are no ranges and are not recorded", "[nvtx]") {
+  static_cast<void>(take_entries());
+  void* const library = ::dlopen(std::getenv("NVTX_INJECTION64_PATH"), RTLD_NOW | RTLD_NOLOAD);
+  auto const set_on_call = reinterpret_cast<void (*)(void (*)())>(::dlsym(library, "set_on_nvtx_call"));
+  REQUIRE(set_on_call != nullptr);
+  static int calls = 0;
+  set_on_call([] {
+    ++calls;
+    PROF_SCOPE("in the tool");
+    PROF_SCOPE_INDEXED("indexed in the tool", 1);
+    PROF_ADOPT_SCOPE("role in the tool", profkit::scope_token::current());
+  });
+  { PROF_SCOPE("without session"); }
+  profkit::session session{plain_options()};
+  {
+    profkit::step const step{session};
+    PROF_SCOPE("work");
+    PROF_ADOPT_SCOPE("role", profkit::scope_token::current());
+  }
+  profkit::report const report = session.report();
+  set_on_call(nullptr);
+  CHECK(calls >= 8);
+  CHECK(scope_names(report.profile()) == std::vector<std::string>{"step/work/work (role)", "step/work", "step"});
+  std::string all;
+  for (std::string const& each : take_entries()) all += each + '\n';
+  CHECK(all.find("in the tool") == std::string::npos);
+  CHECK(all.find("push work in profkit payload 0") != std::string::npos);
+}
+
+TEST_CASE("scopes of the library's own threads are no ranges", "[nvtx]") {
+  static_cast<void>(take_entries());
+  profkit::session session{plain_options()};
+  profkit::detail::own_thread const own{"own", [] { PROF_SCOPE("own"); }};
+  own.join();
+  for (std::string const& each : take_entries()) CHECK(each.find("own") == std::string::npos);
 }
 
 TEST_CASE("every scope is a push and a pop of a registered string, with or without a session", "[nvtx]") {

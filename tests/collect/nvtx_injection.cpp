@@ -17,6 +17,13 @@ std::map<void const*, std::string> domains;
 std::map<void const*, std::string> strings;
 std::vector<std::string> started;  // process ranges; the number of a range is its position, from 0
 
+/// Called in each function of the tool, before it locks.
+void (*on_call)() = nullptr;
+
+void called() {
+  if (on_call != nullptr) on_call();
+}
+
 nvtxDomainHandle_t create_domain(char const* name) {
   std::lock_guard const lock{mutex};
   auto* const handle = new char;
@@ -26,6 +33,7 @@ nvtxDomainHandle_t create_domain(char const* name) {
 }
 
 nvtxStringHandle_t register_string(nvtxDomainHandle_t domain, char const* text) {
+  called();
   std::lock_guard const lock{mutex};
   auto* const handle = new char;
   strings[handle] = text;
@@ -39,6 +47,7 @@ std::string text_of(nvtxEventAttributes_t const& attributes) {
 }
 
 int push(nvtxDomainHandle_t domain, nvtxEventAttributes_t const* attributes) {
+  called();
   std::lock_guard const lock{mutex};
   std::string const payload =
       attributes->payloadType == NVTX_PAYLOAD_TYPE_UNSIGNED_INT64 ? std::to_string(attributes->payload.ullValue) : "none";
@@ -47,6 +56,7 @@ int push(nvtxDomainHandle_t domain, nvtxEventAttributes_t const* attributes) {
 }
 
 int pop(nvtxDomainHandle_t domain) {
+  called();
   std::lock_guard const lock{mutex};
   entries.push_back("pop in " + domains[domain]);
   return 0;
@@ -84,6 +94,8 @@ extern "C" __attribute__((visibility("default"))) int InitializeInjectionNvtx2(N
   set(table, size, NVTX_CBID_CORE2_DomainRangeEnd, end);
   return 1;
 }
+
+extern "C" __attribute__((visibility("default"))) void set_on_nvtx_call(void (*function)()) { on_call = function; }
 
 /// The calls received since the last call of this function.
 extern "C" __attribute__((visibility("default"))) std::vector<std::string>* take_nvtx_entries() {

@@ -2,6 +2,7 @@
 #include <profkit/record/memory_events.hpp>
 #include <profkit/scope.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <catch2/catch_test_macros.hpp>
 #include <chrono>
@@ -138,7 +139,9 @@ TEST_CASE("an operator new that is a scope and reports allocations records those
           "[allocation]") {
   constexpr int threads = 4;
   constexpr std::uint64_t blocks = repetitions(20'000);
-  profkit::session session{plain_options(0, threads)};
+  profkit::options options = plain_options(0, threads);
+  options.max_records = 20 * threads * blocks;
+  profkit::session session{options};
   profkit::scope_listener const listener{[]() noexcept { delete new int; }};  // profkit calls it in operator new, too
   std::atomic<std::uint64_t> expected{0};
   for (profkit::step step : session) {
@@ -163,13 +166,16 @@ TEST_CASE("an operator new that is a scope and reports allocations records those
   CHECK(profile.threads.size() == 1 + threads);
   std::int64_t in_use = 0;
   std::map<std::uint64_t, std::uint64_t> sizes;
-  for (profkit::allocation_record const& each : profile.allocations) {
+  std::vector<profkit::allocation_record> changes{profile.allocations.begin(), profile.allocations.end()};
+  std::stable_sort(changes.begin(), changes.end(), [](auto const& a, auto const& b) { return a.time < b.time; });  // each log has its order
+  for (profkit::allocation_record const& each : changes) {
     if (each.kind == profkit::allocation_kind::allocated) in_use += static_cast<std::int64_t>(sizes[each.address] = each.bytes);
     if (each.kind == profkit::allocation_kind::released && sizes.count(each.address) != 0) {
       in_use -= static_cast<std::int64_t>(sizes[each.address]);
       sizes.erase(each.address);
     }
   }
+  CHECK(profile.quality.untraced_records == 0);
   CHECK(in_use == 0);
   CHECK(profile.quality.dropped_events == 0);
 }

@@ -103,7 +103,7 @@ TEST_CASE("a child that no fork handler knows can have its own session, with its
   ::pid_t const child = fork_unannounced();
   if (child == 0) {
     { PROF_SCOPE("in no session"); }
-    profkit::detail::watch_forks();  // a session does this first
+    static_cast<void>(profkit::detail::identify_process());  // a session does this first
     profkit::session own{plain_options()};
     { PROF_SCOPE("own session"); }
     profkit::profile const profile = own.report().profile();

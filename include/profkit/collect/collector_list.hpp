@@ -3,9 +3,6 @@
 
 #if __has_include(<bits/cxxabi_forced.h>)
 #include <cxxabi.h>
-/// @brief Defined if the C++ library has `abi::__forced_unwind`, the exception by which a thread ends (`pthread_cancel`, `pthread_exit`). A
-/// handler that catches it must throw it again.
-#define PROFKIT_HAS_FORCED_UNWIND
 #endif
 
 #include <algorithm>
@@ -105,7 +102,7 @@ class called_collector {
   static void guarded(collector& each, Call&& function) {
     try {
       function(each);
-#ifdef PROFKIT_HAS_FORCED_UNWIND
+#if __has_include(<bits/cxxabi_forced.h>)  // the exception by which a thread ends
     } catch (abi::__forced_unwind const&) {
       throw;
 #endif

@@ -2,13 +2,16 @@
 #pragma once
 
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/types.h>
 #include <unistd.h>
 
 #include <cstdint>
 
 #include "log_memory.hpp"
+#include "log_state.hpp"
 #include "recorder.hpp"
+#include "thread_log.hpp"
 
 // The identity of a process, for all that must not happen in a child of the process that records. `getpid` is none: process 1 of a PID
 // namespace may have a child that is 1 in another namespace. A fork handler is none either: `_Fork` and the system call run no handlers.
@@ -56,11 +59,36 @@ inline process_mark& find_process_mark(process_mark* (*map)() noexcept = map_pro
   return is_process(__atomic_load_n(&recorder.process_number, __ATOMIC_RELAXED));
 }
 
-/// Gives this process a number, if it has none. @return the number: from 1, and greater than those of its ancestors.
+/// Resets the recorder in the child of a `fork`: no session runs there, and the owners of the other logs do not exist. Async-signal-safe.
+inline void reset_after_fork() noexcept {
+  if (recorder.mark != nullptr) __atomic_store_n(&recorder.mark->number, std::uint64_t{0}, __ATOMIC_RELAXED);
+  __atomic_fetch_and(&recorder.flags, ~(recording | prepares_threads | polls_memory), __ATOMIC_RELAXED);
+  __atomic_store_n(&recorder.poll_memory, static_cast<void (*)(std::uint64_t) noexcept>(nullptr), __ATOMIC_RELAXED);
+  __atomic_store_n(&recorder.owner, static_cast<void const*>(nullptr), __ATOMIC_RELEASE);
+  thread_log* const own = this_thread_scopes();
+  for (thread_log* log = recorder.logs; log != nullptr; log = log->next) {
+    if (log == own || log->state == log_retired) continue;
+    log->state = log->is_busy() || log->is_broken ? log_retired : log_free;  // the thread of a retired log was writing to it
+  }
+  if (own != nullptr) own->thread_system_id = static_cast<std::uint64_t>(::syscall(SYS_gettid));  // the C library may have the parent's
+}
+
+/// Whether this is a child of the process that records, of which no fork handler knows (`_Fork`, the system call). Nobody reads its logs,
+/// so it stops recording. Checked where a thread would take more memory.
+[[nodiscard]] inline bool is_child_that_records() noexcept {
+  if (is_recording_process()) return false;
+  if ((__atomic_load_n(&recorder.flags, __ATOMIC_RELAXED) & recording) == 0) return false;
+  reset_after_fork();
+  return true;
+}
+
+/// Gives this process a number, if it has none. In a child in which no fork handler ran, this also resets the recorder. So a session calls
+/// it before it takes `recorder_state::owner`. @return the number: from 1, and greater than those of its ancestors.
 inline std::uint64_t identify_process() noexcept {
   process_mark& mark = find_process_mark();
   std::uint64_t const number = __atomic_load_n(&recorder.process_number, __ATOMIC_ACQUIRE);
   if (is_process(number)) return number;
+  static_cast<void>(is_child_that_records());
   std::uint64_t const next = number + 1;
   if (mark.unwiped != 0) __atomic_store_n(&mark.unwiped, std::int64_t{::getpid()}, __ATOMIC_RELAXED);
   __atomic_store_n(&mark.number, next, __ATOMIC_RELAXED);

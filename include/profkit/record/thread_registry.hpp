@@ -49,29 +49,6 @@ inline void count_free_logs() noexcept {
   return __atomic_load_n(&logs_made, __ATOMIC_RELAXED) >= __atomic_load_n(&max_logs, __ATOMIC_RELAXED);
 }
 
-/// Resets the recorder in the child of a `fork`: no session runs there, and the owners of the other logs do not exist. Async-signal-safe.
-inline void reset_after_fork() noexcept {
-  if (recorder.mark != nullptr) __atomic_store_n(&recorder.mark->number, std::uint64_t{0}, __ATOMIC_RELAXED);
-  __atomic_fetch_and(&recorder.flags, ~(recording | prepares_threads | polls_memory), __ATOMIC_RELAXED);
-  __atomic_store_n(&recorder.poll_memory, static_cast<void (*)(std::uint64_t) noexcept>(nullptr), __ATOMIC_RELAXED);
-  __atomic_store_n(&recorder.owner, static_cast<void const*>(nullptr), __ATOMIC_RELEASE);
-  thread_log* const own = this_thread_scopes();
-  for (thread_log* log = recorder.logs; log != nullptr; log = log->next) {
-    if (log == own || log->state == log_retired) continue;
-    log->state = log->is_busy() || log->is_broken ? log_retired : log_free;  // the thread of a retired log was writing to it
-  }
-  if (own != nullptr) own->thread_system_id = static_cast<std::uint64_t>(::syscall(SYS_gettid));  // the C library may have the parent's
-}
-
-/// Whether this is a child of the process that records, of which no fork handler knows (`_Fork`, the system call). Nobody reads its logs,
-/// so it stops recording. Checked where a thread would take more memory.
-[[nodiscard]] inline bool is_child_that_records() noexcept {
-  if (is_recording_process()) return false;
-  if ((__atomic_load_n(&recorder.flags, __ATOMIC_RELAXED) & recording) == 0) return false;
-  reset_after_fork();
-  return true;
-}
-
 /// `thread_log::provide_chunk`
 inline log_chunk* provide_chunk(thread_log& log) noexcept {
   if (is_child_that_records()) return nullptr;
@@ -285,13 +262,11 @@ inline void install_logs(std::uint64_t slots) noexcept {
   __atomic_store_n(&recorder.attach_thread, &attach_this_thread, __ATOMIC_RELEASE);
 }
 
-/// Prepares this process for a session: registers `reset_after_fork`, resets the recorder in a child in which no handler ran, and gives the
-/// process an identity. To be called before a session takes `recorder_state::owner`. Once per process is sufficient; once per session or
-/// shared library is harmless.
+/// Prepares this process for a session: registers `reset_after_fork`, and calls `identify_process`. Once per process is sufficient; once
+/// per session or shared library is harmless.
 inline void watch_forks() noexcept {
   static int const registered = ::pthread_atfork(nullptr, nullptr, [] { reset_after_fork(); });
   static_cast<void>(registered);
-  static_cast<void>(is_child_that_records());
   static_cast<void>(identify_process());
 }
 

@@ -258,7 +258,7 @@ class session_owner {
       if (!next->state.compare_exchange_strong(expected, request_state::running)) continue;
       try {
         next->run();
-#ifdef PROFKIT_HAS_FORCED_UNWIND
+#if __has_include(<bits/cxxabi_forced.h>)  // a collector ends the thread
       } catch (abi::__forced_unwind const&) {
         next->state.store(request_state::refused);
         next->changed.wake();
