@@ -86,14 +86,14 @@ struct this_thread_state {
 };
 
 // The namespace names the layout, so that a library built with another layout gets its own recorder instead of a corrupt one.
-inline namespace layout_10 {
+inline namespace layout_11 {
 
 __attribute__((visibility("default"))) inline recorder_state recorder{};
 
-}  // namespace layout_10
+}  // namespace layout_11
 
 /// The symbol name of `recorder`.
-inline constexpr char const* recorder_symbol = "_ZN7profkit6detail9layout_108recorderE";
+inline constexpr char const* recorder_symbol = "_ZN7profkit6detail9layout_118recorderE";
 
 /// Stores the offset of the thread state from the thread pointer. The state is in the static TLS block of the module that created the first
 /// session, so the offset is the same for all threads and modules. An offset is used instead of a symbol, because an executable that

@@ -57,11 +57,11 @@ struct scope_node_table {
   }
 };
 
-inline namespace layout_10 {
+inline namespace layout_11 {
 
 __attribute__((visibility("default"))) inline scope_node_table scope_nodes{};
 
-}  // namespace layout_10
+}  // namespace layout_11
 
 /// The node of the innermost recorded scope that is open on this thread. Null if no scope is open, if the table is full, or in a signal
 /// handler that interrupted the recorder.
