@@ -41,7 +41,7 @@ foreach(folder IN ITEMS top analyze)
   target_compile_definitions(profkit_${folder}_tests PRIVATE TEST_DATA="${CMAKE_CURRENT_SOURCE_DIR}/data" TEST_RANKS="${profkit_recorded_ranks}")
 endforeach()
 if(nlohmann_json_FOUND)
-  profkit_add_unit_tests(report ONE_THREAD SOURCES report/adopted_table.test.cpp report/budget_table.test.cpp report/column_numbers.test.cpp report/findings.test.cpp report/first_screen.test.cpp report/gpu_report.test.cpp report/html_page.test.cpp
+  profkit_add_unit_tests(report ONE_THREAD SOURCES report/adopted_table.test.cpp report/budget_table.test.cpp report/column_numbers.test.cpp report/deep_scopes.test.cpp report/findings.test.cpp report/first_screen.test.cpp report/gpu_report.test.cpp report/html_page.test.cpp
                                         report/memory_table.test.cpp report/names.test.cpp report/nsys_csv.test.cpp report/recorded.test.cpp report/report.test.cpp report/run_ahead.test.cpp report/sampled_picture.test.cpp report/samples_section.test.cpp report/summary_file.test.cpp report/printers.test.cpp
                                         report/trace_json.test.cpp report/verdict_text.test.cpp report/utilization.test.cpp report/work_table.test.cpp LIBRARIES nlohmann_json::nlohmann_json)
   # These use the same names as other tests, such as section and made, so they cannot be in a unity build with them.

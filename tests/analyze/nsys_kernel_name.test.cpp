@@ -69,7 +69,9 @@ TEST_CASE("names made to cost a lot of memory or stack stay mangled", "[nsys_ker
   for (std::string const& name :
        {doubled(positions.size()), "_Z1f" + repeated("P", 100000) + "i", "_Z1fI" + repeated("1aI", 30000), repeated("_ZZ", 30000),
         "_Z1fIX" + repeated("pl", 30000) + "E", "_Z1fN1bI" + repeated("S_", 1000) + "E" + repeated("1a", 40000) + "Ev",
-        "_Z" + repeated("9", 60) + "a", "_Z1fS" + repeated("Z", 60) + "_"}) {
+        "_Z" + repeated("9", 60) + "a", "_Z1fS" + repeated("Z", 60) + "_", "_Z1f" + repeated("P", 1'000'000) + "i",
+        "_Z1fI" + repeated("J", 1'000'000) + repeated("E", 1'000'000) + "EvT_", "_Z1f" + repeated("M1aF", 1'000'000) + "v",
+        "_Z1fIiEv1aIX" + repeated("cvi", 1'000'000) + "T_EE"}) {
     bool const is_mangled = name_of(name, "") == name;
     INFO(name.substr(0, 40));
     CHECK(is_mangled);

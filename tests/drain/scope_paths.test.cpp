@@ -5,9 +5,11 @@
 #include <catch2/catch_test_macros.hpp>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <thread>
 #include <vector>
 
+#include "../support/nested_scopes.hpp"
 #include "../support/profile_of.hpp"
 
 using profkit::detail::path_table;
@@ -57,7 +59,7 @@ TEST_CASE("a growing index creates paths up to the bound, and then counts in the
   CHECK(row->host.count == scopes - with_index);
 }
 
-TEST_CASE("scopes too deep for the path table are counted and charged to the scopes around them", "[paths]") {
+TEST_CASE("scopes too deep for the path table are counted and merged into one scope inside the scopes around them", "[paths]") {
   constexpr int depth = 2000;
   profkit::session session{plain_options(0, 1)};
   for (profkit::step step : session) {
@@ -70,12 +72,41 @@ TEST_CASE("scopes too deep for the path table are counted and charged to the sco
   CHECK(profile.paths.size() == profile.scopes.size());
   CHECK(text_of(profile) < path_table::max_long_bytes + 200'000);
   CHECK(count_scopes(profile, "step/beside") == 1);
+  CHECK(profile.paths[profile.scopes.front().path].name == path_table::merged_name);
   // The records have the real nesting.
   for (std::size_t i = 1; i + 2 < profile.scopes.size(); ++i) {
     REQUIRE(profile.scopes[i].path == profile.paths[profile.scopes[i - 1].path].parent);
     REQUIRE(profile.scopes[i].time.begin <= profile.scopes[i - 1].time.begin);
     REQUIRE(profile.scopes[i].time.end >= profile.scopes[i - 1].time.end);
   }
+}
+
+TEST_CASE("recursion has a row for each of 512 levels, and one for all deeper scopes", "[paths]") {
+  constexpr std::uint64_t depth = 30'000;
+  constexpr std::uint64_t steps = 3;
+  profkit::session session{plain_options(0, steps)};
+  for (profkit::step step : session) {
+    nested_scopes deep{depth};
+    deep.close(path_table::max_depth - 1);
+    PROF_SCOPE("too deep");
+  }
+  profkit::report const report = session.report();
+  profkit::profile const& profile = report.profile();
+  CHECK(profile.quality.dropped_events == 0);
+  CHECK(profile.scopes.size() + profile.quality.collapsed_scopes == steps * (1 + depth + 1));
+  CHECK(profile.paths.size() == path_table::max_depth + 1);
+  profkit::summary const& summary = report.summary();
+  REQUIRE(summary.scopes.size() == path_table::max_depth + 1);
+  for (std::size_t i = 1; i < path_table::max_depth; ++i) REQUIRE(summary.scopes[i].host.count == steps);
+  profkit::scope_summary const& merged = summary.scopes.back();
+  CHECK(merged.name == path_table::merged_name);
+  CHECK(merged.depth == path_table::max_depth);
+  CHECK(merged.host.count == 2 * steps);
+  CHECK(profile.quality.collapsed_scopes == steps * (depth - path_table::max_depth));
+  CHECK(merged.host.total <= summary.scopes[path_table::max_depth - 1].host.total);
+  std::string const text = report.text();
+  CHECK(text.find("nothing lost of 90,006 scopes; 88,464 of them, deeper than 512 levels, are merged") != std::string::npos);
+  CHECK(report.full_text().find("88464 scopes exceed the maximum number of paths (a growing index) or of 512 levels") != std::string::npos);
 }
 
 TEST_CASE("scopes outside all others always have a path", "[paths]") {

@@ -18,6 +18,7 @@
 #include <thread>
 #include <vector>
 
+#include "../support/nested_scopes.hpp"
 #include "../support/profile_of.hpp"
 #include "../support/wait_for_drain.hpp"
 
@@ -183,6 +184,62 @@ TEST_CASE("scopes deeper than the log tracks are recorded like the others", "[lo
   for (int i = 1; i < depth; ++i) path += "/level";
   CHECK(count_scopes(profile, path) == 1);
   CHECK(count_scopes(profile, "level/level") == 2);
+}
+
+TEST_CASE("recursion may be deeper than a chunk of the log has room for ends", "[log]") {
+  constexpr std::uint64_t depth = 100'000;
+  profkit::session session{plain_options(0, 3)};
+  for (profkit::step step : session) {
+    nested_scopes deep{depth};
+    PROF_COUNTER("deep", 1);
+    deep.close(depth / 2);
+    nested_scopes const again{depth / 2};
+  }
+  { PROF_SCOPE("after"); }
+  profkit::profile const profile = session.report().profile();
+  CHECK(profile.scopes.size() + profile.quality.collapsed_scopes == 3 * (1 + depth + depth / 2) + 1);
+  CHECK(profile.counters.size() == 3);
+  CHECK(profile.quality.dropped_events == 0);
+  CHECK(profile.quality.open_scopes == 0);
+  CHECK(profile.quality.misnested_scopes == 0);
+  CHECK(count_scopes(profile, "step/level") == 3);
+  CHECK(count_scopes(profile, "after") == 1);
+}
+
+TEST_CASE("leaving a deep recursion at once ends all of its scopes", "[log]") {
+  constexpr std::uint64_t depth = 50'000;
+  profkit::session session{plain_options()};
+  for (std::uint64_t const left : {std::uint64_t{1}, std::uint64_t{63}, std::uint64_t{64}, std::uint64_t{65}, depth - 10}) {
+    nested_scopes deep{depth};
+    deep.leave(left);
+    PROF_SCOPE("after");
+  }
+  profkit::profile const profile = session.report().profile();
+  CHECK(profile.scopes.size() + profile.quality.collapsed_scopes == 5 * (depth + 1));
+  CHECK(profile.quality.misnested_scopes == 4 * depth - (1 + 63 + 64 + 65) + 10);
+  CHECK(profile.quality.dropped_events == 0);
+  CHECK(profile.quality.open_scopes == 0);
+  CHECK(count_scopes(profile, "after") == 1);
+}
+
+TEST_CASE("recursion beyond the capacity of a log loses the deepest scopes, and a larger log keeps them", "[log]") {
+  constexpr std::uint64_t depth = 20'000;
+  auto const recorded = [](std::uint64_t slots) {
+    profkit::options options = plain_options();
+    options.log_slots_per_thread = slots;
+    profkit::session session{options};
+    std::thread{[] { nested_scopes const deep{depth}; }}.join();
+    profkit::profile const profile = session.report().profile();
+    std::uint64_t const result = profile.scopes.size() + profile.quality.collapsed_scopes;
+    CHECK(result + profile.quality.dropped_events == depth);
+    CHECK(profile.quality.open_scopes == 0);
+    return result;
+  };
+  for (std::uint64_t const slots : {140U, 200U, 1'000U, 20'000U, 40'000U}) {
+    CAPTURE(slots);
+    CHECK(recorded(slots) >= slots / 6);
+  }
+  CHECK(recorded(std::uint64_t{1} << 20U) == depth);
 }
 
 TEST_CASE("a log that is drained in time reuses its beginning", "[log]") {

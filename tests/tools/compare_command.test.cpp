@@ -213,6 +213,18 @@ TEST_CASE("reports that cannot be compared give one line with the file and the f
              ContainsSubstring("scopes[1].per_step is missing: the report was written by an older profkit"));
   CHECK_THAT(error_of("text", changed([](json& report) { report["kernels"][0]["per_step"]["gpu_mean_ms"] = "long"; })),
              ContainsSubstring("kernels[0].per_step.gpu_mean_ms is not a number"));
+  std::string const limit = "lists and objects are nested more than 100 levels deep, which is the limit";
+  for (std::size_t const depth : {std::size_t{200'000}, std::size_t{1'000'000}}) {
+    std::string const open(depth, '[');
+    std::string const close(depth, ']');
+    CHECK_THAT(error_of("brackets", open), ContainsSubstring(limit));
+    CHECK_THAT(error_of("lists", open + close), ContainsSubstring(limit));
+    CHECK_THAT(error_of("schema_list", "{\"schema\": " + open + close + "}"), ContainsSubstring(limit));
+  }
+  CHECK_THAT(error_of("text_with_brackets", changed([](json& report) { report["schema"] = "\\\"" + std::string(1000, '['); })),
+             ContainsSubstring("schema is \""));
+  CHECK_THAT(error_of("deep", changed([](json& report) { report["scopes"][1]["depth"] = 1'000'000; })),
+             ContainsSubstring("scopes are nested more than 1024 levels deep, which is the limit"));
   auto const missing = folder.run("compare" + quoted(good) + quoted(folder.path() / "nowhere"));
   CHECK(missing.code == 2);
   CHECK_THAT(missing.err, ContainsSubstring("nowhere: does not exist"));

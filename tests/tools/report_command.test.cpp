@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <profkit/profile/journal_encoder.hpp>
+#include <profkit/profile/path_table.hpp>
 #include <profkit/profile/save_load.hpp>
 #include <profkit/report/report.hpp>
 #include <profkit/report/report_json.hpp>
@@ -8,6 +9,8 @@
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+#include <chrono>
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -69,6 +72,46 @@ TEST_CASE("profkit report --out of a summary writes the files that need no singl
   // In the folder of the report itself, it keeps files that it cannot write again.
   REQUIRE(folder.run("report" + quoted(first / "summary.profkit") + " --out" + quoted(first)).code == 0);
   CHECK(fs::exists(first / "trace.json"));
+}
+
+TEST_CASE("profkit report and compare read the deepest scopes of a report, and report refuses deeper ones and deep JSON",
+          "[report_command]") {
+  constexpr std::uint32_t max_depth = profkit::detail::path_table::max_depth_in_files;
+  temporary_folder const folder;
+  auto const saved = [&](std::uint32_t depth) {
+    profkit::profile profile;
+    profile.threads.push_back({1, "main"});
+    profile.paths.push_back({profkit::path_record::no_parent, "step", {}, "a.cpp", 1});
+    profile.paths.back().is_step = true;
+    for (std::uint32_t i = 1; i < depth; ++i) profile.paths.push_back({i - 1, "s", {}, "a.cpp", 2});
+    std::int64_t const length = 3 * std::int64_t{depth};
+    auto const at = [](std::int64_t us) { return profkit::timestamp{std::chrono::microseconds{us}}; };
+    for (std::uint64_t step = 0; step < 3; ++step) {
+      std::int64_t const begin = static_cast<std::int64_t>(step) * length;
+      profile.steps.push_back({{at(begin), at(begin + length)}, step});
+      for (std::uint32_t i = depth; i-- > 0;) profile.scopes.push_back({{at(begin + i), at(begin + length - i)}, i, 0});
+    }
+    profile.time = {at(0), at(3 * length)};
+    fs::path file = folder.path() / "saved";
+    profkit::save(profile, file);
+    return file;
+  };
+  fs::path const out = folder.path() / "out";
+  REQUIRE(folder.run("report" + quoted(saved(max_depth)) + " --full --out" + quoted(out)).code == 0);
+  CHECK(summary_of(out / "summary.profkit").scopes.size() == max_depth);
+  CHECK(folder.run("report --full" + quoted(out / "summary.profkit")).code == 0);
+  temporary_folder::result const equal = folder.run("compare" + quoted(out) + quoted(out));
+  CHECK(equal.code == 0);
+  for (std::uint32_t const depth : {10'000U, 1'000'000U}) {
+    temporary_folder::result const run = folder.run("report" + quoted(saved(depth)));
+    CHECK(run.code == 2);
+    CHECK_THAT(run.err,
+               ContainsSubstring("saved: ") && ContainsSubstring("scopes are nested more than 1024 levels deep, which is the limit"));
+  }
+  fs::path const brackets = folder.write("json", std::string(1'000'000, '[')) / "report.json";
+  temporary_folder::result const run = folder.run("report" + quoted(brackets));
+  CHECK(run.code == 2);
+  CHECK_THAT(run.err, ContainsSubstring("report.json"));
 }
 
 TEST_CASE("profkit report --format document prints the document of a profile and of ranks as JSON", "[report_command]") {

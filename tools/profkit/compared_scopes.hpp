@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -36,7 +37,18 @@ class scope_folding {
       auto const around = positions.find(scopes[i]->around);
       (around == positions.end() ? roots : children_[around->second]).push_back(i);
     }
-    add(roots, nullptr);
+    std::vector<waiting_row> waiting;  // the next one last
+    add_siblings(waiting, roots, nullptr);
+    while (!waiting.empty()) {
+      waiting_row next = std::move(waiting.back());
+      waiting.pop_back();
+      std::vector<std::size_t> inside;
+      for (std::size_t const each : next.row.scopes) inside.insert(inside.end(), children_[each].begin(), children_[each].end());
+      next.row.path = unique(next.row.path);
+      bool const is_merged = next.is_inside_merged || next.row.scopes.size() > 1;
+      add_siblings(waiting, inside, is_merged ? &next.row.path : nullptr);
+      rows_.push_back(std::move(next.row));
+    }
   }
 
   /// The rows in the order of the tree.
@@ -55,34 +67,34 @@ class scope_folding {
     return {is_merged && has_prefix ? scope.path.substr(prefix.size()) : scope.path, std::nullopt};
   }
 
-  /// Adds the rows of siblings, or of the children of all scopes of a row.
+  struct waiting_row {
+    compared_scopes row;
+    bool is_inside_merged;
+  };
+
+  /// Makes the rows of siblings, or of the children of all scopes of a row.
   /// @param merged path of the row of several scopes around them; null if the row around them is one scope.
-  void add(std::vector<std::size_t> const& siblings, std::string const* merged) {
+  void add_siblings(std::vector<waiting_row>& waiting, std::vector<std::size_t> const& siblings, std::string const* merged) const {
     std::map<std::string, std::set<std::int64_t>> indices;
     for (std::size_t const each : siblings) {
       key const name = key_of(*scopes_[each], merged != nullptr);
       if (name.second) indices[name.first].insert(*name.second);
     }
     constexpr std::size_t min_folded = 3;
-    std::vector<compared_scopes> rows;
+    std::size_t const first = waiting.size();
     std::map<key, std::size_t> known;
     for (std::size_t const each : siblings) {
       key name = key_of(*scopes_[each], merged != nullptr);
       bool const is_folded = name.second && indices[name.first].size() >= min_folded;
       if (is_folded) name.second = any_index;
-      auto const [at, is_new] = known.try_emplace(name, rows.size());
-      if (is_new) rows.push_back({path_of(*scopes_[each], is_folded, merged), is_folded ? indices[name.first].size() : 1, {}});
-      rows[at->second].scopes.push_back(each);
+      auto const [at, is_new] = known.try_emplace(name, waiting.size());
+      if (is_new) {
+        std::size_t const in_row = is_folded ? indices[name.first].size() : 1;
+        waiting.push_back({{path_of(*scopes_[each], is_folded, merged), in_row, {}}, merged != nullptr});
+      }
+      waiting[at->second].row.scopes.push_back(each);
     }
-    for (compared_scopes& row : rows) {
-      std::vector<std::size_t> inside;
-      for (std::size_t const each : row.scopes) inside.insert(inside.end(), children_[each].begin(), children_[each].end());
-      row.path = unique(row.path);
-      std::string const path = row.path;
-      bool const is_merged = merged != nullptr || row.scopes.size() > 1;
-      rows_.push_back(std::move(row));
-      add(inside, is_merged ? &path : nullptr);
-    }
+    std::reverse(waiting.begin() + static_cast<std::ptrdiff_t>(first), waiting.end());
   }
 
   [[nodiscard]] static std::string path_of(scope_figures const& scope, bool is_folded, std::string const* merged) {

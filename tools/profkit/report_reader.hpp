@@ -6,6 +6,7 @@
 #include <profkit/report/summary_file.hpp>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
@@ -13,6 +14,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <vector>
 
@@ -22,12 +24,40 @@
 
 namespace profkit_program {
 
+namespace detail {
+
+/// Limits the nesting of lists and objects, because the JSON library handles them by recursion. report.json has 8 levels.
+/// @throws profkit::error that names the file and the limit.
+inline void check_nesting(std::string_view json, std::filesystem::path const& file) {
+  constexpr std::size_t max_depth = 100;
+  std::size_t depth = 0;
+  bool is_in_text = false;
+  for (std::size_t i = 0; i < json.size(); ++i) {
+    char const each = json[i];
+    if (is_in_text) {
+      if (each == '\\') ++i;
+      is_in_text = each != '"';
+    } else if (each == '"') {
+      is_in_text = true;
+    } else if (each == '[' || each == '{') {
+      if (++depth > max_depth)
+        throw profkit::error{file.string() + ": lists and objects are nested more than " + std::to_string(max_depth) +
+                             " levels deep, which is the limit"};
+    } else if (each == ']' || each == '}') {
+      depth -= depth > 0 ? 1 : 0;
+    }
+  }
+}
+
+}  // namespace detail
+
 /// Reads one report.json. Members that the document does not contain stay n/a or 0.
 /// @throws profkit::error that names the file and the wrong field.
 [[nodiscard]] inline profkit::summary read_report_json(std::filesystem::path const& file) {
   std::ifstream stream{file, std::ios::binary};
   if (!stream) throw profkit::error{file.string() + ": cannot be opened"};
   std::string const content{std::istreambuf_iterator<char>{stream}, {}};
+  detail::check_nesting(content, file);
   nlohmann::json const json = nlohmann::json::parse(content, nullptr, false);
   if (json.is_discarded()) throw profkit::error{file.string() + ": is not JSON"};
   detail::json_place const document{&json, file.string() + ": "};

@@ -5,6 +5,7 @@
 #include <profkit/analyze/summary_fields.hpp>
 #include <profkit/profile/described.hpp>
 #include <profkit/profile/error.hpp>
+#include <profkit/profile/path_table.hpp>
 #include <profkit/profile/time.hpp>
 #include <profkit/profile/work.hpp>
 #include <profkit/report/idle_cause_names.hpp>
@@ -53,6 +54,12 @@ class summary_json_reader {
   [[nodiscard]] profkit::summary read() const {
     profkit::summary result;
     read_members(result, document_, {});
+    for (profkit::scope_summary const& row : result.scopes) {
+      if (row.depth >= profkit::detail::path_table::max_depth_in_files) {
+        document_.fail("scopes are nested more than " + std::to_string(profkit::detail::path_table::max_depth_in_files) +
+                       " levels deep, which is the limit");
+      }
+    }
     find_parents(result.scopes);
     return result;
   }

@@ -73,7 +73,7 @@ inline std::string loss_words(profkit::summary const& figures) {
   };
   count(quality.dropped_events, "scopes and counters dropped");
   count(quality.discarded_records, "records beyond records=N");
-  count(quality.collapsed_scopes, "scopes beyond the maximum number of paths");
+  count(quality.collapsed_scopes, "scopes merged: too deep, or too many indices");
   count(quality.misnested_scopes + quality.unmatched_ends, "scopes ended wrongly");
   count(quality.abandoned_steps, "steps exited by an exception");
   count(quality.unread_gpu_times + quality.untimed_gpu_scopes, "GPU times missing");

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "../profile/error.hpp"
+#include "../profile/validate.hpp"
 #include "ranks/timeline_fields.hpp"
 #include "summary.hpp"
 
@@ -42,8 +43,10 @@ class summary_check {
     scope_summary const& row = read.scopes[position];
     require(!row.parent || *row.parent < position, "a scope comes before its parent");
     std::uint32_t const depth = row.parent ? read.scopes[*row.parent].depth + 1 : 0;
+    require(row.depth == depth, "a scope has another depth than its place in the tree");
+    check_depth(std::uint64_t{depth} + 1);
     // Each level of depth needs at least one character of the path, so a damaged file cannot demand texts much longer than itself.
-    require(row.depth == depth && depth <= row.path.size(), "a scope has another depth than its place in the tree");
+    require(depth <= row.path.size(), "a scope has another depth than its place in the tree");
     require(row.memory.empty() || row.memory.size() == read.allocators.size(), "a scope has memory of other allocators");
   }
 

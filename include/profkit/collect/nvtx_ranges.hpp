@@ -134,13 +134,22 @@ inline void push_nvtx_range(site& where, std::int64_t const* index) noexcept {
 class nvtx_node_name {
  public:
   explicit nvtx_node_name(scope_node const& node) noexcept {
-    if (node.kind() == event_kind::enter_adopted) {
-      append_path(node.adopted_from());
-      append(" (");
-      append(node.where().name);
-      append(")");
-    } else {
-      append_name(node);
+    push({&node, part::name});
+    while (count_ > 0) {
+      part const next = parts_[--count_];
+      if (next.kind == part::role) {
+        append(" (");
+        append(next.node->where().name);
+        append(")");
+        continue;
+      }
+      if (next.kind == part::name_behind_slash) append("/");
+      if (next.node->kind() == event_kind::enter_adopted) {
+        push({next.node, part::role});
+        push_path(next.node->adopted_from());
+      } else {
+        append_name(*next.node);
+      }
     }
   }
 
@@ -151,11 +160,8 @@ class nvtx_node_name {
     while (*text != '\0' && length_ + 1 < sizeof text_) text_[length_++] = *text++;
   }
 
+  /// The name of a node that adopts no other.
   void append_name(scope_node const& node) noexcept {
-    if (node.kind() == event_kind::enter_adopted) {
-      append(nvtx_node_name{node}.text());
-      return;
-    }
     append(node.where().name);
     if (node.kind() != event_kind::enter_indexed) return;
     char digits[24];
@@ -163,16 +169,31 @@ class nvtx_node_name {
     append(digits);
   }
 
-  void append_path(scope_node const& node) noexcept {
-    if (node.parent != nullptr && node.parent->kind() != event_kind::enter_step) {
-      append_path(*node.parent);
-      append("/");
-    }
-    append_name(node);
+  /// Parts of the name that are not in the text yet, the last one first.
+  struct part {
+    scope_node const* node;
+    enum : std::uint8_t { name, name_behind_slash, role } kind;
+  };
+
+  void push(part next) noexcept {
+    if (count_ < max_parts) parts_[count_++] = next;
   }
+
+  void push_path(scope_node const& node) noexcept {
+    for (scope_node const* at = &node; at != nullptr; at = at->parent) {
+      bool const is_outermost = at->parent == nullptr || at->parent->kind() == event_kind::enter_step;
+      push({at, is_outermost ? part::name : part::name_behind_slash});
+      if (is_outermost) return;
+    }
+  }
+
+  /// Each waiting part is one of the names of the node.
+  static constexpr std::size_t max_parts = 256;  // `adopting_scope::max_path_length`
 
   char text_[512] = {};
   std::size_t length_ = 0;
+  part parts_[max_parts];
+  std::size_t count_ = 0;
 };
 
 inline void push_nvtx_node(scope_node& where) noexcept {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -27,18 +28,37 @@ class scope_node_paths {
   std::uint32_t path_of(scope_node const& node, profile_builder& into) {
     auto const known = paths_.find(&node);
     if (known != paths_.end()) return known->second;
-    std::uint32_t const parent = node.parent == nullptr ? path_record::no_parent : path_of(*node.parent, into);
-    return paths_[&node] = into.position_of(record_of(node, parent, into));
+    // A node comes after its parent and after the node that it adopts.
+    own_vector<scope_node const*> missing{&node};
+    while (!missing.empty()) {
+      scope_node const& next = *missing.back();
+      if (scope_node const* const before = missing_before(next)) {
+        missing.push_back(before);
+        continue;
+      }
+      missing.pop_back();
+      paths_[&next] = into.position_of(record_of(next, into));
+    }
+    return paths_.at(&node);
   }
 
  private:
-  path_record record_of(scope_node const& node, std::uint32_t parent, profile_builder& into) {
+  /// A node without a path to which the path of this node refers; null if there is none.
+  [[nodiscard]] scope_node const* missing_before(scope_node const& node) const {
+    if (node.parent != nullptr && paths_.count(node.parent) == 0) return node.parent;
+    if (node.kind() == event_kind::enter_adopted && paths_.count(&node.adopted_from()) == 0) return &node.adopted_from();
+    return nullptr;
+  }
+
+  /// @param node its parent and the node that it adopts have paths.
+  [[nodiscard]] path_record record_of(scope_node const& node, profile_builder const& into) const {
     site const& where = node.where();
+    std::uint32_t const parent = node.parent == nullptr ? path_record::no_parent : paths_.at(node.parent);
     switch (node.kind()) {
       case event_kind::enter_step:
         return path_of_step(where);
       case event_kind::enter_adopted: {
-        std::uint32_t const from = path_of(node.adopted_from(), into);
+        std::uint32_t const from = paths_.at(&node.adopted_from());
         std::string name = path_in_step(from, node.adopted_from(), into.so_far()) + " (" + where.name + ")";
         return {parent, std::move(name), std::nullopt, where.file, where.line, from, where.name};
       }
@@ -51,10 +71,15 @@ class scope_node_paths {
 
   /// "forward/layer_3" for the path "step/forward/layer_3".
   static std::string path_in_step(std::uint32_t path, scope_node const& node, profile const& in) {
-    path_record const& record = in.paths[path];
-    std::string name = record.index ? record.name + "_" + std::to_string(*record.index) : record.name;
-    if (node.parent == nullptr || node.parent->kind() == event_kind::enter_step) return name;
-    return path_in_step(record.parent, *node.parent, in) + "/" + name;
+    own_vector<std::string> names;  // innermost first
+    for (scope_node const* at = &node; at != nullptr && (at == &node || at->kind() != event_kind::enter_step); at = at->parent) {
+      path_record const& record = in.paths[path];
+      names.push_back(record.index ? record.name + "_" + std::to_string(*record.index) : record.name);
+      path = record.parent;
+    }
+    std::string text = std::move(names.back());
+    for (std::size_t i = names.size() - 1; i-- > 0;) text.append("/").append(names[i]);
+    return text;
   }
 
   own_hash_map<scope_node const*, std::uint32_t> paths_;

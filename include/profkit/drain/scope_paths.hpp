@@ -5,19 +5,22 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-
 #include "../profile/own_memory.hpp"
+#include "../profile/path_table.hpp"
 #include "../profile/profile_builder.hpp"
 #include "../record/site.hpp"
 
 namespace profkit::detail {
 
 /// Finds the paths of scopes by their sites. Does not compare names for scopes that it has seen before.
+///
+/// Beyond the bounds of the table of paths, a scope with an index gets the path without its index. Any other scope, and all scopes inside
+/// it, are one scope with the name `path_table::merged_name`.
 class scope_paths {
  public:
   /// @param parent position of the parent path, or `path_record::no_parent`.
-  /// @return the position of the path. If the table of paths is full, the scope is counted and gets the path without its index, or
-  /// `path_record::no_parent`.
+  /// @return the position of the path; `path_record::no_parent` if the scope is inside a merged one. A scope without its own path is
+  /// counted.
   std::uint32_t path_of(std::uint32_t parent, site const& where, std::optional<std::int64_t> index, profile_builder& into) {
     path_key const key{reinterpret_cast<std::uintptr_t>(&where) | (index ? has_index : 0), index.value_or(0), parent};
     recent_path const& recent = recent_[path_hash{}(key) % recent_.size()];
@@ -51,14 +54,36 @@ class scope_paths {
   };
 
   __attribute__((noinline)) std::uint32_t look_up(path_key key, site const& where, profile_builder& into) {
+    if (merged_.count(key.parent) > 0) {
+      into.count(&quality_record::collapsed_scopes);
+      return path_record::no_parent;
+    }
     std::uint32_t const path = find_or_add(key, where, into);
     if (path != path_record::no_parent) {
       recent_[path_hash{}(key) % recent_.size()] = {key, path};
       return path;
     }
-    into.count(&quality_record::collapsed_scopes);
-    if ((key.where & has_index) == 0) return path_record::no_parent;
-    return find_or_add({key.where & ~has_index, 0, key.parent}, where, into);
+    if ((key.where & has_index) != 0) {
+      std::uint32_t const without_index = find_or_add({key.where & ~has_index, 0, key.parent}, where, into);
+      if (without_index != path_record::no_parent) {
+        into.count(&quality_record::collapsed_scopes);
+        return without_index;
+      }
+    }
+    return merged_inside(key.parent, where, into);
+  }
+
+  /// The path of the merged scopes inside a path. Roots are never merged: a root without an index always has a path.
+  std::uint32_t merged_inside(std::uint32_t parent, site const& where, profile_builder& into) {
+    auto const known = merged_inside_.find(parent);
+    if (known != merged_inside_.end()) return known->second;
+    if (merged_.size() >= path_table::max_paths) {  // charged to the scope around it
+      into.count(&quality_record::collapsed_scopes);
+      return path_record::no_parent;
+    }
+    std::uint32_t const path = into.position_of(path_record{parent, path_table::merged_name, std::nullopt, where.file, where.line});
+    merged_.insert(path);
+    return merged_inside_[parent] = path;
   }
 
   std::uint32_t find_or_add(path_key const& key, site const& where, profile_builder& into) {
@@ -73,6 +98,8 @@ class scope_paths {
 
   std::array<recent_path, 512> recent_;
   own_hash_map<path_key, std::uint32_t, path_hash> paths_;
+  own_hash_map<std::uint32_t, std::uint32_t> merged_inside_;  ///< by path: the path of the merged scopes inside it
+  own_hash_set<std::uint32_t> merged_;                        ///< paths of merged scopes
 };
 
 }  // namespace profkit::detail

@@ -16,10 +16,15 @@ namespace profkit::detail {
 /// Finds a path in a list of paths, and appends it if it is new. The only writer of that list.
 ///
 /// Each path is a row of every report, and a growing index or deep recursion creates paths without limit. So the table bounds the number of
-/// paths and the length of their texts. The bounds apply only to `find_or_add_if_room`.
+/// paths, their depth, and the length of their texts, which grows with the square of the depth. The bounds apply only to
+/// `find_or_add_if_room`.
 class path_table {
  public:
   static constexpr std::size_t max_paths = 65'536;  ///< beyond it, no path with an index is added; beyond twice this number, no path at all
+  /// The scopes beyond a bound are merged into a path with this name inside the path around them.
+  static constexpr char const* merged_name = "(deeper scopes)";
+  static constexpr std::uint32_t max_depth = 512;  ///< maximum number of names in a path
+  static constexpr std::uint32_t max_depth_in_files = 2 * max_depth;
   static constexpr std::uint64_t long_path_bytes = 1024;
   static constexpr std::uint64_t max_long_bytes = std::uint64_t{16} << 20U;  ///< maximum sum over the paths longer than `long_path_bytes`
 
@@ -54,8 +59,8 @@ class path_table {
   std::uint32_t add(path_record wanted, std::size_t hash, own_vector<path_record>& paths) {
     auto const position = static_cast<std::uint32_t>(paths.size());
     std::uint64_t const length = length_of(wanted);
+    places_.push_back({length, depth_of(wanted)});
     paths.push_back(std::move(wanted));
-    lengths_.push_back(length);
     by_hash_.emplace(hash, position);
     if (length > long_path_bytes) long_bytes_ += length;
     return position;
@@ -63,13 +68,18 @@ class path_table {
 
   /// The length of a path as text, including its parents.
   [[nodiscard]] std::uint64_t length_of(path_record const& path) const {
-    std::uint64_t const around = path.parent == path_record::no_parent ? 0 : lengths_[path.parent] + 1;
+    std::uint64_t const around = path.parent == path_record::no_parent ? 0 : places_[path.parent].length + 1;
     return around + path.name.size() + (path.index ? 1 + std::to_string(*path.index).size() : 0);
+  }
+
+  /// The number of names in a path.
+  [[nodiscard]] std::uint32_t depth_of(path_record const& path) const {
+    return path.parent == path_record::no_parent ? 1 : places_[path.parent].depth + 1;
   }
 
   [[nodiscard]] bool has_room(path_record const& wanted) const {
     if (wanted.parent == path_record::no_parent && !wanted.index) return true;
-    if (lengths_.size() >= (wanted.index ? max_paths : 2 * max_paths)) return false;
+    if (places_.size() >= (wanted.index ? max_paths : 2 * max_paths) || depth_of(wanted) > max_depth) return false;
     return length_of(wanted) <= long_path_bytes || long_bytes_ < max_long_bytes;
   }
 
@@ -80,9 +90,14 @@ class path_table {
     return hash ^ hash >> 32U;
   }
 
+  struct place {
+    std::uint64_t length;  ///< length of the path as text
+    std::uint32_t depth;   ///< number of its names
+  };
+
   own_hash_multimap<std::size_t, std::uint32_t> by_hash_;
-  own_vector<std::uint64_t> lengths_;  ///< by path: its length as text
-  std::uint64_t long_bytes_ = 0;       ///< sum of the lengths above `long_path_bytes`
+  own_vector<place> places_;      ///< by path
+  std::uint64_t long_bytes_ = 0;  ///< sum of the lengths above `long_path_bytes`
 };
 
 }  // namespace profkit::detail

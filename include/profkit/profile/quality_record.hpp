@@ -29,7 +29,7 @@ struct quality_record {
   std::uint64_t dropped_events =
       0;  ///< scopes and counters not recorded: full log, or a cause counted in `events_...` or `interrupting_events`
   std::uint64_t discarded_records = 0;   ///< records beyond the record budget that no figure includes
-  std::uint64_t collapsed_scopes = 0;    ///< scopes beyond the limit of paths, charged to the unindexed path or to the parent
+  std::uint64_t collapsed_scopes = 0;    ///< scopes beyond the limits of paths, in the path without an index or inside a merged path
   std::uint64_t open_scopes = 0;         ///< scopes open at the end of the session; not in `scopes`
   std::uint64_t abandoned_steps = 0;     ///< steps exited by an exception; not in `steps`
   std::uint64_t unread_gpu_times = 0;    ///< GPU scopes that were incomplete at the end, and steps that could not be timed

@@ -9,6 +9,7 @@
 
 #include "error.hpp"
 #include "own_memory.hpp"
+#include "path_table.hpp"
 #include "profile.hpp"
 
 namespace profkit::detail {
@@ -37,14 +38,35 @@ inline void check_profile(bool is_right, char const* what) {
   if (!is_right) throw error{std::string{"the profile is damaged: "} + what};
 }
 
-/// Limits the length of all paths as text, which could grow with the square of the file size. Recorded profiles stay below the limit.
+/// Limits the depth of scopes in a file. Recorded profiles stay below the limit.
+/// @throws profkit::error if a path has more names.
+inline void check_depth(std::uint64_t names) {
+  if (names > path_table::max_depth_in_files)
+    throw error{"scopes are nested more than " + std::to_string(path_table::max_depth_in_files) + " levels deep, which is the limit"};
+}
+
+/// Limits the depth of paths, and the length of all paths as text, which could grow with the square of the file size. Recorded profiles
+/// stay below the limits.
 inline void check_path_lengths(own_vector<path_record> const& paths) {
+  struct path_size {
+    std::uint64_t length;  ///< as text
+    std::uint64_t name;    ///< length of the name with the roles of its chain of adoptions: see `name_without_place`
+    std::uint64_t depth;
+  };
   constexpr std::uint64_t max_bytes = std::uint64_t{256} << 20U;
-  own_vector<std::uint64_t> lengths;
+  own_vector<path_size> sizes;
+  sizes.reserve(paths.size());
   std::uint64_t sum = 0;
   for (path_record const& each : paths) {
-    lengths.push_back(each.name.size() + (each.parent == path_record::no_parent ? 0 : 1 + lengths[each.parent]));
-    sum += lengths.back();
+    path_size size{each.name.size(), each.name.size(), 1};
+    if (each.adopted_from != path_record::no_parent) size.name = sizes[each.adopted_from].name + each.role.size() + 3;
+    if (each.parent != path_record::no_parent) {
+      size.length += sizes[each.parent].length + 1;
+      size.depth += sizes[each.parent].depth;
+    }
+    check_depth(size.depth);
+    sizes.push_back(size);
+    sum += size.length + (each.adopted_from == path_record::no_parent ? 0 : size.name);
     check_profile(sum <= max_bytes, "its paths take more than 256 MiB as text");
   }
 }

@@ -19,8 +19,9 @@ struct scope_node;
 /// Events are in chunks, and no event spans two chunks. The writer reuses the chunk that was read last. So a log that is drained in time
 /// stays in the processor's caches.
 ///
-/// A scope is recorded only if the log has space for its end and the ends of all open scopes. A scope ends only if it is open on this
-/// thread, and it ends the scopes inside it. So recorded scopes always nest, and an end is never dropped.
+/// A scope is recorded only if the log has space for its end and the ends of all open scopes: in the current chunk for the outer
+/// `known_depth` scopes, and for deeper scopes also in reserved chunks. A scope ends only if it is open on this thread, and it ends the
+/// scopes inside it. So recorded scopes always nest, and an end is never dropped.
 ///
 /// A signal handler may interrupt the writer anywhere and record events too. While `innermost` is `log_is_busy`, the handler records
 /// nothing. At any other time the log is consistent, and the handler restores `innermost`. Therefore the writer reads `innermost`, marks it
@@ -45,6 +46,8 @@ struct thread_log {
   std::uint64_t mapped_slots = 0;                               ///< number of slots of all existing chunks
   unsigned char* unused = nullptr;                              ///< mapped memory that is not a chunk yet
   unsigned char* unused_end = nullptr;
+  log_chunk* reserve = nullptr;     ///< chunks kept for the ends of scopes deeper than `known_depth`, linked by `below`
+  std::uint64_t reserved_ends = 0;  ///< number of such ends that fit into `reserve`
   lost_events lost;
 
   // Written by the reader.
@@ -119,7 +122,7 @@ struct thread_log {
       return 0;
     }
     mark_busy();
-    if ((is_usual(around) && has_room(next_slot)) || make_room(depth_of(around) + slots)) return around;
+    if ((is_usual(around) && has_room(next_slot)) || make_room(depth_of(around), slots)) return around;
     release(around);
     return 0;
   }
@@ -154,9 +157,8 @@ struct thread_log {
     if (wanted == 0 || wanted > depth) return 0;
     mark_busy();
     std::uint64_t* at = next_slot;
-    for (std::uint64_t each = depth; each > wanted; --each) *at++ = leave_at_unknown_time;
-    *at++ = ticks | leave_mark;
-    publish(at);
+    for (std::uint64_t each = depth; each > wanted; --each) at = put_end(at, each, leave_at_unknown_time);
+    publish(put_end(at, wanted, ticks | leave_mark));
     release_at(wanted - 1);
     return depth - wanted + 1;
   }
@@ -268,16 +270,59 @@ struct thread_log {
 
   void publish(std::uint64_t* end) noexcept { __atomic_store_n(&next_slot, end, __ATOMIC_RELEASE); }
 
-  __attribute__((noinline, cold)) bool make_room(std::uint64_t needed) noexcept {
-    if (static_cast<std::uint64_t>(chunk->last() - next_slot) < needed) {
-      log_chunk* const taken = needed < min_slots ? take_chunk() : nullptr;
-      if (needed >= min_slots) lost_events::count(lost.full);
+  [[nodiscard]] std::uint64_t free_after(std::uint64_t const* at) const noexcept { return static_cast<std::uint64_t>(chunk->last() - at); }
+
+  /// The number of ends that fit into a chunk in addition to those of the outer `known_depth` scopes.
+  [[nodiscard]] static std::uint64_t deep_ends_in(log_chunk const& of) noexcept { return of.slots - 1 - known_depth; }
+
+  /// Writes the end of the scope at a depth. @return the slot after it, not published yet.
+  std::uint64_t* put_end(std::uint64_t* at, std::uint64_t depth, std::uint64_t end) noexcept {
+    if (__builtin_expect(depth > known_depth && free_after(at) <= known_depth, 0)) at = continue_in(*take_reserved(), at);
+    *at = end;
+    return at + 1;
+  }
+
+  /// @return the first slot of `following`, not published yet.
+  std::uint64_t* continue_in(log_chunk& following, std::uint64_t* at) noexcept {
+    *at = reinterpret_cast<std::uint64_t>(&following) + static_cast<std::uint64_t>(event_kind::continued);
+    chunk = &following;
+    room_end = nullptr;
+    return following.begin();
+  }
+
+  log_chunk* take_reserved() noexcept {
+    log_chunk* const taken = reserve;
+    reserve = taken->below;
+    reserved_ends -= deep_ends_in(*taken);
+    return taken;
+  }
+
+  /// Makes room for an event of `slots` slots, and for the ends of the open scopes. @return false, with the loss counted, if the log is
+  /// full.
+  __attribute__((noinline, cold)) bool make_room(std::uint64_t depth, std::uint64_t slots) noexcept {
+    std::uint64_t const deeper = depth > known_depth ? depth - known_depth : 0;
+    std::uint64_t const needed = depth - deeper + slots;
+    if (free_after(next_slot) < needed) {
+      if (needed >= min_slots) {
+        lost_events::count(lost.full);
+        return false;
+      }
+      log_chunk* const taken = reserved_ends >= deeper + slots && reserve != nullptr ? take_reserved() : take_chunk();
       if (taken == nullptr) return false;
-      next_slot[0] = reinterpret_cast<std::uint64_t>(taken) + static_cast<std::uint64_t>(event_kind::continued);
-      chunk = taken;
-      publish(taken->begin());
+      publish(continue_in(*taken, next_slot));
     }
-    auto const free_slots = static_cast<std::uint64_t>(chunk->last() - next_slot);
+    while (deeper > 0 && free_after(next_slot) - needed + reserved_ends < deeper) {
+      if (min_slots <= known_depth + 1) {
+        lost_events::count(lost.full);
+        return false;
+      }
+      log_chunk* const taken = take_chunk();
+      if (taken == nullptr) return false;
+      taken->below = reserve;
+      reserve = taken;
+      reserved_ends += deep_ends_in(*taken);
+    }
+    std::uint64_t const free_slots = free_after(next_slot);
     room_end = free_slots < spare ? nullptr : chunk->last() - spare;
     return true;
   }

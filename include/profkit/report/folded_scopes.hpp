@@ -66,10 +66,10 @@ class folded_tree {
     bool const has_step = all.covers_steps && kind.steps > 0 && !roots.empty() && roots.front() == 0 && !all.scopes.front().parent;
     if (has_step) {
       step_ = sum_of({roots.front()});
-      add_children({roots.front()}, std::nullopt, true);
+      add_rows(children_[roots.front()], true);
       roots.erase(roots.begin());
     }
-    add_groups(roots, std::nullopt, !has_step);
+    add_rows(roots, !has_step);
   }
 
   [[nodiscard]] own_vector<folded_scope> const& rows() const noexcept { return rows_; }
@@ -139,15 +139,19 @@ class folded_tree {
     auto at = position_of_.find(step + "/" + path);
     if (at == position_of_.end()) at = position_of_.find(path);
     if (at == position_of_.end()) return std::nullopt;
-    key result{scope.name.substr(role), std::nullopt};
-    bool is_innermost = true;
+    own_vector<std::size_t> around;  // innermost first
     for (std::optional<std::size_t> each = at->second; each; each = summary_.scopes[*each].parent) {
       scope_summary const& adopted = summary_.scopes[*each];
       if (!adopted.parent && adopted.path == step) break;
-      if (adopted.index) result.second = adopted.index;
-      result.first.insert(0, without_index(adopted) + (is_innermost ? "" : "/"));
-      is_innermost = false;
+      around.push_back(*each);
     }
+    key result;
+    for (auto each = around.rbegin(); each != around.rend(); ++each) {
+      scope_summary const& adopted = summary_.scopes[*each];
+      if (adopted.index && !result.second) result.second = adopted.index;
+      result.first.append(each == around.rbegin() ? "" : "/").append(without_index(adopted));
+    }
+    result.first.append(scope.name, role);
     return result.second ? std::optional{result} : std::nullopt;
   }
 
@@ -169,54 +173,63 @@ class folded_tree {
     return result;
   }
 
-  void add_children(own_vector<std::size_t> const& scopes, std::optional<std::size_t> parent, bool is_of_step_thread) {
-    own_vector<std::size_t> children;
-    for (std::size_t const scope : scopes) children.insert(children.end(), children_[scope].begin(), children_[scope].end());
-    add_groups(children, parent, is_of_step_thread);
+  /// The scopes of one row.
+  struct group {
+    key name;
+    bool is_folded;
+    std::optional<std::size_t> parent;  ///< the row around it
+    own_vector<std::size_t> members;
+  };
+
+  /// Adds the rows of siblings and of all scopes inside them, depth first.
+  void add_rows(own_vector<std::size_t> const& siblings, bool is_of_step_thread) {
+    own_vector<group> waiting;  // the next one last
+    add_groups(waiting, siblings, std::nullopt);
+    while (!waiting.empty()) {
+      group const next = std::move(waiting.back());
+      waiting.pop_back();
+      std::size_t const row = add_row(next, is_of_step_thread);
+      own_vector<std::size_t> children;
+      for (std::size_t const scope : next.members) children.insert(children.end(), children_[scope].begin(), children_[scope].end());
+      add_groups(waiting, children, row);
+    }
   }
 
-  /// Adds the rows of siblings, or of the children of all scopes of a row.
-  void add_groups(own_vector<std::size_t> const& scopes, std::optional<std::size_t> parent, bool is_of_step_thread) {
+  /// Groups siblings, or the children of all scopes of a row.
+  void add_groups(own_vector<group>& waiting, own_vector<std::size_t> const& scopes, std::optional<std::size_t> parent) const {
     std::map<std::string, std::set<std::int64_t>> indices;
     for (std::size_t const scope : scopes) {
       key const name = key_of(summary_.scopes[scope]);
       if (name.second) indices[name.first].insert(*name.second);
     }
     constexpr std::size_t min_folded = 3;
-    own_vector<std::pair<key, own_vector<std::size_t>>> groups;
+    std::size_t const first = waiting.size();
     std::map<key, std::size_t> position;
     for (std::size_t const scope : scopes) {
       key name = key_of(summary_.scopes[scope]);
       bool const is_folded = name.second && indices[name.first].size() >= min_folded;
       if (is_folded) name.second = any_index;
-      std::size_t const at = position.try_emplace(name, groups.size()).first->second;
-      if (at == groups.size()) groups.emplace_back(std::move(name), own_vector<std::size_t>{});
-      groups[at].second.push_back(scope);
+      std::size_t const at = position.try_emplace(name, waiting.size()).first->second;
+      if (at == waiting.size()) waiting.push_back({std::move(name), is_folded, parent, {}});
+      waiting[at].members.push_back(scope);
     }
-    for (auto const& [name, members] : groups) {
-      bool const is_folded = name.second && indices.at(name.first).size() >= min_folded;
-      add_row(is_folded ? name.first : summary_.scopes[members.front()].name, members, is_folded, parent, is_of_step_thread);
-    }
+    std::reverse(waiting.begin() + static_cast<std::ptrdiff_t>(first), waiting.end());
   }
 
-  void add_row(std::string name, own_vector<std::size_t> const& members, bool is_folded, std::optional<std::size_t> parent,
-               bool is_of_step_thread) {
-    folded_scope row = sum_of(members);
-    row.path = parent ? rows_[*parent].path + "/" + name : name;
-    row.name = std::move(name);
-    row.depth = parent ? rows_[*parent].depth + 1 : 0;
-    row.parent = parent;
+  /// @return its position.
+  std::size_t add_row(group const& from, bool is_of_step_thread) {
+    folded_scope row = sum_of(from.members);
+    row.name = from.is_folded ? from.name.first : summary_.scopes[from.members.front()].name;
+    row.path = from.parent ? rows_[*from.parent].path + "/" + row.name : row.name;
+    row.depth = from.parent ? rows_[*from.parent].depth + 1 : 0;
+    row.parent = from.parent;
     row.is_of_step_thread = is_of_step_thread;
-    row.scopes = members;
-    if (is_folded) add_siblings(row, members);
+    row.scopes = from.members;
+    if (from.is_folded) add_siblings(row, from.members);
     std::size_t const position = rows_.size();
     rows_.push_back(std::move(row));
-    if (parent) {
-      rows_[*parent].children.push_back(position);
-    } else {
-      roots_.push_back(position);
-    }
-    add_children(members, position, is_of_step_thread);
+    (from.parent ? rows_[*from.parent].children : roots_).push_back(position);
+    return position;
   }
 
   void add_siblings(folded_scope& row, own_vector<std::size_t> const& members) const {

@@ -17,12 +17,12 @@ function ex(b,v){b.setAttribute('aria-expanded',String(v))}
 function has(r,c){return r.classList.contains(c)}
 function ready(){
 all('table').forEach(T=>{
-var grouped=has(T,'grouped')&&has(T,'flat'),tree=has(T,'tree'),more=T.querySelector('.more'),root={d:-1,k:[]},nodes=[],path=[root];
+var grouped=has(T,'grouped')&&has(T,'flat'),tree=has(T,'tree'),more=T.querySelector('.more'),root={d:-1,k:[],v:1},nodes=[],path=[root];
 all('tbody tr:not(.label)',T).forEach((r,i)=>{
 var c=r.cells[0],n={r,i,k:[],c,d:(+c.style.getPropertyValue('--d')||0)+(grouped&&!has(r,'head')?1:0)};
 while(path[path.length-1].d>=n.d)path.pop();
 path[path.length-1].k.push(n);n.up=path[path.length-1];path.push(n);nodes.push(n);r.node=n});
-function show(){(function go(n,v){n.k.forEach(x=>{x.r.classList.toggle('folded',!v);go(x,v&&!x.shut)})})(root,true)}
+function show(){nodes.forEach(n=>{n.v=n.up.v&&!n.up.shut;n.r.classList.toggle('folded',!n.v)})}
 function set(n,shut){n.shut=shut;ex(n.b,!shut)}
 T.reveal=n=>{for(n=n.up;n&&n.b;n=n.up)set(n,false);show()};
 if(tree){
@@ -38,17 +38,16 @@ L.textContent='';L.append(B);more.classList.add('closed');ex(B,false)}
 function key(n,i){var c=n.r.cells[i];if(!c)return'';var s=c.textContent.trim();if(!has(c,'n'))return s.toLowerCase();
 s=s.replace(/,/g,'').replace('\u2212','-');if(s[0]==='<')return 1e-9;s=parseFloat(s);return isNaN(s)?-Infinity:s}
 function last(n){return has(n.r,'total')?2:has(n.r,'quiet')?1:0}
-function order(n,i,way){
-if(!n.k.some(x=>has(x.r,'head')))n.k.sort((a,b)=>{var l=last(a)-last(b);if(l||i<0)return l&&i>=0?l:a.i-b.i;
-var x=key(a,i),y=key(b,i);return x<y?-way:x>y?way:a.i-b.i});
-n.k.forEach(x=>{order(x,i,way)})}
+function order(i,way){
+[root].concat(nodes).forEach(n=>{if(!n.k.some(x=>has(x.r,'head')))n.k.sort((a,b)=>{var l=last(a)-last(b);if(l||i<0)return l&&i>=0?l:a.i-b.i;
+var x=key(a,i),y=key(b,i);return x<y?-way:x>y?way:a.i-b.i})})}
 all('thead th.n,thead th.t,thead th.c',T).forEach(h=>{
 var s=h.querySelector('span'),b=button(s.textContent,()=>{
 var was=h.getAttribute('aria-sort'),first=has(h,'n')?'descending':'ascending',now=was===first?(first==='ascending'?'descending':'ascending'):first;
 all('thead [aria-sort]',T).forEach(x=>{x.removeAttribute('aria-sort')});h.setAttribute('aria-sort',now);
-order(root,h.cellIndex,now==='ascending'?1:-1);
-var body=T.tBodies[0],room=body.rows.length,list=[];
-(function go(n){n.k.forEach(x=>{list.push(x.r);go(x)})})(root);
+order(h.cellIndex,now==='ascending'?1:-1);
+var body=T.tBodies[0],room=body.rows.length,list=[],rest=[root],n;
+while(n=rest.pop()){n.r&&list.push(n.r);n.k.reduceRight((_,x)=>rest.push(x),0)}
 list.forEach((r,i)=>{(i<room?body:more).append(r)})});
 if(s.textContent)s.replaceWith(b)});
 });
@@ -79,6 +78,6 @@ D.addEventListener('DOMContentLoaded',ready);
 )js";
 
 /// SHA-256 of `html_script`, in base64, as in a content security policy. Source: W3C Content Security Policy Level 3, section 2.3.1.
-inline constexpr char const* html_script_hash = "GqImRzhSEWKJfZ3kvsxWvOI5Jo/r+Ik30TWgolvytf4=";
+inline constexpr char const* html_script_hash = "IfbMLZrjRAmOEhTU4Pemn88puwB/4I/Syd0XZqsm/Po=";
 
 }  // namespace profkit::detail

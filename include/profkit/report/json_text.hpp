@@ -142,6 +142,7 @@ class json_object {
     std::unique_ptr<json_object> object;  ///< the value, if it is an object
   };
 
+  // NOLINTNEXTLINE(misc-no-recursion): objects are nested as the members of a summary are, a few levels
   void add_to(std::string& text) const {
     if (is_null_) {
       text += "null";
@@ -161,6 +162,7 @@ class json_object {
   }
 
   /// Estimated length of the text, ignoring escaped characters in keys.
+  // NOLINTNEXTLINE(misc-no-recursion): like `add_to`
   [[nodiscard]] std::size_t length() const {
     std::size_t result = 2 * depth_ + 4;
     for (member const& each : members_) {

@@ -55,14 +55,16 @@ inline folded_memory memory_of(summary const& all, folded_scope const& scope, st
   return result;
 }
 
-/// Adds the scopes with at least 0.5 % of the largest peak.
-inline void add_memory_rows(data_table& table, report_view const& view, own_vector<std::size_t> const& siblings, std::size_t allocator,
-                            double largest) {
+/// Adds the scopes with at least 0.5 % of the largest peak. A scope is left out with all scopes inside it.
+inline void add_memory_rows(data_table& table, report_view const& view, std::size_t allocator, double largest) {
   constexpr double min_share = 0.005;
-  for (std::size_t const i : siblings) {
+  own_vector<bool> is_shown(view.tree.rows().size());
+  for (std::size_t i = 0; i < is_shown.size(); ++i) {
     folded_scope const& scope = view.tree.rows()[i];
+    if (scope.parent && !is_shown[*scope.parent]) continue;
     folded_memory const memory = memory_of(view.all, scope, allocator);
     if (memory.peak < min_share * largest || memory.peak <= 0.0) continue;
+    is_shown[i] = true;
     row next;
     constexpr char const* polled = "the allocator is polled";
     double const retained = std::min(std::max(memory.retained, 0.0), memory.peak);
@@ -78,7 +80,6 @@ inline void add_memory_rows(data_table& table, report_view const& view, own_vect
                   number_cell(memory.wide_peak)};
     next.depth = scope.depth;
     table.rows.push_back(std::move(next));
-    add_memory_rows(table, view, scope.children, allocator, largest);
   }
 }
 
@@ -99,7 +100,7 @@ inline data_table scope_memory_rows(report_view const& view, std::size_t allocat
       {"all of it, peak", column_kind::bytes, column_use::wide, "maximum usage of the allocator during the scope, by any thread"}};
   double largest = 0.0;
   for (folded_scope const& each : view.tree.rows()) largest = std::max(largest, memory_of(view.all, each, allocator).peak);
-  add_memory_rows(table, view, view.tree.roots(), allocator, largest);
+  add_memory_rows(table, view, allocator, largest);
   return table;
 }
 

@@ -23,24 +23,41 @@
 
 namespace profkit::detail {
 
-/// Adds the boxes of scopes and their children, in the order in which the scopes first ran. Leaves out scopes of other threads, because the
-/// step's time does not include them. With host samples, the functions in a scope's self time follow its children.
-/// @return the end of the last box.
-inline double add_boxes(icicle_figure& figure, folded_tree const& tree, own_vector<std::size_t> const& siblings, double begin,
-                        std::uint32_t depth, sampled_boxes const* samples) {
-  for (std::size_t const i : siblings) {
+/// Adds the boxes of all scopes, in the order in which the scopes first ran. Leaves out scopes of other threads, because the step's time
+/// does not include them. With host samples, the functions in a scope's self time follow its children.
+/// @return the end of the last box of a root.
+inline double add_boxes(icicle_figure& figure, folded_tree const& tree, sampled_boxes const* samples) {
+  struct open_box {
+    std::size_t row;
+    double children_end;
+    double end;
+  };
+  own_vector<open_box> open;  // the boxes around the next one, outermost first
+  double roots_end = 0.0;
+  auto const close = [&] {
+    open_box const& last = open.back();
+    folded_scope const& scope = tree.rows()[last.row];
+    if (samples != nullptr) samples->add(figure, scope.scopes, last.children_end, last.end - last.children_end, scope.depth + 1);
+    open.pop_back();
+  };
+  own_vector<bool> is_shown(tree.rows().size());
+  for (std::size_t i = 0; i < tree.rows().size(); ++i) {  // depth first
     folded_scope const& scope = tree.rows()[i];
+    if (scope.parent && !is_shown[*scope.parent]) continue;
+    while (!open.empty() && open.back().row != scope.parent) close();
     if (!scope.is_of_step_thread && figure.is_host) continue;
     double const time = figure.is_host ? scope.host : scope.time;
-    if (time >= sampled_boxes::min_share * figure.total) {
-      std::string name = scope.folded > 1 ? scope.name + " " + times_sign + " " + std::to_string(scope.folded) : scope.name;
-      figure.boxes.push_back({std::move(name), depth, begin, time, figure.is_host ? 0.0 : scope.idle.value_or(0.0)});
-      double const end = add_boxes(figure, tree, scope.children, begin, depth + 1, samples);
-      if (samples != nullptr) samples->add(figure, scope.scopes, end, begin + time - end, depth + 1);
-    }
-    begin += time;
+    double& end = open.empty() ? roots_end : open.back().children_end;
+    double const begin = end;
+    end += time;
+    if (time < sampled_boxes::min_share * figure.total) continue;
+    is_shown[i] = true;
+    std::string name = scope.folded > 1 ? scope.name + " " + times_sign + " " + std::to_string(scope.folded) : scope.name;
+    figure.boxes.push_back({std::move(name), scope.depth, begin, time, figure.is_host ? 0.0 : scope.idle.value_or(0.0)});
+    open.push_back({i, begin, begin + time});
   }
-  return begin;
+  while (!open.empty()) close();
+  return roots_end;
 }
 
 /// Widens the figure if the times of concurrent scopes add up to more than the step.
@@ -53,7 +70,7 @@ inline icicle_figure icicle_of(report_view const& view, step_kind_summary const&
   icicle_figure figure;
   figure.title = kind_title(view, kind);
   figure.total = step_length(kind).count();
-  add_boxes(figure, tree, tree.roots(), 0.0, 0, nullptr);
+  add_boxes(figure, tree, nullptr);
   widen(figure);
   return figure;
 }
@@ -67,7 +84,7 @@ inline icicle_figure host_icicle(report_view const& view, step_kind_summary cons
   figure.title = fmt::format("{}: {} on the host{}", capitalized(&kind == &view.main() ? view.kinds.main_words() : kind.name),
                              time_words(milliseconds{figure.total}), samples != nullptr ? ", with the functions in it" : "");
   figure.is_host = true;
-  double const end = add_boxes(figure, tree, tree.roots(), 0.0, 0, samples);
+  double const end = add_boxes(figure, tree, samples);
   if (samples != nullptr && tree.step()) samples->add(figure, {0}, end, figure.total - end, 0);  // position 0 is the scope of the step
   widen(figure);
   return figure;

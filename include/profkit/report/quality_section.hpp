@@ -4,10 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <utility>
 
+#include "../profile/path_table.hpp"
 #include "cells.hpp"
 #include "document.hpp"
 #include "loss_findings.hpp"
@@ -56,6 +58,23 @@ inline std::string failed_collectors_words(summary const& all) {
   return failed > max_named ? text + fmt::format("; {} more collectors failed", failed - max_named) : text;
 }
 
+/// Whether scopes were merged because of their depth alone: then all `collapsed_scopes` are inside scopes of that name.
+inline bool merges_deep_scopes(summary const& all) {
+  auto const is_merged = [](scope_summary const& each) { return each.name == path_table::merged_name; };
+  return all.scopes.size() < path_table::max_paths && std::any_of(all.scopes.begin(), all.scopes.end(), is_merged);
+}
+
+/// The number of scopes that have no record because a scope around them stands for them.
+inline std::uint64_t scopes_inside_merged(summary const& all) { return merges_deep_scopes(all) ? all.quality.collapsed_scopes : 0; }
+
+/// "; 2,920 of them, deeper than 512 levels, are merged": the scopes without their own rows; empty if there are none.
+inline std::string merged_words(summary const& all) {
+  if (all.quality.collapsed_scopes == 0) return {};
+  return fmt::format("; {} of them, {}, are merged", count_words(all.quality.collapsed_scopes),
+                     merges_deep_scopes(all) ? fmt::format("deeper than {} levels", path_table::max_depth)
+                                             : std::string{"beyond the maximum number of paths"});
+}
+
 /// The lost share of the data, the overhead, and the failed collectors.
 inline std::string quality_answer(report_view const& view) {
   summary const& all = view.all;
@@ -64,9 +83,9 @@ inline std::string quality_answer(report_view const& view) {
   for (lost_data const& each : losses(all)) {
     if (each.count > 0) text += (text.empty() ? "" : ", ") + count_words(each.count) + " " + each.what;
   }
-  std::string const recorded =
-      all.gpu ? fmt::format("{} scopes and {} operations", count_words(all.scopes_recorded), count_words(all.gpu->all.operations))
-              : fmt::format("{} scopes", count_words(all.scopes_recorded));
+  std::string recorded = fmt::format("{} scopes", count_words(all.scopes_recorded + scopes_inside_merged(all)));
+  if (all.gpu) recorded += fmt::format(" and {} operations", count_words(all.gpu->all.operations));
+  recorded += merged_words(all);
   text = text.empty() ? "complete (nothing lost of " + recorded + ")" : "incomplete: " + text + " (recorded: " + recorded + ")";
   if (all.quality.snapshot) text = "snapshot of a running session, " + text;
   for (collector_record const& each : all.collectors) {

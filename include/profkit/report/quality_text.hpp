@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "../analyze/summary.hpp"
+#include "../profile/path_table.hpp"
 #include "../profile/time.hpp"
 #include "coverage_text.hpp"
 #include "shown_text.hpp"
@@ -86,9 +87,12 @@ inline std::string quality_text(summary const& summary) {
   count(quality.discarded_records, "scopes, GPU operations and other records exceed records=N and are in no figure");
   count(quality.untraced_records,
         "scopes, GPU operations and other records exceed records=N: they are in the figures, but not in the profile and in traces");
-  count(quality.collapsed_scopes,
-        "scopes exceed the maximum number of paths (a growing index, or very deep nesting): they count in the unindexed row, or in the row "
-        "of the parent");
+  count(
+      quality.collapsed_scopes,
+      fmt::format("scopes exceed the maximum number of paths (a growing index) or of {} levels (recursion): they count in the row without "
+                  "an index, or are merged into a row \"{}\"",
+                  path_table::max_depth, path_table::merged_name)
+          .c_str());
   count(quality.open_scopes,
         quality.snapshot ? "scopes were open and are not in the report" : "scopes were still open at the end and are not in the report");
   count(quality.abandoned_steps, "steps were exited by an exception, or by the end of the program, and are excluded");

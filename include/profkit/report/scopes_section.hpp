@@ -65,23 +65,33 @@ class scope_rows_of {
   scope_rows_of(data_table& table, folded_tree const& tree, double step_ms, double threshold)
       : table_{table}, tree_{tree}, step_{step_ms > 0.0 ? step_ms : 1.0}, threshold_{threshold} {}
 
-  void add(own_vector<std::size_t> const& siblings, std::uint32_t depth, bool is_open) {
-    own_vector<std::size_t> smaller;
-    for (std::size_t const i : tree_.by_time(siblings)) {
-      if (!is_large(tree_.rows()[i])) {
-        smaller.push_back(i);
+  /// Adds the rows of the tree, depth first, the longest of siblings first.
+  /// @param depth_of_roots depth of the rows of the roots.
+  void add_tree(std::uint32_t depth_of_roots) {
+    own_vector<level> levels;
+    levels.push_back({tree_.by_time(tree_.roots()), 0, {}, true});
+    while (!levels.empty()) {
+      level& siblings = levels.back();
+      std::uint32_t const depth = depth_of_roots + static_cast<std::uint32_t>(levels.size()) - 1;
+      if (siblings.next == siblings.rows.size()) {
+        if (!siblings.smaller.empty()) add_smaller(siblings.smaller, depth);
+        levels.pop_back();
         continue;
       }
+      std::size_t const i = siblings.rows[siblings.next++];
       folded_scope const& scope = tree_.rows()[i];
+      if (!is_large(scope)) {
+        siblings.smaller.push_back(i);
+        continue;
+      }
       constexpr double always_open = 0.25;
-      bool const opens = depth < 2 || (is_open && depth < 4 && scope.time >= always_open * step_);
+      bool const opens = depth < 2 || (siblings.is_open && depth < 4 && scope.time >= always_open * step_);
       row next = row_of(scope, shown_name(scope));
       next.depth = depth;
       next.is_open = opens;
       table_.rows.push_back(std::move(next));
-      add(scope.children, depth + 1, opens);
+      levels.push_back({tree_.by_time(scope.children), 0, {}, opens});
     }
-    if (!smaller.empty()) add_smaller(smaller, depth);
   }
 
   /// Adds the row of the step, above its scopes.
@@ -92,6 +102,14 @@ class scope_rows_of {
   }
 
  private:
+  /// The scopes inside one row, and the position of the next one to add.
+  struct level {
+    own_vector<std::size_t> rows;
+    std::size_t next;
+    own_vector<std::size_t> smaller;  ///< scopes that are summarized
+    bool is_open;
+  };
+
   [[nodiscard]] bool is_large(folded_scope const& scope) const { return std::max(scope.time, scope.host) >= threshold_ * step_; }
 
   static std::string shown_name(folded_scope const& scope) {
@@ -199,7 +217,7 @@ inline void add_kind_rows(data_table& table, report_view const& view, step_kind_
                 : kind.name,
         step_of_kind);
   }
-  rows.add(tree.roots(), has_root ? 1 : 0, true);
+  rows.add_tree(has_root ? 1 : 0);
 }
 
 /// The main kind, then the other kinds that a report shows.

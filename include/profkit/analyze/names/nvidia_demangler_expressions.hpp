@@ -12,6 +12,7 @@
 
 namespace profkit::detail {
 
+// NOLINTBEGIN(misc-no-recursion): `nesting` limits it to `max_depth` levels
 /// Prints no parentheses for operator precedence, like NVIDIA's demangler.
 inline std::string nvidia_demangler::expression() {
   nesting const level{*this};
@@ -157,5 +158,6 @@ inline std::string nvidia_demangler::expressions_to_end() {
   }
   return result;
 }
+// NOLINTEND(misc-no-recursion)
 
 }  // namespace profkit::detail

@@ -12,6 +12,7 @@
 
 namespace profkit::detail {
 
+// NOLINTBEGIN(misc-no-recursion): `nesting` limits it to `max_depth` levels
 struct operator_spelling {
   std::string_view code;
   std::string_view text;
@@ -293,5 +294,6 @@ inline std::string nvidia_demangler::template_arg() {
   std::string const pack = template_args();
   return pack.empty() ? pack : pack.substr(1, pack.size() - 2);
 }
+// NOLINTEND(misc-no-recursion)
 
 }  // namespace profkit::detail

@@ -11,6 +11,7 @@
 
 namespace profkit::detail {
 
+// NOLINTBEGIN(misc-no-recursion): `nesting` limits it to `max_depth` levels
 /// Source: Itanium C++ ABI, 5.1.5.2.
 inline constexpr std::array<std::pair<std::string_view, std::string_view>, 33> builtin_types{{
     {"v", "void"},
@@ -291,5 +292,6 @@ inline demangled_type nvidia_demangler::substitution() {
   count_copy(substitutions_[position]);
   return substitutions_[position];
 }
+// NOLINTEND(misc-no-recursion)
 
 }  // namespace profkit::detail

@@ -78,12 +78,21 @@ class adoption_rows {
 
   /// Finds or creates the row of a path, after the rows of all paths around it.
   std::size_t row_for(std::uint32_t path, std::size_t role) {
-    if (path == none) return no_row;
-    auto const known = row_at_.find({path, role});
-    if (known != row_at_.end()) return known->second;
-    std::size_t const above = row_for(paths_[path].parent, role);
-    rows_.push_back({path, role, above});
-    return row_at_[{path, role}] = rows_.size() - 1;
+    own_vector<std::uint32_t> missing;  // innermost first
+    std::size_t above = no_row;
+    for (; path != none; path = paths_[path].parent) {
+      auto const known = row_at_.find({path, role});
+      if (known != row_at_.end()) {
+        above = known->second;
+        break;
+      }
+      missing.push_back(path);
+    }
+    for (auto each = missing.rbegin(); each != missing.rend(); ++each) {
+      rows_.push_back({*each, role, above});
+      above = row_at_[{*each, role}] = rows_.size() - 1;
+    }
+    return above;
   }
 
   own_vector<path_record> const& paths_;

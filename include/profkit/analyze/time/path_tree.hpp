@@ -24,15 +24,19 @@ inline std::string shown_name(path_record const& path) {
 /// The name without index and parents: "layer" for `layer_3`, "attention (backward)" for `forward/layer_3/attention (backward)`. Iterations
 /// of a loop share it.
 inline std::string name_without_place(own_vector<path_record> const& paths, std::uint32_t path) {
-  path_record const& record = paths[path];
-  if (record.adopted_from == path_record::no_parent) return name_without_index(record);
-  return name_without_place(paths, record.adopted_from) + " (" + record.role + ")";
+  own_vector<std::string const*> roles;
+  for (; paths[path].adopted_from != path_record::no_parent; path = paths[path].adopted_from) roles.push_back(&paths[path].role);
+  std::string name = name_without_index(paths[path]);
+  for (auto role = roles.rbegin(); role != roles.rend(); ++role) name.append(" (").append(**role).append(")");
+  return name;
 }
 
 /// The names from the root, such as "step/forward/layer_3".
 inline std::string path_text(own_vector<path_record> const& paths, std::uint32_t path) {
-  std::string text = shown_name(paths[path]);
-  for (path = paths[path].parent; path != path_record::no_parent; path = paths[path].parent) text.insert(0, shown_name(paths[path]) + "/");
+  own_vector<std::string> names;  // innermost first
+  for (; path != path_record::no_parent; path = paths[path].parent) names.push_back(shown_name(paths[path]));
+  std::string text;
+  for (auto name = names.rbegin(); name != names.rend(); ++name) text.append(name == names.rbegin() ? "" : "/").append(*name);
   return text;
 }
 
