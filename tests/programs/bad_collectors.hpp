@@ -28,7 +28,7 @@ inline constexpr int exit_code = 7;
 inline constexpr std::uint64_t steps = 7;
 inline constexpr std::uint64_t scopes_per_step = 100;
 inline constexpr std::uint64_t added_inside = 20;  ///< collectors: more than a list has room for
-inline constexpr seconds longest_call{13 * sanitizer_factor};
+inline constexpr seconds max_call_time{13 * sanitizer_factor};
 
 /// A function that the program provides.
 enum class place {

@@ -116,7 +116,7 @@ int run_act(place where, deed what) {
     auto const is_inner = [](auto const& each) { return each.name == "added inside" && each.status == "collected"; };
     auto const inner = static_cast<std::uint64_t>(std::count_if(profile.collectors.begin(), profile.collectors.end(), is_inner));
     require(!must_add || inner == added_inside, "of the collectors inside a collector, these are added: " + std::to_string(inner));
-    if (what == deed::thread) require(comes_true(longest_call, [] { return now.is_thread_done.load(); }), "the other thread hangs");
+    if (what == deed::thread) require(comes_true(max_call_time, [] { return now.is_thread_done.load(); }), "the other thread hangs");
     require(session.snapshot().profile().steps.size() == steps, "the report changes");
   }
   require(now.has_begun, "the function was never called: this case tests nothing");
@@ -140,7 +140,7 @@ void call_in_time(char const* name, Call&& call) {
     require(std::string{refusal.what()}.size() > 10, "a refusal without a sentence");
   }
   auto const taken = std::chrono::steady_clock::now() - begin;
-  require(taken < longest_call, std::string{name} + " took " + std::to_string(taken / seconds{1}) + " s");
+  require(taken < max_call_time, std::string{name} + " took " + std::to_string(taken / seconds{1}) + " s");
 }
 
 /// A program whose bad function does not return, on a thread that makes the steps or on profkit's; the main thread ends the session.
@@ -161,14 +161,14 @@ int run_blocked(place where, ending how) {
     make_steps(*session);
     is_worker_done = true;
   }}.detach();
-  require(comes_true(longest_call, [] { return now.has_begun || is_worker_done; }), "the steps do not end");
+  require(comes_true(max_call_time, [] { return now.has_begun || is_worker_done; }), "the steps do not end");
   bool const blocks_owner = where == place::drain || where == place::flush || is_at_end(where);
-  if (blocks_owner) require(comes_true(longest_call, [] { return is_worker_done.load(); }), "the steps wait for a blocked collector");
+  if (blocks_owner) require(comes_true(max_call_time, [] { return is_worker_done.load(); }), "the steps wait for a blocked collector");
   if (where == place::drain || where == place::flush) {
     require(comes_true(seconds{10}, [] { return now.has_begun.load(); }), "the function was never called: this case tests nothing");
   }
   std::this_thread::sleep_for(milliseconds{100});
-  if (how == ending::destructor && comes_true(longest_call, [] { return is_worker_done.load(); })) {
+  if (how == ending::destructor && comes_true(max_call_time, [] { return is_worker_done.load(); })) {
     call_in_time("the destructor", [session] { delete session; });
   } else if (how == ending::report) {
     bool is_explained = where == place::usage || where == place::listener || where == place::destructor;

@@ -83,10 +83,10 @@ bool is_refused() noexcept {
 
 // They replace those of the C library, which `operator new` uses.
 extern "C" {
-void* __libc_malloc(std::size_t);                 // NOLINT(bugprone-reserved-identifier,cert-dcl51-cpp)
-void* __libc_calloc(std::size_t, std::size_t);    // NOLINT(bugprone-reserved-identifier,cert-dcl51-cpp)
-void* __libc_realloc(void*, std::size_t);         // NOLINT(bugprone-reserved-identifier,cert-dcl51-cpp)
-void* __libc_memalign(std::size_t, std::size_t);  // NOLINT(bugprone-reserved-identifier,cert-dcl51-cpp)
+void* __libc_malloc(std::size_t);
+void* __libc_calloc(std::size_t, std::size_t);
+void* __libc_realloc(void*, std::size_t);
+void* __libc_memalign(std::size_t, std::size_t);
 
 void* malloc(std::size_t bytes) noexcept { return is_refused() ? nullptr : __libc_malloc(bytes); }
 void* calloc(std::size_t count, std::size_t bytes) noexcept { return is_refused() ? nullptr : __libc_calloc(count, bytes); }
