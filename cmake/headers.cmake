@@ -246,6 +246,7 @@ set(PROFKIT_HEADERS
     profkit/profile/journal_output.hpp
     profkit/profile/kept_steps.hpp
     profkit/profile/own_memory.hpp
+    profkit/profile/own_sort.hpp
     profkit/profile/path_table.hpp
     profkit/profile/profile.hpp
     profkit/profile/profile_file_code.hpp
@@ -363,6 +364,7 @@ set(PROFKIT_HEADERS
     profkit/report/memory_table.hpp
     profkit/report/nsys_csv.hpp
     profkit/report/number_format.hpp
+    profkit/report/own_format.hpp
     profkit/report/page_code.hpp
     profkit/report/parts_table.hpp
     profkit/report/picture_section.hpp
@@ -451,6 +453,7 @@ set(PROFKIT_HEADERS
 set(PROFKIT_PERFETTO_HEADERS
     profkit/perfetto.hpp
     profkit/report/pftrace.hpp
+    profkit/report/pftrace_buffer.hpp
     profkit/report/pftrace_fields.hpp
     profkit/report/pftrace_format.hpp
     profkit/report/pftrace_output.hpp

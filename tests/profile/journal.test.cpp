@@ -57,7 +57,7 @@ std::string saved(profkit::profile const& profile) {
 struct made_journal {
   std::vector<profkit::profile> states;  ///< the profile after each part
   std::vector<std::size_t> ends;         ///< ends of the frames in the file
-  std::string bytes;
+  profkit::detail::own_string bytes;
 };
 
 made_journal journal_in_parts() {
@@ -164,7 +164,7 @@ TEST_CASE("bytes after the last frame of a journal are ignored", "[journal]") {
 TEST_CASE("a frame is written only if there are new records", "[journal]") {
   profkit::detail::journal_encoder encoder;
   profkit::profile state = made_profile();
-  std::string bytes;
+  profkit::detail::own_string bytes;
   encoder.append(state, false, bytes);
   CHECK_FALSE(bytes.empty());
   bytes.clear();
@@ -181,7 +181,7 @@ TEST_CASE("many records are written in several frames, each of which is valid by
   profkit::profile state = made_profile();
   state.scopes.resize(200'000, state.scopes.front());
   state.work.resize(70'000);
-  std::string bytes = encoder.beginning();
+  profkit::detail::own_string bytes = encoder.beginning();
   encoder.append(state, true, bytes);
   file.write(bytes);
   CHECK(saved(profkit::load(file.path)) == saved(state));
@@ -195,7 +195,7 @@ TEST_CASE("a frame with a length beyond the file is rejected", "[journal]") {
   temporary_file const file;
   for (std::uint64_t const size : {std::uint64_t{1}, std::uint64_t{1} << 40U, ~std::uint64_t{0}}) {
     profkit::detail::frame_header header{profkit::detail::frame_kind::part, 0, size};
-    std::string bytes = profkit::detail::journal_encoder::beginning() + std::string(sizeof header, '\0');
+    profkit::detail::own_string bytes = profkit::detail::journal_encoder::beginning() + std::string(sizeof header, '\0');
     std::memcpy(&bytes[bytes.size() - sizeof header], &header, sizeof header);
     file.write(bytes);
     CHECK(profkit::load_journal(file.path).bytes_left_out == sizeof header);
@@ -206,7 +206,7 @@ TEST_CASE("a journal record with an invalid position is refused", "[journal]") {
   temporary_file const file;
   profkit::profile state = made_profile();
   state.scopes.back().path = 1000;
-  std::string bytes = profkit::detail::journal_encoder::beginning();
+  profkit::detail::own_string bytes = profkit::detail::journal_encoder::beginning();
   profkit::detail::journal_encoder{}.append(state, true, bytes);
   file.write(bytes);
   CHECK_THROWS_MATCHES(profkit::load(file.path), profkit::error,
@@ -215,7 +215,7 @@ TEST_CASE("a journal record with an invalid position is refused", "[journal]") {
 
 TEST_CASE("a journal of another format, or a file that is no journal, is named", "[journal]") {
   temporary_file const file;
-  std::string bytes = profkit::detail::journal_encoder::beginning();
+  profkit::detail::own_string bytes = profkit::detail::journal_encoder::beginning();
   bytes[profkit::detail::journal_magic.size()] = 99;
   file.write(bytes);
   CHECK_THROWS_MATCHES(profkit::load(file.path), profkit::error, MessageMatches(ContainsSubstring("format 99")));
@@ -287,7 +287,7 @@ TEST_CASE("a reader of a journal starts again when the file is replaced, even by
   made_journal const journal = journal_in_parts();
   profkit::profile other = made_profile();
   other.environment.process_id += 1;
-  std::string bytes = profkit::detail::journal_encoder::beginning();
+  profkit::detail::own_string bytes = profkit::detail::journal_encoder::beginning();
   profkit::detail::journal_encoder{}.append(other, true, bytes);
   for (std::string const& next : {bytes, bytes + journal.bytes}) {
     file.write(journal.bytes.substr(0, journal.ends[1]));
@@ -322,7 +322,7 @@ TEST_CASE("a record with an invalid position is refused in later frames too", "[
   temporary_file const file;
   profkit::detail::journal_encoder encoder;
   profkit::profile state = made_profile();
-  std::string bytes = encoder.beginning();
+  profkit::detail::own_string bytes = encoder.beginning();
   encoder.append(state, false, bytes);
   file.write(bytes);
   profkit::journal_reader reader{file.path};
@@ -340,14 +340,14 @@ namespace {
 
 /// A journal that continued in another file twice. The stream of windows had added all scopes except two when each file began.
 struct made_files {
-  std::vector<std::string> bytes;
+  std::vector<profkit::detail::own_string> bytes;
   std::vector<profkit::profile> states;  ///< the profile at the end of each file
 
   made_files() {
     profkit::detail::journal_encoder encoder;
     profkit::profile state = profile_with_everything();
     for (std::uint64_t number = 0; number < 3; ++number) {
-      std::string& file = bytes.emplace_back(encoder.beginning());
+      profkit::detail::own_string& file = bytes.emplace_back(encoder.beginning());
       if (number > 0) {
         profkit::detail::journal_head head;
         head.number = number;
@@ -445,7 +445,7 @@ TEST_CASE("a journal has the records of two lists in sequence", "[journal]") {
   profkit::profile rest;
   rest.scopes.push_back(kept.scopes.back());
   kept.scopes.pop_back();
-  std::string bytes = encoder.beginning();
+  profkit::detail::own_string bytes = encoder.beginning();
   encoder.append(kept, false, bytes, rest);
   encoder.append(kept, false, bytes, rest);  // nothing new
   encoder.forget_rest();
@@ -460,7 +460,7 @@ TEST_CASE("the times of all frames of a journal together must not overflow nanos
   temporary_file const file;
   profkit::detail::journal_encoder encoder;
   profkit::profile state = made_profile();
-  std::string bytes = encoder.beginning();
+  profkit::detail::own_string bytes = encoder.beginning();
   encoder.append(state, false, bytes);
   profkit::scope_record long_one = state.scopes.back();
   long_one.time = {profkit::timestamp{}, profkit::timestamp{std::chrono::hours{24 * 365 * 100}}};

@@ -64,7 +64,7 @@ profkit::profile made_for_traces() {
 
 void compress() {
   std::string const bytes{std::istreambuf_iterator<char>{std::cin}, {}};
-  std::string compressed = "before";
+  profkit::detail::own_string compressed = "before";
   profkit::detail::deflater deflater;
   deflater.compress(bytes, compressed);
   deflater.compress(bytes, compressed);  // without state of the first one

@@ -24,7 +24,6 @@ struct cupti_buffer {
 class cupti_buffers {
  public:
   static constexpr std::size_t buffer_bytes = std::size_t{4} << 20U;  ///< CUPTI's manual recommends 1 to 10 MB
-  static constexpr std::size_t alignment = 4096;
 
   static cupti_buffers& instance() {
     static cupti_buffers* const buffers = new cupti_buffers;
@@ -98,16 +97,16 @@ class cupti_buffers {
  private:
   /// Also reserves space in both lists, so that moving a buffer between them cannot fail.
   std::uint8_t* make() noexcept {
-    void* const bytes = std::aligned_alloc(alignment, buffer_bytes);
-    if (bytes == nullptr) return nullptr;
-    std::memset(bytes, 0, buffer_bytes);
+    void* bytes = nullptr;
     try {
+      bytes = map_block(buffer_bytes);
+      std::memset(bytes, 0, buffer_bytes);  // touches its pages
       std::lock_guard<std::mutex> const lock{mutex_};
       free_.reserve(made_ + 1);
       full_.reserve(made_ + 1);
       ++made_;
     } catch (...) {
-      std::free(bytes);
+      if (bytes != nullptr) unmap_block(bytes, buffer_bytes);
       return nullptr;
     }
     return static_cast<std::uint8_t*>(bytes);

@@ -62,6 +62,7 @@ class archive_reader {
     for (T& value : values) (*this)(value);
   }
   void operator()(std::string& text) { text = take(length(1)); }
+  void operator()(own_string& text) { text.assign(take(length(1))); }
   void operator()(timestamp& value) { value = timestamp{ns()}; }
   void operator()(std::chrono::nanoseconds& value) { value = ns(); }
   void operator()(milliseconds& value) {
@@ -159,7 +160,7 @@ class archive_reader {
     constexpr std::uint64_t piece = std::uint64_t{1} << 20U;
     std::size_t const kept = rest_.size();
     std::size_t const wanted = static_cast<std::size_t>(std::min(std::max(size, piece) - kept, unread_));
-    std::string next(kept + wanted, '\0');
+    own_string next(kept + wanted, '\0');
     rest_.copy(&next[0], kept);
     if (!from_.read(&next[kept], static_cast<std::streamsize>(wanted))) throw error{"the file is cut off"};
     unread_ -= wanted;
@@ -185,7 +186,7 @@ class archive_reader {
 
   std::istream& from_;
   std::uint64_t unread_;   ///< bytes left in the file
-  std::string bytes_;      ///< the part of the file that was read last
+  own_string bytes_;       ///< the part of the file that was read last
   std::string_view rest_;  ///< the unread part of `bytes_`
   std::uint32_t format_ = profile_format;
   amount_budget amounts_;

@@ -11,6 +11,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -45,10 +46,8 @@ class archive_writer {
       fields(*this, const_cast<T&>(value));  // `fields` lists the members for reading and writing
     }
   }
-  void operator()(std::string const& text) {
-    (*this)(std::uint64_t{text.size()});
-    bytes_ += text;
-  }
+  void operator()(std::string const& text) { put_text(text); }
+  void operator()(own_string const& text) { put_text(text); }
   template <class T, std::size_t N>
   void operator()(std::array<T, N> const& values) {
     for (T const& value : values) (*this)(value);
@@ -115,6 +114,11 @@ class archive_writer {
   [[nodiscard]] static constexpr std::uint32_t format() noexcept { return profile_format; }
 
  private:
+  void put_text(std::string_view text) {
+    (*this)(std::uint64_t{text.size()});
+    bytes_ += text;
+  }
+
   template <class Values>
   void collection(Values const& values) {
     (*this)(std::uint64_t{values.size()});
@@ -135,7 +139,7 @@ class archive_writer {
   }
 
   byte_output& to_;
-  std::string bytes_;  ///< bytes that are not written yet
+  own_string bytes_;  ///< bytes that are not written yet
 };
 
 }  // namespace profkit::detail

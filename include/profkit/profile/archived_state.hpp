@@ -8,7 +8,6 @@
 #include <map>
 #include <optional>
 #include <set>
-#include <sstream>
 #include <string>
 #include <tuple>
 #include <type_traits>
@@ -18,6 +17,7 @@
 #include "archive_writer.hpp"
 #include "checksum.hpp"
 #include "error.hpp"
+#include "input_file.hpp"
 #include "own_memory.hpp"
 #include "record_fields.hpp"
 #include "time.hpp"
@@ -43,6 +43,7 @@ class layout_archive {
     }
   }
   void operator()(std::string const&) { text_ += 's'; }
+  void operator()(own_string const&) { text_ += 's'; }
   void operator()(timestamp const&) { text_ += 't'; }
   void operator()(std::chrono::nanoseconds const&) { text_ += 'n'; }
   void operator()(milliseconds const&) { text_ += "ms"; }
@@ -129,8 +130,8 @@ void read_state(archive_reader& from, State& state) {
 
 /// The same for all bytes of a string.
 template <class State>
-void read_state(std::string const& bytes, State& state) {
-  std::istringstream stream{bytes};
+void read_state(own_string const& bytes, State& state) {
+  memory_stream stream{bytes};
   archive_reader archive{stream, bytes.size()};
   read_state(archive, state);
   check_read(archive.at_end(), "figures continue after their end");

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <string>
 #include <string_view>
 
 namespace profkit::detail {
@@ -16,13 +15,14 @@ class byte_output {
 };
 
 /// Appends bytes to a string.
+template <class String>
 class string_output final : public byte_output {
  public:
-  explicit string_output(std::string& to) noexcept : to_{&to} {}
+  explicit string_output(String& to) noexcept : to_{&to} {}
   void write(std::string_view bytes) override { to_->append(bytes); }
 
  private:
-  std::string* to_;
+  String* to_;
 };
 
 }  // namespace profkit::detail

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <ios>
 #include <istream>
+#include <streambuf>
 #include <string_view>
 
 namespace profkit::detail {
@@ -32,5 +33,14 @@ inline bool begins_with(std::filesystem::path const& path, std::string_view magi
   std::ifstream file{path, std::ios::binary};
   return reads_magic(file, magic);
 }
+
+/// Reads bytes in memory, which must outlive this, as a file without positions.
+class memory_stream : private std::streambuf, public std::istream {
+ public:
+  explicit memory_stream(std::string_view bytes) : std::istream{this} {
+    char* const begin = const_cast<char*>(bytes.data());  // `setg` takes no constant bytes; they are only read
+    setg(begin, begin, begin + bytes.size());
+  }
+};
 
 }  // namespace profkit::detail

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
-#include <string>
 #include <string_view>
 #include <type_traits>
 
@@ -26,8 +25,8 @@ namespace profkit::detail {
 class journal_encoder {
  public:
   /// The first bytes of the file.
-  [[nodiscard]] static std::string beginning() {
-    std::string result{journal_magic};
+  [[nodiscard]] static own_string beginning() {
+    own_string result{journal_magic};
     string_output output{result};
     archive_writer archive{output};
     archive(profile_format);
@@ -38,7 +37,7 @@ class journal_encoder {
   /// Appends a frame with all changes since the last call. Without changes it appends nothing, unless `last` is set. It appends nothing
   /// after the last frame.
   /// @param rest records that follow those of `so_far` in its lists.
-  void append(profile const& so_far, bool last, std::string& to, profile const& rest = {}) {
+  void append(profile const& so_far, bool last, own_string& to, profile const& rest = {}) {
     if (has_ended_) return;
     has_ended_ = last;
     member_addresses const rest_lists{const_cast<profile&>(rest)};  // the lists are only read
@@ -63,7 +62,7 @@ class journal_encoder {
   void forget_rest() noexcept { std::fill(written_of_rest_.begin(), written_of_rest_.end(), std::size_t{0}); }
 
   /// Appends the first frame of the next file. The frame after it contains all values again.
-  void append(journal_head const& head, std::string& to) {
+  void append(journal_head const& head, own_string& to) {
     latest_.clear();
     std::size_t const begin = put_content(to, [&](archive_writer& archive) { archive(head); });
     put_header(frame_kind::head, begin, to);
@@ -120,8 +119,8 @@ class journal_encoder {
     template <class Member>
     void put_if_changed(Member const& member) {
       if (others == encoder.latest_.size()) encoder.latest_.emplace_back();
-      std::string& latest = encoder.latest_[others++];
-      std::string now;
+      own_string& latest = encoder.latest_[others++];
+      own_string now;
       string_output output{now};
       archive_writer archive{output};
       archive(member);
@@ -137,7 +136,7 @@ class journal_encoder {
   /// Appends a frame with an empty header.
   /// @return the position of the frame.
   template <class Write>
-  static std::size_t put_content(std::string& to, Write const& write) {
+  static std::size_t put_content(own_string& to, Write const& write) {
     std::size_t const begin = to.size();
     to.append(frame_header_bytes, '\0');
     string_output output{to};
@@ -147,7 +146,7 @@ class journal_encoder {
     return begin;
   }
 
-  static void put_header(frame_kind kind, std::size_t begin, std::string& to) {
+  static void put_header(frame_kind kind, std::size_t begin, own_string& to) {
     frame_header header{kind, 0, to.size() - begin - frame_header_bytes};
     header.checksum = checksum_of(header, std::string_view{to}.substr(begin + frame_header_bytes));
     std::memcpy(&to[begin], &header, sizeof header);
@@ -162,7 +161,7 @@ class journal_encoder {
 
   own_vector<std::size_t> written_;  ///< number of written records of each growing list
   own_vector<std::size_t> written_of_rest_;
-  own_vector<std::string> latest_;  ///< all other members, as last written
+  own_vector<own_string> latest_;  ///< all other members, as last written
   bool has_ended_ = false;
 };
 

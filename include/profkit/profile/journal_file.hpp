@@ -94,7 +94,7 @@ class journal_file {
   /// `journal_head::forgotten`
   [[nodiscard]] std::uint64_t forgotten() const noexcept { return forgotten_; }
   /// `journal_head::figures`; empty without a head, and on the second call.
-  [[nodiscard]] std::string take_figures() noexcept { return std::exchange(figures_, {}); }
+  [[nodiscard]] own_string take_figures() noexcept { return std::exchange(figures_, {}); }
 
  private:
   /// A frame that was read, and its position.
@@ -186,7 +186,7 @@ class journal_file {
     checksum sum;
     add_header(sum, header);
     constexpr std::uint64_t piece = std::uint64_t{1} << 16U;
-    std::string bytes;
+    own_string bytes;
     for (std::uint64_t rest = header.size; rest > 0; rest -= bytes.size()) {
       bytes.resize(static_cast<std::size_t>(std::min(rest, piece)));
       if (!file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()))) return false;
@@ -213,7 +213,7 @@ class journal_file {
   std::optional<known_frame> last_;
   std::uint64_t number_ = 0;
   std::uint64_t forgotten_ = 0;
-  std::string figures_;
+  own_string figures_;
   record_check check_;
 };
 

@@ -53,7 +53,7 @@ struct journal_head {
   std::uint64_t number = 0;     ///< number of the file; the first file has no head and the number 0
   std::uint64_t forgotten = 0;  ///< number of records of the earlier files that are not in `waiting`
   profile waiting{};            ///< the tables and single values so far, and the records that are not in the figures yet
-  std::string figures{};        ///< figures of all records of the earlier files, as `window_stream` writes them
+  own_string figures{};         ///< figures of all records of the earlier files, as `window_stream` writes them
 };
 
 template <class Archive>

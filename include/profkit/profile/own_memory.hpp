@@ -10,6 +10,7 @@
 #include <iterator>
 #include <new>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <unordered_map>
 #include <unordered_set>
@@ -108,7 +109,42 @@ class own_vector : public std::vector<T, block_allocator<T>> {
 template <class T>
 using own_deque = std::deque<T, block_allocator<T>>;
 
-using own_string = std::basic_string<char, std::char_traits<char>, block_allocator<char>>;
+/// A string whose large blocks are mappings, for what is written or printed. It converts into `std::string` by copying.
+class own_string : public std::basic_string<char, std::char_traits<char>, block_allocator<char>> {
+  using base = std::basic_string<char, std::char_traits<char>, block_allocator<char>>;
+  template <class Text>
+  using if_other = std::enable_if_t<!std::is_base_of_v<base, Text>, int>;
+
+ public:
+  using base::base;
+  own_string() = default;
+  own_string(base text) : base(std::move(text)) {}
+  own_string(std::string const& text) : base(text) {}
+  operator std::string() const { return std::string(data(), size()); }
+  [[nodiscard]] own_string substr(std::size_t begin = 0, std::size_t count = npos) const { return base::substr(begin, count); }
+
+  template <class Text>
+  friend own_string operator+(own_string a, Text const& b) {
+    a += b;
+    return a;
+  }
+  template <class Text, if_other<Text> = 0>
+  friend own_string operator+(Text const& a, own_string const& b) {
+    own_string result;
+    result += a;
+    result += b;
+    return result;
+  }
+
+  template <class Text, std::enable_if_t<std::is_same_v<Text, std::string>, int> = 0>
+  friend bool operator==(own_string const& a, Text const& b) {
+    return std::string_view{a} == b;
+  }
+  template <class Text, std::enable_if_t<std::is_same_v<Text, std::string>, int> = 0>
+  friend bool operator==(Text const& a, own_string const& b) {
+    return std::string_view{b} == a;
+  }
+};
 
 template <class Key, class T, class Hash = std::hash<Key>>
 using own_hash_map = std::unordered_map<Key, T, Hash, std::equal_to<Key>, block_allocator<std::pair<Key const, T>>>;

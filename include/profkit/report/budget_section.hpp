@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "../profile/own_memory.hpp"
+#include "../profile/own_sort.hpp"
 #include "cells.hpp"
 #include "coverage_text.hpp"
 #include "document.hpp"
@@ -163,7 +164,7 @@ inline data_table waiting_table(step_kind_summary const& kind) {
 
 /// Parts of a step by their total time.
 inline own_vector<budget_row> sorted_by_time(own_vector<budget_row> rows) {
-  std::stable_sort(rows.begin(), rows.end(), [](budget_row const& a, budget_row const& b) { return a.total > b.total; });
+  own_stable_sort(rows.begin(), rows.end(), [](budget_row const& a, budget_row const& b) { return a.total > b.total; });
   return rows;
 }
 

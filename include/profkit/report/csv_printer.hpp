@@ -39,14 +39,14 @@ class csv_printer {
   explicit csv_printer(data_table const& table) : table_{table} {}
 
   /// @brief The text of the table, with a header line.
-  [[nodiscard]] std::string print() const {
+  [[nodiscard]] own_string print() const {
     own_vector<std::string> cells;
     own_vector<column_numbers> numbers;
     for (std::size_t i = 0; i < table_.columns.size(); ++i) {
       numbers.emplace_back(table_, i, true);
       if (is_printed(i)) cells.push_back(heading_text(table_.columns[i], numbers[i]));
     }
-    std::string result = csv_line(cells);
+    own_string result = csv_line(cells);
     for (row const& each : table_.rows) {
       cells.clear();
       for (std::size_t i = 0; i < table_.columns.size(); ++i) {
@@ -77,6 +77,6 @@ class csv_printer {
 };
 
 /// The table as CSV.
-inline std::string csv_of(data_table const& table) { return csv_printer{table}.print(); }
+inline own_string csv_of(data_table const& table) { return csv_printer{table}.print(); }
 
 }  // namespace profkit::detail

@@ -6,8 +6,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <string>
 #include <string_view>
+
+#include "../profile/own_memory.hpp"
 
 namespace profkit::detail {
 
@@ -30,7 +31,7 @@ class deflater {
   }
 
   /// Appends a complete stream.
-  void compress(std::string_view bytes, std::string& to) {
+  void compress(std::string_view bytes, own_string& to) {
     at_.fill(0);
     waiting_ = 0;
     count_ = 0;

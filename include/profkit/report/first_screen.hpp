@@ -32,13 +32,13 @@ class first_screen {
   first_screen(document const& what, text_style const& style) : document_{what}, style_{style} {}
 
   /// @param files the last line, which names the written files; empty: no such line.
-  [[nodiscard]] std::string text(std::string_view files) const {
+  [[nodiscard]] own_string text(std::string_view files) const {
     own_vector<std::string> lines;
     for (limits const& each : steps_of_shrinking) {
       lines = lines_within(each, files);
       if (lines.size() <= style_.max_lines) break;
     }
-    std::string result;
+    own_string result;
     for (std::string const& line : lines) result += line + "\n";
     return result;
   }

@@ -13,6 +13,7 @@
 
 #include "../analyze/summary.hpp"
 #include "../profile/own_memory.hpp"
+#include "../profile/own_sort.hpp"
 #include "report_kinds.hpp"
 #include "sentence_numbers.hpp"
 
@@ -81,7 +82,7 @@ class folded_tree {
 
   /// Sorts siblings by time, longest first. Siblings whose time is not part of the step's time come last.
   [[nodiscard]] own_vector<std::size_t> by_time(own_vector<std::size_t> positions) const {
-    std::stable_sort(positions.begin(), positions.end(), [&](std::size_t a, std::size_t b) {
+    own_stable_sort(positions.begin(), positions.end(), [&](std::size_t a, std::size_t b) {
       bool const is_part_a = is_part_of_step(rows_[a]);
       bool const is_part_b = is_part_of_step(rows_[b]);
       return is_part_a != is_part_b ? is_part_a : rows_[a].time > rows_[b].time;

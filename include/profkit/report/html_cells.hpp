@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -15,6 +13,7 @@
 #include "html_axis.hpp"
 #include "html_changes.hpp"
 #include "html_text.hpp"
+#include "own_format.hpp"
 
 namespace profkit::detail {
 
@@ -45,43 +44,43 @@ class html_cells {
   [[nodiscard]] own_vector<bar_part> const& colours() const noexcept { return colours_; }
 
   /// The axis of a logarithmic column, under its heading.
-  [[nodiscard]] std::string axis() const {
-    std::string page = "<span class=\"decades\">";
+  [[nodiscard]] own_string axis() const {
+    own_string page = "<span class=\"decades\">";
     bool const is_crowded = strip_.last_power() - strip_.first_power() > 1;
     for (int power = strip_.first_power(); power <= strip_.last_power(); ++power) {
       bool const is_end = power == strip_.first_power() || power == strip_.last_power();
       if (is_crowded && !is_end) continue;
-      page += fmt::format("<small style=\"left:{}\">{}</small>", html_percent(strip_.share(std::pow(10.0, power))), decade(power));
+      page += own_format("<small style=\"left:{}\">{}</small>", html_percent(strip_.share(std::pow(10.0, power))), decade(power));
     }
     return page + "</span>";
   }
 
   /// Width of one decade, for the grid behind the ranges.
-  [[nodiscard]] std::string decade_width() const { return html_percent(1.0 / (strip_.last_power() - strip_.first_power())); }
+  [[nodiscard]] own_string decade_width() const { return html_percent(1.0 / (strip_.last_power() - strip_.first_power())); }
 
   /// The axis of a column of changes, under its heading.
-  [[nodiscard]] std::string change_axis() const { return changes_.print(); }
-  [[nodiscard]] std::string print(change_cell const& change) const { return changes_.print(change); }
+  [[nodiscard]] own_string change_axis() const { return changes_.print(); }
+  [[nodiscard]] own_string print(change_cell const& change) const { return changes_.print(change); }
 
-  [[nodiscard]] std::string print(bar_cell const& bar) const {
-    std::string page = "<div class=\"bar\">";
+  [[nodiscard]] own_string print(bar_cell const& bar) const {
+    own_string page = "<div class=\"bar\">";
     for (bar_part const& part : bar.parts) {
       double const value = amount_or_zero(part.value);
-      if (value > 0.0) page += fmt::format("<i class=\"{}\" style=\"width:{}\"></i>", html_colour(part), html_percent(value / max_bar_));
+      if (value > 0.0) page += own_format("<i class=\"{}\" style=\"width:{}\"></i>", html_colour(part), html_percent(value / max_bar_));
     }
     return page + "</div>";
   }
 
-  [[nodiscard]] std::string print(range_cell const& range) const {
+  [[nodiscard]] own_string print(range_cell const& range) const {
     std::string const words =
         numbers_.text(range.low) + " to " + numbers_.text(range.high) + " " + numbers_.unit() + ", mean " + numbers_.text(range.mean);
     if (kind_ == column_kind::logarithmic_range) {
       return strip(words, strip_.share(range.low), strip_.share(range.mean), strip_.share(range.high), " class=\"log\"");
     }
     auto const share = [&](double value) { return max_amount_ > 0.0 ? amount_or_zero(value) / max_amount_ : 0.0; };
-    std::string page =
+    own_string page =
         range.values.empty() ? strip(words, share(range.low), share(range.mean), share(range.high), "") : siblings(words, range.values);
-    page += fmt::format(" {}&#8211;{}", html_text(numbers_.text(range.low)), html_text(numbers_.text(range.high)));
+    page += own_format(" {}&#8211;{}", html_text(numbers_.text(range.low)), html_text(numbers_.text(range.high)));
     if (!range.remark.empty()) page += "<span class=\"odd\">, " + html_text(range.remark, max_shown_text) + "</span>";
     return page;
   }
@@ -104,7 +103,7 @@ class html_cells {
   }
 
   /// 10^power ms
-  static std::string decade(int power) {
+  static own_string decade(int power) {
     int const in_ns = power + 6;
     if (in_ns < 0) return "&lt;1&nbsp;ns";
     static constexpr char const* units[] = {"ns", "&#181;s", "ms", "s"};
@@ -120,8 +119,8 @@ class html_cells {
     if (!is_there) colours_.push_back(part);
   }
 
-  static std::string strip(std::string const& words, double low, double mean, double high, char const* css_class) {
-    return fmt::format(
+  static own_string strip(std::string const& words, double low, double mean, double high, char const* css_class) {
+    return own_format(
         "<svg{} role=\"img\" aria-label=\"{}\" data-t=\"{}\" width=\"100\" height=\"12\"><path class=\"reach\" d=\"M{} 6H{}\"/><path "
         "class=\"at\" d=\"M{} 1V11\"/></svg>",
         css_class, html_text(words), html_text(words), html_number(100.0 * low, 1),
@@ -129,7 +128,7 @@ class html_cells {
   }
 
   /// Small bars, one for each sibling. Bars over twice or under half of the median are marked and do not affect the scale.
-  static std::string siblings(std::string const& words, own_vector<double> const& values) {
+  static own_string siblings(std::string const& words, own_vector<double> const& values) {
     own_vector<double> sorted;
     sorted.reserve(values.size());
     for (double const each : values) sorted.push_back(amount_or_zero(each));
@@ -144,20 +143,20 @@ class html_cells {
     constexpr double width = 60.0;
     std::size_t const stride = (values.size() + max_siblings - 1) / max_siblings;
     double const pitch = width * static_cast<double>(stride) / static_cast<double>(values.size());
-    std::string usual;
-    std::string odd;
+    own_string usual;
+    own_string odd;
     for (std::size_t i = 0; i < values.size(); i += stride) {
       double const left = pitch * static_cast<double>(i) / static_cast<double>(stride);
       double value = 0.0;
       for (std::size_t k = i; k < std::min(i + stride, values.size()); ++k) value = std::max(value, amount_or_zero(values[k]));
       double const share = scale > 0.0 ? std::min(value / scale, 1.0) : 0.0;
       (is_odd(value) ? odd : usual) +=
-          fmt::format("M{} {}v-{}", html_number(left + pitch / 2.0, 1), height, html_number(std::max(share * height, 0.5), 1));
+          own_format("M{} {}v-{}", html_number(left + pitch / 2.0, 1), height, html_number(std::max(share * height, 0.5), 1));
     }
     std::string const stroke = html_number(std::min(std::max(pitch * 0.75, 0.5), 6.0), 1);
-    std::string page = fmt::format("<svg role=\"img\" aria-label=\"{}\" width=\"{}\" height=\"{}\">", html_text(words), width, height);
-    if (!usual.empty()) page += fmt::format("<path class=\"each\" stroke-width=\"{}\" d=\"{}\"/>", stroke, usual);
-    if (!odd.empty()) page += fmt::format("<path class=\"each odd\" stroke-width=\"{}\" d=\"{}\"/>", stroke, odd);
+    own_string page = own_format("<svg role=\"img\" aria-label=\"{}\" width=\"{}\" height=\"{}\">", html_text(words), width, height);
+    if (!usual.empty()) page += own_format("<path class=\"each\" stroke-width=\"{}\" d=\"{}\"/>", stroke, usual);
+    if (!odd.empty()) page += own_format("<path class=\"each odd\" stroke-width=\"{}\" d=\"{}\"/>", stroke, odd);
     return page + "</svg>";
   }
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -16,6 +14,7 @@
 #include "html_axis.hpp"
 #include "html_limits.hpp"
 #include "html_text.hpp"
+#include "own_format.hpp"
 
 // Cells and figures of a comparison: changes with their ranges around zero, a difference as the sum of its parts, and pairs of runs.
 
@@ -38,8 +37,8 @@ class html_change_axis {
   }
 
   /// The ticks, under the heading of the column.
-  [[nodiscard]] std::string print() const {
-    std::string page = fmt::format("<span class=\"ticks\" style=\"width:{}px\">", width);
+  [[nodiscard]] own_string print() const {
+    own_string page = own_format("<span class=\"ticks\" style=\"width:{}px\">", width);
     constexpr double text = 34.0;  // pixels of a tick's text
     double last = -1e9;
     for (double const tick : {-0.8, -0.6, -0.4, -0.2, -0.1, 0.0, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0}) {
@@ -48,29 +47,29 @@ class html_change_axis {
       bool const fits = at >= text / 2.0 && at <= width - text / 2.0 && at >= last + text;
       if (std::abs(logarithm(tick)) > reach_ || !fits || (!is_zero && std::abs(at - pixels(0.0)) < text)) continue;
       last = at;
-      page += fmt::format("<small style=\"left:{}px\">{}{:.0f}{}</small>", html_number(at, 1),
-                          tick < 0.0 ? "\xe2\x88\x92"
-                          : is_zero  ? ""
-                                     : "+",
-                          std::abs(100.0 * tick), is_zero ? "&nbsp;%" : "");
+      page += own_format("<small style=\"left:{}px\">{}{:.0f}{}</small>", html_number(at, 1),
+                         tick < 0.0 ? "\xe2\x88\x92"
+                         : is_zero  ? ""
+                                    : "+",
+                         std::abs(100.0 * tick), is_zero ? "&nbsp;%" : "");
     }
     return page + "</span>";
   }
 
-  [[nodiscard]] std::string print(change_cell const& change) const {
+  [[nodiscard]] own_string print(change_cell const& change) const {
     std::string const words = change_words(change);
     double const low = pixels(change.low);
     double const high = pixels(change.high);
     char const* const css = !change.is_certain ? "open" : change.change < 0.0 ? "better" : "worse";
-    std::string page = fmt::format("<svg role=\"img\" aria-label=\"{0}\" data-t=\"{0}\" class=\"change {1}\" width=\"{2}\" height=\"16\">",
-                                   html_text(words), css, width);
-    page += fmt::format("<rect class=\"margin\" x=\"{}\" y=\"0\" width=\"{}\" height=\"16\"/>", html_number(pixels(-margin_), 1),
-                        html_number(std::max(pixels(margin_) - pixels(-margin_), 1.0), 1));
-    page += fmt::format("<path d=\"M{} 8H{}\"/>", html_number(low, 1), html_number(std::max(high, low + 1.0), 1));
+    own_string page = own_format("<svg role=\"img\" aria-label=\"{0}\" data-t=\"{0}\" class=\"change {1}\" width=\"{2}\" height=\"16\">",
+                                 html_text(words), css, width);
+    page += own_format("<rect class=\"margin\" x=\"{}\" y=\"0\" width=\"{}\" height=\"16\"/>", html_number(pixels(-margin_), 1),
+                       html_number(std::max(pixels(margin_) - pixels(-margin_), 1.0), 1));
+    page += own_format("<path d=\"M{} 8H{}\"/>", html_number(low, 1), html_number(std::max(high, low + 1.0), 1));
     // An arrow marks a range that extends beyond the axis.
     if (logarithm(change.low) < -reach_) page += "<path class=\"cut\" d=\"M5 4L1 8L5 12\"/>";
-    if (logarithm(change.high) > reach_) page += fmt::format("<path class=\"cut\" d=\"M{0} 4L{1} 8L{0} 12\"/>", width - 5, width - 1);
-    return page + fmt::format("<circle cx=\"{}\" cy=\"8\" r=\"4\"/></svg>", html_number(pixels(change.change), 1));
+    if (logarithm(change.high) > reach_) page += own_format("<path class=\"cut\" d=\"M{0} 4L{1} 8L{0} 12\"/>", width - 5, width - 1);
+    return page + own_format("<circle cx=\"{}\" cy=\"8\" r=\"4\"/></svg>", html_number(pixels(change.change), 1));
   }
 
  private:
@@ -87,7 +86,7 @@ class html_waterfall {
  public:
   explicit html_waterfall(waterfall_figure const& figure, html_limits const& limits) : figure_{figure}, limits_{limits} {}
 
-  [[nodiscard]] std::string print(std::string const& finding) const {
+  [[nodiscard]] own_string print(std::string const& finding) const {
     std::size_t const count = std::min(figure_.parts.size(), limits_.figures);
     double low = std::min(figure_.before, figure_.after);
     double high = std::max(figure_.before, figure_.after);
@@ -99,14 +98,14 @@ class html_waterfall {
     }
     double const margin = 0.06 * (high - low) + 1e-3 * std::abs(high);
     html_axis const axis{low - margin, high + margin, 6};
-    std::string page = fmt::format("<div class=\"falls\" role=\"img\" aria-label=\"{}\">\n", html_text(finding));
+    own_string page = own_format("<div class=\"falls\" role=\"img\" aria-label=\"{}\">\n", html_text(finding));
     page += point("before", figure_.before, axis);
     at = figure_.before;
     for (std::size_t i = 0; i < count; ++i) {
       waterfall_figure::part const& each = figure_.parts[i];
       double const next = at + amount(each.difference);
       char const* const css = each.is_certain ? (each.difference < 0.0 ? "better" : "worse") : "open";
-      page += fmt::format(
+      page += own_format(
           "<b title=\"{0}\">{0}</b><svg height=\"22\"><rect class=\"{1}\" x=\"{2}\" y=\"4\" width=\"{3}\" "
           "height=\"14\"/></svg><span>{4}</span>\n",
           html_text(each.name, max_shown_text), css, html_percent(axis.share(std::min(at, next))),
@@ -115,7 +114,7 @@ class html_waterfall {
     }
     page += point("after", figure_.after, axis) + "<b></b><svg height=\"18\">";
     for (double const tick : axis.ticks()) {
-      page += fmt::format("<text class=\"tick mid\" x=\"{}\" y=\"13\">{}</text>", html_percent(axis.share(tick)), axis.label(tick));
+      page += own_format("<text class=\"tick mid\" x=\"{}\" y=\"13\">{}</text>", html_percent(axis.share(tick)), axis.label(tick));
     }
     return page + "</svg><span class=\"soft\">ms</span>\n</div>\n";
   }
@@ -123,8 +122,8 @@ class html_waterfall {
  private:
   static double amount(double value) { return is_finite(value) ? value : 0.0; }
 
-  static std::string point(char const* name, double value, html_axis const& axis) {
-    return fmt::format(
+  static own_string point(char const* name, double value, html_axis const& axis) {
+    return own_format(
         "<b class=\"end\">{}</b><svg height=\"22\"><svg x=\"{}\"><path class=\"point\" d=\"M0 5L6 11L0 17L-6 "
         "11Z\"/></svg></svg>"
         "<span class=\"end\">{}&nbsp;ms</span>\n",
@@ -140,15 +139,15 @@ class html_pairs {
  public:
   html_pairs(pairs_figure const& figure, html_limits const& limits) : figure_{figure}, limits_{limits}, axis_{axis_of(figure)} {}
 
-  [[nodiscard]] std::string print(std::string const& finding) const {
+  [[nodiscard]] own_string print(std::string const& finding) const {
     std::size_t const count = std::min(std::max(figure_.before.size(), figure_.after.size()), limits_.points);
     if (count == 0) return {};
-    std::string page = fmt::format("<div class=\"plot lines pairs\" role=\"img\" aria-label=\"{}\">\n<svg class=\"main\" height=\"{}\">\n",
-                                   html_text(finding), bottom + 22);
+    own_string page = own_format("<div class=\"plot lines pairs\" role=\"img\" aria-label=\"{}\">\n<svg class=\"main\" height=\"{}\">\n",
+                                 html_text(finding), bottom + 22);
     for (double const tick : axis_.ticks()) {
       double const at = pixels(tick);
-      page += fmt::format("<line class=\"grid\" x2=\"100%\" y1=\"{0}\" y2=\"{0}\"/><text class=\"tick\" x=\"-8\" y=\"{1}\">{2}</text>\n",
-                          html_number(at, 1), html_number(at + 4.0, 1), axis_.label(tick));
+      page += own_format("<line class=\"grid\" x2=\"100%\" y1=\"{0}\" y2=\"{0}\"/><text class=\"tick\" x=\"-8\" y=\"{1}\">{2}</text>\n",
+                         html_number(at, 1), html_number(at + 4.0, 1), axis_.label(tick));
     }
     std::size_t const stride = count / 24 + 1;
     for (std::size_t i = 0; i < count; ++i) {
@@ -157,13 +156,13 @@ class html_pairs {
       bool const has_before = i < figure_.before.size();
       bool const has_after = i < figure_.after.size();
       if (has_before && has_after) {
-        page += fmt::format("<line class=\"whisker\" x1=\"{}\" y1=\"{}\" x2=\"{}\" y2=\"{}\"/>", html_percent(left),
-                            html_number(pixels(figure_.before[i]), 1), html_percent(right), html_number(pixels(figure_.after[i]), 1));
+        page += own_format("<line class=\"whisker\" x1=\"{}\" y1=\"{}\" x2=\"{}\" y2=\"{}\"/>", html_percent(left),
+                           html_number(pixels(figure_.before[i]), 1), html_percent(right), html_number(pixels(figure_.after[i]), 1));
       }
       if (has_before) page += dot(left, figure_.before[i], "warm", i, "before");
       if (has_after) page += dot(right, figure_.after[i], "usual", i, "after");
       if (i % stride == 0) {
-        page += fmt::format("<text class=\"tick mid\" x=\"{}\" y=\"{}\">{}</text>", html_percent((left + right) / 2.0), bottom + 17, i + 1);
+        page += own_format("<text class=\"tick mid\" x=\"{}\" y=\"{}\">{}</text>", html_percent((left + right) / 2.0), bottom + 17, i + 1);
       }
       page += "\n";
     }
@@ -193,9 +192,9 @@ class html_pairs {
 
   [[nodiscard]] double pixels(double value) const { return bottom - std::clamp(axis_.share(value), 0.0, 1.0) * (bottom - top); }
 
-  [[nodiscard]] std::string dot(double left, double value, char const* css, std::size_t run, char const* side) const {
-    return fmt::format("<circle class=\"{}\" cx=\"{}\" cy=\"{}\" r=\"4\"><title>run {}, {}: {} ms</title></circle>", css,
-                       html_percent(left), html_number(pixels(value), 1), run + 1, side, html_number(value, 4));
+  [[nodiscard]] own_string dot(double left, double value, char const* css, std::size_t run, char const* side) const {
+    return own_format("<circle class=\"{}\" cx=\"{}\" cy=\"{}\" r=\"4\"><title>run {}, {}: {} ms</title></circle>", css, html_percent(left),
+                      html_number(pixels(value), 1), run + 1, side, html_number(value, 4));
   }
 
   pairs_figure const& figure_;

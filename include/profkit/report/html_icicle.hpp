@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cstddef>
 #include <string>
 
+#include "../profile/own_memory.hpp"
 #include "document.hpp"
 #include "html_bars.hpp"
 #include "html_limits.hpp"
 #include "html_text.hpp"
+#include "own_format.hpp"
 #include "short_names.hpp"
 
 namespace profkit::detail {
@@ -21,9 +21,9 @@ class html_icicle {
  public:
   html_icicle(icicle_figure const& figure, html_limits const& limits) : figure_{figure}, limits_{limits} {}
 
-  [[nodiscard]] std::string print(std::string const& finding) const {
+  [[nodiscard]] own_string print(std::string const& finding) const {
     if (!(amount_or_zero(figure_.total) > 0.0)) return {};
-    std::string boxes;
+    own_string boxes;
     std::uint32_t deepest = 0;
     std::size_t shown = 0;
     std::size_t left_out = 0;
@@ -38,12 +38,12 @@ class html_icicle {
       deepest = std::max(deepest, each.depth);
       boxes += box(each, share);
     }
-    std::string page;
+    own_string page;
     if (!figure_.title.empty()) page += "<h3>" + html_text(figure_.title) + "</h3>\n";
-    page += fmt::format("<div class=\"icicle{}\" role=\"img\" aria-label=\"{}\" style=\"height:{}px\">\n{}</div>\n",
-                        figure_.is_host ? " hosts" : "", html_text(figure_.title.empty() ? finding : figure_.title + ": " + finding),
-                        (deepest + 1) * row_height, boxes);
-    if (left_out > 0) page += fmt::format("<p class=\"note\">{} more boxes are not drawn.</p>\n", left_out);
+    page += own_format("<div class=\"icicle{}\" role=\"img\" aria-label=\"{}\" style=\"height:{}px\">\n{}</div>\n",
+                       figure_.is_host ? " hosts" : "", html_text(figure_.title.empty() ? finding : figure_.title + ": " + finding),
+                       (deepest + 1) * row_height, boxes);
+    if (left_out > 0) page += own_format("<p class=\"note\">{} more boxes are not drawn.</p>\n", left_out);
     return page;
   }
 
@@ -66,16 +66,16 @@ class html_icicle {
   static constexpr std::uint32_t max_depth = 32;
   static constexpr std::uint32_t row_height = 22;
 
-  [[nodiscard]] std::string box(icicle_figure::box const& what, double share) const {
+  [[nodiscard]] own_string box(icicle_figure::box const& what, double share) const {
     double const idle = std::min(amount_or_zero(what.idle) / what.time, 1.0);
     std::string const name = html_text(what.name, 80);
-    std::string page = fmt::format("<div{} style=\"left:{};width:{};top:{}px\" title=\"{}: {} ms, {:.1f}&nbsp;%", class_of(what.kind),
-                                   html_percent(what.begin / figure_.total), html_percent(share), what.depth * row_height, name,
-                                   html_amount(what.time), 100.0 * share);
-    if (idle > 0.0) page += fmt::format(", idle {} ms", html_amount(what.idle));
+    own_string page = own_format("<div{} style=\"left:{};width:{};top:{}px\" title=\"{}: {} ms, {:.1f}&nbsp;%", class_of(what.kind),
+                                 html_percent(what.begin / figure_.total), html_percent(share), what.depth * row_height, name,
+                                 html_amount(what.time), 100.0 * share);
+    if (idle > 0.0) page += own_format(", idle {} ms", html_amount(what.idle));
     if (!what.more.empty()) page += ", " + html_text(what.more, 160);
     page += "\">";
-    if (idle >= 0.005) page += fmt::format("<i style=\"width:{}\"></i>", html_percent(idle));
+    if (idle >= 0.005) page += own_format("<i style=\"width:{}\"></i>", html_percent(idle));
     constexpr double letters = 150.0;  // number of characters that fit the width of the page
     bool const fits = static_cast<double>(what.name.size()) <= share * letters;
     if (share >= min_named)

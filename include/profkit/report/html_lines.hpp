@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cstddef>
 #include <string>
@@ -13,6 +11,7 @@
 #include "html_axis.hpp"
 #include "html_limits.hpp"
 #include "html_text.hpp"
+#include "own_format.hpp"
 
 namespace profkit::detail {
 
@@ -23,21 +22,21 @@ class html_lines {
   html_lines(lines_figure const& figure, html_limits const& limits)
       : figure_{figure}, limits_{limits}, scale_{scale_of(figure)}, x_{extent(figure, false)}, y_{extent(figure, true)} {}
 
-  [[nodiscard]] std::string print(std::string const& finding) const {
+  [[nodiscard]] own_string print(std::string const& finding) const {
     if (figure_.lines.empty()) return {};
-    std::string page = fmt::format("<div class=\"plot lines\" role=\"img\" aria-label=\"{}\">\n<svg class=\"main\" height=\"{}\">\n",
-                                   html_text(finding), bottom + 22);
+    own_string page = own_format("<div class=\"plot lines\" role=\"img\" aria-label=\"{}\">\n<svg class=\"main\" height=\"{}\">\n",
+                                 html_text(finding), bottom + 22);
     for (double const tick : y_.ticks()) {
       double const at = y_pixels(tick);
-      page += fmt::format("<line class=\"grid\" x2=\"100%\" y1=\"{0}\" y2=\"{0}\"/><text class=\"tick\" x=\"-8\" y=\"{1}\">{2}</text>\n",
-                          html_number(at, 1), html_number(at + 4.0, 1), y_.label(tick));
+      page += own_format("<line class=\"grid\" x2=\"100%\" y1=\"{0}\" y2=\"{0}\"/><text class=\"tick\" x=\"-8\" y=\"{1}\">{2}</text>\n",
+                         html_number(at, 1), html_number(at + 4.0, 1), y_.label(tick));
     }
     for (double const tick : x_.ticks()) {
       page +=
-          fmt::format("<text class=\"tick mid\" x=\"{}\" y=\"{}\">{}</text>\n", html_percent(x_.share(tick)), bottom + 17, x_.label(tick));
+          own_format("<text class=\"tick mid\" x=\"{}\" y=\"{}\">{}</text>\n", html_percent(x_.share(tick)), bottom + 17, x_.label(tick));
     }
-    page += fmt::format("<line class=\"rule\" x2=\"100%\" y1=\"{0}\" y2=\"{0}\"/>\n", bottom);
-    page += fmt::format("<svg width=\"100%\" height=\"{0}\" viewBox=\"0 0 1000 {0}\" preserveAspectRatio=\"none\">\n", bottom + 1);
+    page += own_format("<line class=\"rule\" x2=\"100%\" y1=\"{0}\" y2=\"{0}\"/>\n", bottom);
+    page += own_format("<svg width=\"100%\" height=\"{0}\" viewBox=\"0 0 1000 {0}\" preserveAspectRatio=\"none\">\n", bottom + 1);
     std::size_t const count = std::min(figure_.lines.size(), limits_.figures);
     for (std::size_t i = 0; i < count; ++i) page += band(figure_.lines[i], i);
     for (std::size_t i = 0; i < count; ++i) page += line(figure_.lines[i], i);
@@ -47,8 +46,8 @@ class html_lines {
     if (!figure_.begins_at_zero) page += ", axis from " + y_.label(y_.low());
     page += "</p>\n<p class=\"legend\">";
     for (std::size_t i = 0; i < count; ++i) {
-      page += fmt::format("<span><svg width=\"26\" height=\"8\"><path class=\"line {}\" d=\"M0 4H26\"/></svg> {}</span> ", css_class(i),
-                          html_text(figure_.lines[i].name, max_shown_text));
+      page += own_format("<span><svg width=\"26\" height=\"8\"><path class=\"line {}\" d=\"M0 4H26\"/></svg> {}</span> ", css_class(i),
+                         html_text(figure_.lines[i].name, max_shown_text));
     }
     return page + "</p>\n";
   }
@@ -111,32 +110,32 @@ class html_lines {
   [[nodiscard]] std::string const& unit() const { return scale_.unit; }
   [[nodiscard]] double y_pixels(double scaled) const { return bottom - std::clamp(y_.share(scaled), 0.0, 1.0) * (bottom - top); }
 
-  static std::string css_class(std::size_t i) { return fmt::format("l{}", i % 6); }
+  static own_string css_class(std::size_t i) { return own_format("l{}", i % 6); }
 
   /// The points of a line, in the coordinates of the inner picture. Beyond the limit, every n-th point and the last one.
-  [[nodiscard]] std::string path(own_vector<double> const& x, own_vector<double> const& y, bool reversed) const {
+  [[nodiscard]] own_string path(own_vector<double> const& x, own_vector<double> const& y, bool reversed) const {
     std::size_t const count = std::min(x.size(), y.size());
     std::size_t const stride = count / std::max<std::size_t>(limits_.points, 1) + 1;
-    std::string result;
+    own_string result;
     for (std::size_t k = 0; k < count; ++k) {
       std::size_t const i = reversed ? count - 1 - k : k;
       if (i % stride != 0 && i + 1 != count) continue;
       if (!is_finite(x[i]) || !is_finite(y[i])) continue;
-      result += fmt::format("{}{} {}", result.empty() ? "" : "L", html_number(1000.0 * x_.share(x[i]), 1),
-                            html_number(y_pixels(y[i] / scale_.divisor), 1));
+      result += own_format("{}{} {}", result.empty() ? "" : "L", html_number(1000.0 * x_.share(x[i]), 1),
+                           html_number(y_pixels(y[i] / scale_.divisor), 1));
     }
     return result;
   }
 
-  [[nodiscard]] std::string line(lines_figure::line const& what, std::size_t i) const {
-    std::string const points = path(what.x, what.y, false);
-    return points.empty() ? "" : fmt::format("<path class=\"line {}\" d=\"M{}\"/>\n", css_class(i), points);
+  [[nodiscard]] own_string line(lines_figure::line const& what, std::size_t i) const {
+    own_string const points = path(what.x, what.y, false);
+    return points.empty() ? "" : own_format("<path class=\"line {}\" d=\"M{}\"/>\n", css_class(i), points);
   }
 
-  [[nodiscard]] std::string band(lines_figure::line const& what, std::size_t i) const {
-    std::string const above = path(what.x, what.high, false);
-    std::string const below = path(what.x, what.low, true);
-    return above.empty() || below.empty() ? "" : fmt::format("<path class=\"area {}\" d=\"M{}L{}Z\"/>\n", css_class(i), above, below);
+  [[nodiscard]] own_string band(lines_figure::line const& what, std::size_t i) const {
+    own_string const above = path(what.x, what.high, false);
+    own_string const below = path(what.x, what.low, true);
+    return above.empty() || below.empty() ? "" : own_format("<path class=\"area {}\" d=\"M{}L{}Z\"/>\n", css_class(i), above, below);
   }
 
   lines_figure const& figure_;

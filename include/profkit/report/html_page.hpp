@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <string>
-
+#include "../profile/own_memory.hpp"
 #include "document.hpp"
 #include "page_code.hpp"
 
@@ -13,6 +12,6 @@
 namespace profkit::detail {
 
 /// The page of a document, of at most `max_html_bytes`.
-inline std::string html_page(document const& document) { return page_code<void>::page(document); }
+inline own_string html_page(document const& document) { return page_code<void>::page(document); }
 
 }  // namespace profkit::detail

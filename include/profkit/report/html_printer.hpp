@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cstddef>
 #include <string>
@@ -10,6 +8,7 @@
 #include <variant>
 
 #include "../profile/own_memory.hpp"
+#include "../profile/own_sort.hpp"
 #include "document.hpp"
 #include "html_anchors.hpp"
 #include "html_bars.hpp"
@@ -25,6 +24,7 @@
 #include "html_style.hpp"
 #include "html_table.hpp"
 #include "html_text.hpp"
+#include "own_format.hpp"
 #include "page_code.hpp"
 #include "section_blocks.hpp"
 
@@ -38,14 +38,14 @@ class html_printer {
 
   /// The page, of at most `max_html_bytes`. For large documents, tables and figures are shortened; if that does not suffice, sections are
   /// left out. The page says so in both cases.
-  [[nodiscard]] std::string print() const {
+  [[nodiscard]] own_string print() const {
     for (html_limits limits;; limits = limits.halved()) {
-      std::string page = head();
+      own_string page = head();
       std::size_t const room = max_html_bytes - std::min(max_html_bytes, page.size() + footer(document_.sections.size()).size());
-      std::string sections;
+      own_string sections;
       std::size_t printed = 0;
       for (section const& each : document_.sections) {
-        std::string const next = print(each, limits);
+        own_string const next = print(each, limits);
         if (sections.size() + next.size() > room) break;
         sections += next;
         ++printed;
@@ -60,9 +60,9 @@ class html_printer {
   static constexpr std::size_t max_key_figures = 16;
   static constexpr std::size_t max_links = 64;
 
-  [[nodiscard]] std::string head() const {
-    std::string page = "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n";
-    page += fmt::format(
+  [[nodiscard]] own_string head() const {
+    own_string page = "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n";
+    page += own_format(
         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{}'; "
         "base-uri 'none'; form-action 'none'\">\n",
         html_script_hash);
@@ -77,9 +77,9 @@ class html_printer {
     return page + "</header>\n<main>\n";
   }
 
-  [[nodiscard]] std::string findings() const {
+  [[nodiscard]] own_string findings() const {
     if (document_.findings.empty()) return {};
-    std::string page = "<ol class=\"findings\">\n";
+    own_string page = "<ol class=\"findings\">\n";
     for (std::size_t i = 0; i < std::min(document_.findings.size(), max_findings); ++i) {
       finding const& each = document_.findings[i];
       page += "<li><b>" + html_text(each.headline) + "</b> " + html_text(each.text);
@@ -90,7 +90,7 @@ class html_printer {
   }
 
   /// The action of a finding, with a link to the row of its scope.
-  [[nodiscard]] std::string action(finding const& what) const {
+  [[nodiscard]] own_string action(finding const& what) const {
     std::string const link = anchors_.link_to(what.scope);
     std::string const name = what.scope.substr(what.scope.rfind('/') + 1);
     std::size_t const at = link.empty() || name.empty() ? std::string::npos : what.action.find(name);
@@ -99,22 +99,22 @@ class html_printer {
            html_text(what.action.substr(at + name.size()));
   }
 
-  [[nodiscard]] std::string key_figures() const {
+  [[nodiscard]] own_string key_figures() const {
     if (document_.key_figures.empty()) return {};
-    std::string page = "<dl class=\"keys\">\n";
+    own_string page = "<dl class=\"keys\">\n";
     for (std::size_t i = 0; i < std::min(document_.key_figures.size(), max_key_figures); ++i) {
       key_figure const& each = document_.key_figures[i];
       page += "<div><dt>" + html_text(each.name, max_shown_text) + "</dt>";
-      page += each.value.empty() ? std::string{"<dd class=\"v na\">"} + not_measured
-                                 : "<dd class=\"v\">" + html_text(each.value, max_shown_text);
+      page += each.value.empty() ? own_string{"<dd class=\"v na\">"} + not_measured
+                                 : own_string{"<dd class=\"v\">"} + html_text(each.value, max_shown_text);
       page += "</dd><dd>" + html_text(each.note, 400) + "</dd></div>\n";
     }
     return page + "</dl>\n";
   }
 
-  [[nodiscard]] std::string links() const {
+  [[nodiscard]] own_string links() const {
     if (document_.sections.size() < 2) return {};
-    std::string page = "<nav aria-label=\"Sections\">";
+    own_string page = "<nav aria-label=\"Sections\">";
     for (std::size_t i = 0; i < std::min(document_.sections.size(), max_links); ++i) {
       section const& each = document_.sections[i];
       page += "<a href=\"#" + html_id(each.id) + "\">" + html_text(each.title, max_shown_text) + "</a> ";
@@ -123,7 +123,7 @@ class html_printer {
   }
 
   /// The answer of a section. Its first sentence is the finding and is printed bold.
-  [[nodiscard]] static std::string answer(std::string const& text) {
+  [[nodiscard]] static own_string answer(std::string const& text) {
     if (text.empty()) return {};
     std::size_t end = std::string::npos;
     for (std::size_t at = text.find(". "); at != std::string::npos; at = text.find(". ", at + 1)) {
@@ -136,11 +136,11 @@ class html_printer {
     return "<p class=\"answer\"><b>" + html_text(text.substr(0, end)) + "</b>" + html_text(text.substr(end)) + "</p>\n";
   }
 
-  [[nodiscard]] std::string print(section const& what, html_limits const& limits) const {
-    std::string page =
-        fmt::format("<section id=\"{}\">\n<h2>{}</h2>\n{}", html_id(what.id), html_text(what.title, max_shown_text), answer(what.answer));
+  [[nodiscard]] own_string print(section const& what, html_limits const& limits) const {
+    own_string page =
+        own_format("<section id=\"{}\">\n<h2>{}</h2>\n{}", html_id(what.id), html_text(what.title, max_shown_text), answer(what.answer));
     own_vector<block const*> blocks = blocks_of(what, block_use::text);
-    std::stable_partition(blocks.begin(), blocks.end(), [](block const* each) { return !is_folded(*each); });
+    own_stable_partition(blocks.begin(), blocks.end(), [](block const* each) { return !is_folded(*each); });
     std::size_t const count = std::min(blocks.size(), limits.figures);
     bool is_read = false;
     for (std::size_t i = 0; i < count; ++i) {
@@ -150,8 +150,8 @@ class html_printer {
       bool const is_last =
           (i + 1 == count || is_folded(*blocks[i + 1])) && is_narrow(*blocks[i], limits) && !what.how_to_read.empty() && i > 0;
       if (is_pair) {
-        page += fmt::format("<div class=\"beside{}\">\n<div class=\"block\">{}</div>\n<div class=\"block\">{}</div>\n</div>\n",
-                            is_scale_common ? " figures" : "", print(*blocks[i], limits), print(*blocks[i + 1], limits));
+        page += own_format("<div class=\"beside{}\">\n<div class=\"block\">{}</div>\n<div class=\"block\">{}</div>\n</div>\n",
+                           is_scale_common ? " figures" : "", print(*blocks[i], limits), print(*blocks[i + 1], limits));
         ++i;
       } else if (is_last) {
         page += "<div class=\"beside\">\n<div class=\"block\">" + print(*blocks[i], limits) +
@@ -167,12 +167,12 @@ class html_printer {
     }
     if (count < blocks.size())
       page +=
-          fmt::format("<p class=\"note\">{} more tables and figures are not on this page, to keep it small.</p>\n", blocks.size() - count);
+          own_format("<p class=\"note\">{} more tables and figures are not on this page, to keep it small.</p>\n", blocks.size() - count);
     if (!is_read && !what.how_to_read.empty()) page += how_to_read(what);
     return page + "</section>\n";
   }
 
-  [[nodiscard]] static std::string how_to_read(section const& what) { return "<p class=\"how\">" + html_text(what.how_to_read) + "</p>\n"; }
+  [[nodiscard]] static own_string how_to_read(section const& what) { return "<p class=\"how\">" + html_text(what.how_to_read) + "</p>\n"; }
 
   [[nodiscard]] static bool is_folded(block const& what) {
     data_table const* const table = std::get_if<data_table>(&what);
@@ -190,11 +190,11 @@ class html_printer {
     return table != nullptr && !is_folded(what) && html_table{*table, anchors_, limits}.is_narrow();
   }
 
-  [[nodiscard]] std::string print(block const& what, html_limits const& limits) const {
+  [[nodiscard]] own_string print(block const& what, html_limits const& limits) const {
     if (data_table const* const table = std::get_if<data_table>(&what)) return html_table{*table, anchors_, limits}.print();
     if (note const* const text = std::get_if<note>(&what)) return "<p class=\"note\">" + html_text(text->text) + "</p>\n";
     figure const& picture = *std::get_if<figure>(&what);
-    std::string content;
+    own_string content;
     if (auto const* const steps = std::get_if<steps_figure>(&picture.content)) content = html_steps{*steps, limits}.print(picture.finding);
     if (auto const* const bars = std::get_if<bars_figure>(&picture.content)) content = html_bars{*bars, limits}.print(picture.finding);
     if (auto const* const icicle = std::get_if<icicle_figure>(&picture.content))
@@ -210,10 +210,10 @@ class html_printer {
     return "<figure>\n" + content + "</figure>\n";
   }
 
-  [[nodiscard]] std::string footer(std::size_t left_out) const {
-    std::string page = "</main>\n<footer>";
+  [[nodiscard]] own_string footer(std::size_t left_out) const {
+    own_string page = "</main>\n<footer>";
     if (left_out > 0)
-      page += fmt::format("{} more sections are not on this page, to keep it below 1&nbsp;MB; report.json has all figures. ", left_out);
+      page += own_format("{} more sections are not on this page, to keep it below 1&nbsp;MB; report.json has all figures. ", left_out);
     return page + html_text(document_.version, max_shown_text) + "</footer>\n</body>\n</html>\n";
   }
 
@@ -222,7 +222,7 @@ class html_printer {
 };
 
 template <class Unused>
-std::string page_code<Unused>::page(document const& document) {
+own_string page_code<Unused>::page(document const& document) {
   return html_printer{document}.print();
 }
 

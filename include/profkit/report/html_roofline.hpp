@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -14,6 +12,7 @@
 #include "html_axis.hpp"
 #include "html_limits.hpp"
 #include "html_text.hpp"
+#include "own_format.hpp"
 #include "shown_text.hpp"
 
 namespace profkit::detail {
@@ -25,10 +24,10 @@ class html_roofline {
   html_roofline(roofline_figure const& figure, html_limits const& limits)
       : figure_{figure}, limits_{limits}, x_{intensity_axis(figure)}, y_{performance_axis(figure)} {}
 
-  [[nodiscard]] std::string print(std::string const& finding) const {
+  [[nodiscard]] own_string print(std::string const& finding) const {
     own_vector<label_box> taken;
-    std::string page = fmt::format("<div class=\"plot roofline\" role=\"img\" aria-label=\"{}\">\n<svg class=\"main\" height=\"{}\">\n{}{}",
-                                   html_text(finding), static_cast<int>(bottom) + 22, grid(), roofs(taken) + memory());
+    own_string page = own_format("<div class=\"plot roofline\" role=\"img\" aria-label=\"{}\">\n<svg class=\"main\" height=\"{}\">\n{}{}",
+                                 html_text(finding), static_cast<int>(bottom) + 22, grid(), roofs(taken) + memory());
     std::size_t shown = 0;
     for (roofline_figure::point const& each : figure_.points) {
       if (shown++ == limits_.points) break;
@@ -80,23 +79,23 @@ class html_roofline {
   [[nodiscard]] double y(double value) const { return bottom - y_.share(value) * (bottom - top); }
 
   /// 10^12 -> "1 T"
-  static std::string power_text(int power) {
-    if (power < 0) return fmt::format("{:.{}f}", std::pow(10.0, power), -power);
+  static own_string power_text(int power) {
+    if (power < 0) return own_format("{:.{}f}", std::pow(10.0, power), -power);
     static constexpr char const* prefixes[] = {"", "&nbsp;k", "&nbsp;M", "&nbsp;G", "&nbsp;T", "&nbsp;P", "&nbsp;E"};
     int const thousands = std::min(power / 3, 6);
-    return fmt::format("{:.0f}{}", std::pow(10.0, power - 3 * thousands), prefixes[thousands]);
+    return own_format("{:.0f}{}", std::pow(10.0, power - 3 * thousands), prefixes[thousands]);
   }
 
-  [[nodiscard]] std::string grid() const {
-    std::string page;
+  [[nodiscard]] own_string grid() const {
+    own_string page;
     for (int power = y_.first_power(); power <= y_.last_power(); ++power) {
       std::string const at = html_number(y(std::pow(10.0, power)), 1);
-      page += fmt::format(
+      page += own_format(
           "<line class=\"grid\" x2=\"100%\" y1=\"{0}\" y2=\"{0}\"/><text class=\"tick\" x=\"-8\" y=\"{0}\" dy=\"4\">{1}</text>\n", at,
           power_text(power));
     }
     for (int power = x_.first_power(); power <= x_.last_power(); ++power) {
-      page += fmt::format(
+      page += own_format(
           "<line class=\"grid\" x1=\"{0}\" x2=\"{0}\" y1=\"{1}\" y2=\"{2}\"/><text class=\"tick mid\" x=\"{0}\" y=\"{3}\">{4}</text>\n",
           html_percent(x_.share(std::pow(10.0, power))), top, bottom, bottom + 17.0, power_text(power));
     }
@@ -128,8 +127,8 @@ class html_roofline {
     });
   }
 
-  [[nodiscard]] std::string roofs(own_vector<label_box>& taken) const {
-    std::string page;
+  [[nodiscard]] own_string roofs(own_vector<label_box>& taken) const {
+    own_string page;
     own_vector<double> drawn;  // bandwidths that are already drawn, because roofs of several precisions share them
     double const peak = highest(figure_, &roofline_figure::roof::flops_per_second);
     double const bandwidth = highest(figure_, &roofline_figure::roof::bytes_per_second);
@@ -140,11 +139,11 @@ class html_roofline {
       double const bytes = amount_or_zero(each.bytes_per_second);
       if (flops > 0.0) {
         double const from = bandwidth > 0.0 ? flops / bandwidth : x_.low();
-        page += fmt::format("<line class=\"roof\" x1=\"{0}\" x2=\"100%\" y1=\"{1}\" y2=\"{1}\"/>\n", html_percent(x_.share(from)),
-                            html_number(y(flops), 1));
+        page += own_format("<line class=\"roof\" x1=\"{0}\" x2=\"100%\" y1=\"{1}\" y2=\"{1}\"/>\n", html_percent(x_.share(from)),
+                           html_number(y(flops), 1));
         double const label = y(flops) + (is_label_below(flops) ? 14.0 : -5.0);
         if (take({width - letter * static_cast<double>(one_line(each.name, 80).size()), width, label - 4.0}, taken)) {
-          page += fmt::format("<text class=\"soft end\" x=\"100%\" y=\"{}\">{}</text>\n", html_number(label, 1), html_text(each.name, 80));
+          page += own_format("<text class=\"soft end\" x=\"100%\" y=\"{}\">{}</text>\n", html_number(label, 1), html_text(each.name, 80));
         }
       }
       if (!(bytes > 0.0) || std::find(drawn.begin(), drawn.end(), bytes) != drawn.end()) continue;
@@ -156,12 +155,12 @@ class html_roofline {
 
   /// The line from the left or lower edge of the picture to the highest roof of arithmetic.
   /// @param is_above whether its label is above the line.
-  [[nodiscard]] std::string memory_roof(double bytes, double peak, bool is_above) const {
+  [[nodiscard]] own_string memory_roof(double bytes, double peak, bool is_above) const {
     double const from = std::max(x_.low(), y_.low() / bytes);
     double const to = std::min(x_.high(), peak / bytes);
     if (!(from < to)) return {};
     double const label = std::sqrt(from * to);
-    return fmt::format(
+    return own_format(
         "<line class=\"roof\" x1=\"{}\" x2=\"{}\" y1=\"{}\" y2=\"{}\"/><text class=\"soft{}\" x=\"{}\" dx=\"{}\" "
         "y=\"{}\">{:.3g}&nbsp;TB/s</text>\n",
         html_percent(x_.share(from)), html_percent(x_.share(to)), html_number(y(from * bytes), 1), html_number(y(to * bytes), 1),
@@ -170,17 +169,17 @@ class html_roofline {
   }
 
   /// The measured bandwidth: the work of the whole run lies on this line, at any intensity.
-  [[nodiscard]] std::string memory() const {
+  [[nodiscard]] own_string memory() const {
     if (!figure_.memory) return {};
     double const peak = highest(figure_, &roofline_figure::roof::flops_per_second);
-    std::string page;
+    own_string page;
     for (double const bytes : {figure_.memory->low, figure_.memory->mean, figure_.memory->high}) {
       double const from = amount_or_zero(bytes) > 0.0 ? std::max(x_.low(), y_.low() / bytes) : x_.high();
       double const to = bytes > 0.0 ? std::min(x_.high(), (peak > 0.0 ? peak : y_.high()) / bytes) : 0.0;
       if (!(from < to)) continue;
-      page += fmt::format("<line class=\"moved\" x1=\"{}\" x2=\"{}\" y1=\"{}\" y2=\"{}\" data-t=\"the memory moved {:.3g} TB/s\"/>\n",
-                          html_percent(x_.share(from)), html_percent(x_.share(to)), html_number(y(from * bytes), 1),
-                          html_number(y(to * bytes), 1), bytes / 1e12);
+      page += own_format("<line class=\"moved\" x1=\"{}\" x2=\"{}\" y1=\"{}\" y2=\"{}\" data-t=\"the memory moved {:.3g} TB/s\"/>\n",
+                         html_percent(x_.share(from)), html_percent(x_.share(to)), html_number(y(from * bytes), 1),
+                         html_number(y(to * bytes), 1), bytes / 1e12);
     }
     return page;
   }
@@ -204,7 +203,7 @@ class html_roofline {
   }
 
   /// A point with its name. If there is no free place, only the tooltip and the table have the name.
-  [[nodiscard]] std::string point(roofline_figure::point const& what, own_vector<label_box>& taken) const {
+  [[nodiscard]] own_string point(roofline_figure::point const& what, own_vector<label_box>& taken) const {
     if (!(amount_or_zero(what.flops_per_byte) > 0.0) || !(amount_or_zero(what.flops_per_second) > 0.0)) return {};
     constexpr double max_radius = 22.0;
     double const radius = std::max(3.0, max_radius * std::sqrt(std::min(amount_or_zero(what.share_of_step), 1.0)));
@@ -212,15 +211,15 @@ class html_roofline {
     double const down = y(what.flops_per_second);
     std::optional<label_place> const place = place_of_label(taken, across, down, radius, one_line(what.name, 80).size());
     std::string const name = html_text(what.name, 80);
-    std::string page = fmt::format(
+    own_string page = own_format(
         "<circle class=\"usual\" cx=\"{0}\" cy=\"{1}\" r=\"{2}\" data-t=\"{3}: {4:.3g} FLOP per byte, {5:.3g} FLOP/s, {6:.1f} % of the "
         "step\"/>\n",
         html_percent(across), html_number(down, 1), html_number(radius, 1), name, what.flops_per_byte, what.flops_per_second,
         100.0 * amount_or_zero(what.share_of_step));
     if (place) {
-      page += fmt::format("<text class=\"label{}\" x=\"{}\" dx=\"{}\" y=\"{}\" dy=\"{}\">{}</text>\n", place->is_left ? " end" : "",
-                          html_percent(across), html_number(place->is_left ? -radius - 4.0 : radius + 4.0, 1), html_number(down, 1),
-                          html_number(4.0 + place->below, 1), name);
+      page += own_format("<text class=\"label{}\" x=\"{}\" dx=\"{}\" y=\"{}\" dy=\"{}\">{}</text>\n", place->is_left ? " end" : "",
+                         html_percent(across), html_number(place->is_left ? -radius - 4.0 : radius + 4.0, 1), html_number(down, 1),
+                         html_number(4.0 + place->below, 1), name);
     }
     return page;
   }

@@ -9,12 +9,14 @@
 #include <string>
 
 #include "../profile/own_memory.hpp"
+#include "../profile/own_sort.hpp"
 #include "document.hpp"
 #include "html_axis.hpp"
 #include "html_limits.hpp"
 #include "html_step_marks.hpp"
 #include "html_steps_histogram.hpp"
 #include "html_text.hpp"
+#include "own_format.hpp"
 
 namespace profkit::detail {
 
@@ -26,18 +28,18 @@ class html_steps {
   html_steps(steps_figure const& figure, html_limits const& limits)
       : figure_{figure}, marks_{step_marks(figure.steps, figure.steps.size() > limits.points ? limits.points * 2 / 5 : limits.points)} {}
 
-  [[nodiscard]] std::string print(std::string const& finding) const {
+  [[nodiscard]] own_string print(std::string const& finding) const {
     if (marks_.empty()) return {};
     own_vector<double> const usual = usual_times();
     html_axis const enlarged = enlarged_axis(usual);
-    std::string page = figure_.title.empty() ? std::string{} : "<h3>" + html_text(figure_.title, max_shown_text) + "</h3>\n";
-    page += fmt::format("<div class=\"plot steps{}\" role=\"img\" aria-label=\"{}\">\n", figure_.common_scale ? " alone" : "",
-                        html_text(finding));
+    own_string page = figure_.title.empty() ? std::string{} : "<h3>" + html_text(figure_.title, max_shown_text) + "</h3>\n";
+    page += own_format("<div class=\"plot steps{}\" role=\"img\" aria-label=\"{}\">\n", figure_.common_scale ? " alone" : "",
+                       html_text(finding));
     page +=
-        fmt::format("<svg class=\"main\" height=\"{}\">\n{}{}{}{}</svg>\n", height, warmup_shade(), strip(), panel(enlarged), step_axis());
+        own_format("<svg class=\"main\" height=\"{}\">\n{}{}{}{}</svg>\n", height, warmup_shade(), strip(), panel(enlarged), step_axis());
     if (!figure_.common_scale)
-      page += fmt::format("<svg class=\"side\" height=\"{}\">\n{}</svg>\n", height,
-                          steps_histogram(figure_, usual, enlarged, panel_top, panel_bottom));
+      page += own_format("<svg class=\"side\" height=\"{}\">\n{}</svg>\n", height,
+                         steps_histogram(figure_, usual, enlarged, panel_top, panel_bottom));
     page += "</div>\n";
     page += "<p class=\"axis\">usual steps, enlarged: axis from " + enlarged.beginning() + " ms; <b>&#9650;</b> steps beyond it";
     if (figure_.mean > 0.0 && !enlarged.contains(figure_.mean)) {
@@ -79,8 +81,8 @@ class html_steps {
     return {std::max(0.0, low - margin), high + margin};
   }
 
-  [[nodiscard]] std::string x(double position) const { return html_percent(position / static_cast<double>(marks_.size())); }
-  [[nodiscard]] std::string centre(std::size_t i) const { return x(static_cast<double>(i) + 0.5); }
+  [[nodiscard]] own_string x(double position) const { return html_percent(position / static_cast<double>(marks_.size())); }
+  [[nodiscard]] own_string centre(std::size_t i) const { return x(static_cast<double>(i) + 0.5); }
   static double y(html_axis const& axis, double value) { return panel_bottom - axis.share(value) * (panel_bottom - panel_top); }
 
   [[nodiscard]] std::size_t warmup_marks() const {
@@ -88,39 +90,39 @@ class html_steps {
     return static_cast<std::size_t>(end - marks_.begin());
   }
 
-  [[nodiscard]] std::string warmup_shade() const {
+  [[nodiscard]] own_string warmup_shade() const {
     std::size_t const count = warmup_marks();
     if (count == 0) return {};
-    return fmt::format(
+    return own_format(
         "<rect class=\"shade\" x=\"0\" y=\"6\" width=\"{}\" height=\"{}\"/><text class=\"soft\" x=\"4\" y=\"91\">warm-up</text>\n",
         x(static_cast<double>(count)), panel_bottom - 6.0);
   }
 
-  [[nodiscard]] std::string strip() const {
+  [[nodiscard]] own_string strip() const {
     double largest = figure_.common_scale ? amount_or_zero(figure_.common_scale->largest) : 0.0;
     for (step_mark const& each : marks_) largest = std::max({largest, each.high, each.max_odd});
     html_axis const axis{0.0, largest > 0.0 ? largest : 1.0, 3};
     auto const strip_y = [&](double value) { return strip_bottom - axis.share(value) * (strip_bottom - strip_top); };
     double const bar = std::min(0.4, 0.03 * static_cast<double>(marks_.size()));  // a small number of steps has narrow bars
-    std::string page;
+    own_string page;
     for (double const tick : axis.ticks()) {
-      page += fmt::format("<line class=\"grid\" x2=\"100%\" y1=\"{0}\" y2=\"{0}\"/><text class=\"tick\" x=\"-8\" y=\"{1}\">{2}</text>\n",
-                          html_number(strip_y(tick), 1), html_number(strip_y(tick) + 4.0, 1), axis.label(tick));
+      page += own_format("<line class=\"grid\" x2=\"100%\" y1=\"{0}\" y2=\"{0}\"/><text class=\"tick\" x=\"-8\" y=\"{1}\">{2}</text>\n",
+                         html_number(strip_y(tick), 1), html_number(strip_y(tick) + 4.0, 1), axis.label(tick));
     }
     for (std::size_t i = 0; i < marks_.size(); ++i) {
       step_mark const& each = marks_[i];
       double const top = strip_y(each.median);
       if (each.max_odd > 0.0) {
         page +=
-            fmt::format("<rect class=\"odd\" x=\"{}\" width=\"{}\" y=\"{}\" height=\"{}\"/>\n", x(static_cast<double>(i) + 0.5 - bar / 2.0),
-                        x(bar), html_number(strip_y(each.max_odd), 1), html_number(strip_bottom - strip_y(each.max_odd), 1));
+            own_format("<rect class=\"odd\" x=\"{}\" width=\"{}\" y=\"{}\" height=\"{}\"/>\n", x(static_cast<double>(i) + 0.5 - bar / 2.0),
+                       x(bar), html_number(strip_y(each.max_odd), 1), html_number(strip_bottom - strip_y(each.max_odd), 1));
       }
-      page += fmt::format("<rect class=\"{}\" x=\"{}\" width=\"{}\" y=\"{}\" height=\"{}\" data-t=\"{}\"/>\n",
-                          step_mark::css_class(each.is), x(static_cast<double>(i) + 0.5 - bar / 2.0), x(bar), html_number(top, 1),
-                          html_number(std::max(strip_bottom - top, 0.5), 1), each.tooltip());
+      page += own_format("<rect class=\"{}\" x=\"{}\" width=\"{}\" y=\"{}\" height=\"{}\" data-t=\"{}\"/>\n", step_mark::css_class(each.is),
+                         x(static_cast<double>(i) + 0.5 - bar / 2.0), x(bar), html_number(top, 1),
+                         html_number(std::max(strip_bottom - top, 0.5), 1), each.tooltip());
       if (each.high > each.median) {
-        page += fmt::format("<line class=\"whisker\" x1=\"{0}\" x2=\"{0}\" y1=\"{1}\" y2=\"{2}\"/>\n", centre(i),
-                            html_number(strip_y(each.high), 1), html_number(top, 1));
+        page += own_format("<line class=\"whisker\" x1=\"{0}\" x2=\"{0}\" y1=\"{1}\" y2=\"{2}\"/>\n", centre(i),
+                           html_number(strip_y(each.high), 1), html_number(top, 1));
       }
     }
     return page + labels(strip_y);
@@ -128,8 +130,8 @@ class html_steps {
 
   /// Labels of single steps, where they do not overlap.
   template <class Y>
-  [[nodiscard]] std::string labels(Y const& strip_y) const {
-    std::string page;
+  [[nodiscard]] own_string labels(Y const& strip_y) const {
+    own_string page;
     struct box {
       double left, right, y;
     };
@@ -152,12 +154,12 @@ class html_steps {
       // A label above its bar begins there; beside it, it keeps a distance.
       bool const is_above = beside < strip_y(each.median);
       double const edge = is_above ? 0.2 : -0.2;
-      page += fmt::format("<text class=\"{}\" x=\"{}\" dx=\"{}\" y=\"{}\">{}</text>\n", to_left ? "label end" : "label",
-                          x(static_cast<double>(i) + 0.5 + (to_left ? edge : -edge)),
-                          is_above  ? 0
-                          : to_left ? -5
-                                    : 5,
-                          html_number(beside, 1), html_text(each.label, max_shown_text));
+      page += own_format("<text class=\"{}\" x=\"{}\" dx=\"{}\" y=\"{}\">{}</text>\n", to_left ? "label end" : "label",
+                         x(static_cast<double>(i) + 0.5 + (to_left ? edge : -edge)),
+                         is_above  ? 0
+                         : to_left ? -5
+                                   : 5,
+                         html_number(beside, 1), html_text(each.label, max_shown_text));
     }
     return page;
   }
@@ -180,76 +182,76 @@ class html_steps {
     for (std::size_t i = 0; i < marks_.size(); ++i) {
       if (!marks_[i].label.empty()) result.push_back(i);
     }
-    std::stable_sort(result.begin(), result.end(), [&](std::size_t a, std::size_t b) { return marks_[a].median > marks_[b].median; });
+    own_stable_sort(result.begin(), result.end(), [&](std::size_t a, std::size_t b) { return marks_[a].median > marks_[b].median; });
     return result;
   }
 
-  [[nodiscard]] std::string panel(html_axis const& axis) const {
-    std::string page;
+  [[nodiscard]] own_string panel(html_axis const& axis) const {
+    own_string page;
     for (double const tick : axis.ticks()) {
-      page += fmt::format("<line class=\"grid\" x2=\"100%\" y1=\"{0}\" y2=\"{0}\"/><text class=\"tick\" x=\"-8\" y=\"{1}\">{2}</text>\n",
-                          html_number(y(axis, tick), 1), html_number(y(axis, tick) + 4.0, 1), axis.label(tick));
+      page += own_format("<line class=\"grid\" x2=\"100%\" y1=\"{0}\" y2=\"{0}\"/><text class=\"tick\" x=\"-8\" y=\"{1}\">{2}</text>\n",
+                         html_number(y(axis, tick), 1), html_number(y(axis, tick) + 4.0, 1), axis.label(tick));
     }
     double const begin = static_cast<double>(warmup_marks());
-    std::string const width = x(static_cast<double>(marks_.size()) - begin);
+    own_string const width = x(static_cast<double>(marks_.size()) - begin);
     if (figure_.half_interval > 0.0 && axis.contains(figure_.mean)) {
       double const top = y(axis, std::min(figure_.mean + figure_.half_interval, axis.high()));
       double const bottom = y(axis, std::max(figure_.mean - figure_.half_interval, axis.low()));
-      page += fmt::format("<rect class=\"band\" x=\"{}\" width=\"{}\" y=\"{}\" height=\"{}\"/>\n", x(begin), width, html_number(top, 1),
-                          html_number(std::max(bottom - top, 0.5), 1));
+      page += own_format("<rect class=\"band\" x=\"{}\" width=\"{}\" y=\"{}\" height=\"{}\"/>\n", x(begin), width, html_number(top, 1),
+                         html_number(std::max(bottom - top, 0.5), 1));
     }
     if (figure_.mean > 0.0 && axis.contains(figure_.mean)) {
-      page += fmt::format("<line class=\"mean\" x1=\"{0}\" x2=\"100%\" y1=\"{1}\" y2=\"{1}\"/>\n", x(begin),
-                          html_number(y(axis, figure_.mean), 1));
+      page += own_format("<line class=\"mean\" x1=\"{0}\" x2=\"100%\" y1=\"{1}\" y2=\"{1}\"/>\n", x(begin),
+                         html_number(y(axis, figure_.mean), 1));
     }
     page += levels(axis) + trace(axis);
     for (std::size_t i = 0; i < marks_.size(); ++i) page += dot(i, axis);
     return page;
   }
 
-  [[nodiscard]] std::string levels(html_axis const& axis) const {
-    std::string page;
+  [[nodiscard]] own_string levels(html_axis const& axis) const {
+    own_string page;
     for (steps_figure::level const& each : figure_.levels) {
       auto const from = std::find_if(marks_.begin(), marks_.end(), [&](step_mark const& m) { return m.last >= each.from; });
       auto const to = std::find_if(from, marks_.end(), [&](step_mark const& m) { return m.first > each.to; });
       if (from == to || !axis.contains(each.ms)) continue;
-      page += fmt::format("<line class=\"level\" x1=\"{0}\" x2=\"{1}\" y1=\"{2}\" y2=\"{2}\"/>\n",
-                          x(static_cast<double>(from - marks_.begin())), x(static_cast<double>(to - marks_.begin())),
-                          html_number(y(axis, each.ms), 1));
+      page +=
+          own_format("<line class=\"level\" x1=\"{0}\" x2=\"{1}\" y1=\"{2}\" y2=\"{2}\"/>\n", x(static_cast<double>(from - marks_.begin())),
+                     x(static_cast<double>(to - marks_.begin())), html_number(y(axis, each.ms), 1));
     }
     return page;
   }
 
   /// The faint line between usual steps. It has its own coordinate system, because paths do not support percentages.
-  [[nodiscard]] std::string trace(html_axis const& axis) const {
-    std::string path;
+  [[nodiscard]] own_string trace(html_axis const& axis) const {
+    own_string path;
     bool is_drawing = false;
     for (std::size_t i = 0; i < marks_.size(); ++i) {
       bool const is_shown = marks_[i].is == role::usual && axis.contains(marks_[i].median);
       if (is_shown) {
         double const at = 1000.0 * (static_cast<double>(i) + 0.5) / static_cast<double>(marks_.size());
-        path += fmt::format("{}{} {}", is_drawing ? "L" : "M", html_number(at, 1), html_number(y(axis, marks_[i].median), 1));
+        path += own_format("{}{} {}", is_drawing ? "L" : "M", html_number(at, 1), html_number(y(axis, marks_[i].median), 1));
       }
       is_drawing = is_shown;
     }
     if (path.empty()) return {};
-    return fmt::format(
+    return own_format(
         "<svg width=\"100%\" height=\"{0}\" viewBox=\"0 0 1000 {0}\" preserveAspectRatio=\"none\"><path class=\"trace\" "
         "d=\"{1}\"/></svg>\n",
         height, path);
   }
 
-  [[nodiscard]] std::string dot(std::size_t i, html_axis const& axis) const {
+  [[nodiscard]] own_string dot(std::size_t i, html_axis const& axis) const {
     step_mark const& each = marks_[i];
-    std::string page;
+    own_string page;
     auto const inside = [&](double value) { return html_number(y(axis, std::clamp(value, axis.low(), axis.high())), 1); };
     if (each.high > each.low) {
-      page += fmt::format("<line class=\"whisker\" x1=\"{0}\" x2=\"{0}\" y1=\"{1}\" y2=\"{2}\"/>\n", centre(i), inside(each.low),
-                          inside(each.high));
+      page += own_format("<line class=\"whisker\" x1=\"{0}\" x2=\"{0}\" y1=\"{1}\" y2=\"{2}\"/>\n", centre(i), inside(each.low),
+                         inside(each.high));
     }
     if (axis.contains(each.median)) {
-      page += fmt::format("<circle class=\"{}\" cx=\"{}\" cy=\"{}\" r=\"{}\" data-t=\"{}\"/>\n", step_mark::css_class(each.is), centre(i),
-                          html_number(y(axis, each.median), 1), marks_.size() > 100 ? "2" : "4", each.tooltip());
+      page += own_format("<circle class=\"{}\" cx=\"{}\" cy=\"{}\" r=\"{}\" data-t=\"{}\"/>\n", step_mark::css_class(each.is), centre(i),
+                         html_number(y(axis, each.median), 1), marks_.size() > 100 ? "2" : "4", each.tooltip());
     } else {
       page += triangle(i, each.median > axis.high(), each.is);
     }
@@ -257,14 +259,14 @@ class html_steps {
     return page;
   }
 
-  [[nodiscard]] std::string triangle(std::size_t i, bool is_above, role is) const {
-    return fmt::format("<svg x=\"{}\" y=\"{}\"><path class=\"{}\" d=\"{}\" data-t=\"{}\"/></svg>\n", centre(i),
-                       is_above ? panel_top - 14.0 : panel_bottom - 9.0, step_mark::css_class(is),
-                       is_above ? "M-5 9L0 0L5 9Z" : "M-5 0L0 9L5 0Z", marks_[i].tooltip());
+  [[nodiscard]] own_string triangle(std::size_t i, bool is_above, role is) const {
+    return own_format("<svg x=\"{}\" y=\"{}\"><path class=\"{}\" d=\"{}\" data-t=\"{}\"/></svg>\n", centre(i),
+                      is_above ? panel_top - 14.0 : panel_bottom - 9.0, step_mark::css_class(is),
+                      is_above ? "M-5 9L0 0L5 9Z" : "M-5 0L0 9L5 0Z", marks_[i].tooltip());
   }
 
-  [[nodiscard]] std::string step_axis() const {
-    std::string page = fmt::format("<line class=\"rule\" x2=\"100%\" y1=\"{0}\" y2=\"{0}\"/>\n", panel_bottom);
+  [[nodiscard]] own_string step_axis() const {
+    own_string page = own_format("<line class=\"rule\" x2=\"100%\" y1=\"{0}\" y2=\"{0}\"/>\n", panel_bottom);
     html_axis const axis{static_cast<double>(marks_.front().first), static_cast<double>(marks_.back().last), 8};
     for (double const tick : axis.ticks()) {
       auto const at =
@@ -273,10 +275,10 @@ class html_steps {
       auto const mark = static_cast<std::size_t>(at - marks_.begin());
       // At the right end, where the axis of the histogram begins, a centred number would reach beyond the picture.
       bool const is_last = marks_.size() > 100 && mark + 1 >= marks_.size() - marks_.size() / 100;
-      page += fmt::format("<text class=\"tick{}\" x=\"{}\" y=\"{}\">{}</text>\n", is_last ? "" : " mid", is_last ? "100%" : centre(mark),
-                          panel_bottom + 17.0, with_thousands(fmt::format("{:.0f}", tick)));
+      page += own_format("<text class=\"tick{}\" x=\"{}\" y=\"{}\">{}</text>\n", is_last ? "" : " mid", is_last ? "100%" : centre(mark),
+                         panel_bottom + 17.0, with_thousands(fmt::format("{:.0f}", tick)));
     }
-    return page + fmt::format("<text class=\"tick\" x=\"-8\" y=\"{}\">step</text>\n", panel_bottom + 17.0);
+    return page + own_format("<text class=\"tick\" x=\"-8\" y=\"{}\">step</text>\n", panel_bottom + 17.0);
   }
 
   steps_figure const& figure_;

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <fmt/format.h>
-
-#include <string>
+#include "../profile/own_memory.hpp"
+#include "own_format.hpp"
 
 namespace profkit::detail {
 
@@ -144,15 +143,15 @@ details::details-content{content-visibility:visible;block-size:auto}}
 )css";
 
 /// The style sheet of a page.
-inline std::string html_style() {
-  std::string style = ":root{color-scheme:light;";
+inline own_string html_style() {
+  own_string style = ":root{color-scheme:light;";
   style += html_light;
   style += "}\n@media screen and (prefers-color-scheme:dark){:root:not([data-theme=light]){color-scheme:dark;";
   style += html_dark;
   style += "}}\n@media screen{:root[data-theme=dark]{color-scheme:dark;";
   style += html_dark;
   style += "}}";
-  for (int i = 0; i < 12; ++i) style += fmt::format(".k{0}{{background:var(--k{0})}}", i);
+  for (int i = 0; i < 12; ++i) style += own_format(".k{0}{{background:var(--k{0})}}", i);
   return style + html_rules;
 }
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -18,6 +16,7 @@
 #include "html_cells.hpp"
 #include "html_limits.hpp"
 #include "html_text.hpp"
+#include "own_format.hpp"
 #include "short_names.hpp"
 
 namespace profkit::detail {
@@ -38,21 +37,20 @@ class html_table {
   /// Whether the table has few and narrow columns, so that it may stand beside another one.
   [[nodiscard]] bool is_narrow() const { return table_.columns.size() <= 4 && !is_tree_ && table_.rows.size() <= 30; }
 
-  [[nodiscard]] std::string print() const {
+  [[nodiscard]] own_string print() const {
     if (table_.columns.empty()) return {};
     bool const is_folded = table_.shown_rows == 0 && !table_.rows.empty();
-    std::string page;
+    own_string page;
     if (is_folded) page += "<details><summary>" + html_text(label_of_folded(), 400) + "</summary>\n";
     if (is_tree_) page += "<div class=\"tools\"></div>\n";
-    page += fmt::format("<div class=\"scroll\"><table class=\"{}{}{}\">\n", is_tree_ ? "tree" : "flat",
-                        table_.columns.size() > 6 ? " wide" : "", has_headings() ? " grouped" : "");
+    page += own_format("<div class=\"scroll\"><table class=\"{}{}{}\">\n", is_tree_ ? "tree" : "flat",
+                       table_.columns.size() > 6 ? " wide" : "", has_headings() ? " grouped" : "");
     // A table with several groups has a heading for each group instead.
     if (!table_.caption.empty() && !has_headings()) page += "<caption>" + html_text(table_.caption, 400) + "</caption>\n";
     page += head() + body(is_folded) + "</table></div>\n";
     if (table_.rows.size() > rows_here()) {
-      page +=
-          fmt::format("<p class=\"note\">{} more rows are not on this page, to keep it small. All rows: <code>report.json</code>.</p>\n",
-                      with_thousands(std::to_string(table_.rows.size() - rows_here())));
+      page += own_format("<p class=\"note\">{} more rows are not on this page, to keep it small. All rows: <code>report.json</code>.</p>\n",
+                         with_thousands(std::to_string(table_.rows.size() - rows_here())));
     }
     return page + (is_folded ? "</details>\n" : "");
   }
@@ -78,7 +76,7 @@ class html_table {
     return std::any_of(table_.rows.begin(), table_.rows.end(), [](row const& each) { return each.is_heading; });
   }
 
-  [[nodiscard]] std::string label_of_folded() const {
+  [[nodiscard]] own_string label_of_folded() const {
     if (!table_.folded_label.empty()) return table_.folded_label;
     return with_thousands(std::to_string(table_.rows.size() - std::min(table_.shown_rows, table_.rows.size()))) + " more rows";
   }
@@ -89,16 +87,16 @@ class html_table {
   }
 
   /// The CSS classes of the cells of a column: they mark what the script sorts and what narrow pages hide.
-  [[nodiscard]] static std::string css_class(column const& column) {
-    std::string result = is_number(column.kind)             ? "n"
-                         : column.kind == column_kind::code ? "c"
-                         : column.kind == column_kind::text ? "t"
-                         : column.kind == column_kind::bar  ? "b"
-                                                            : "r";
+  [[nodiscard]] static own_string css_class(column const& column) {
+    own_string result = is_number(column.kind)             ? "n"
+                        : column.kind == column_kind::code ? "c"
+                        : column.kind == column_kind::text ? "t"
+                        : column.kind == column_kind::bar  ? "b"
+                                                           : "r";
     return column.use == column_use::always && column.kind != column_kind::range ? result : result + " w";
   }
 
-  static std::string swatch(bar_part const& part) { return "<i class=\"sw " + html_colour(part) + "\"></i>"; }
+  static own_string swatch(bar_part const& part) { return "<i class=\"sw " + html_colour(part) + "\"></i>"; }
 
   /// Whether the heading of a column of bars names their colours. Tables with a column for each cause do not need it.
   [[nodiscard]] bool has_legend(std::size_t i) const {
@@ -116,9 +114,9 @@ class html_table {
   }
 
   /// The words of the heading, each beside its colour.
-  [[nodiscard]] std::string bar_heading(std::size_t i) const {
-    std::string page;
-    std::string rest = table_.columns[i].heading;
+  [[nodiscard]] own_string bar_heading(std::size_t i) const {
+    own_string page;
+    own_string rest = table_.columns[i].heading;
     for (bar_part const& part : cells_[i].colours()) {
       std::size_t const comma = rest.find(", ");
       if (!page.empty()) page += ' ';
@@ -129,17 +127,18 @@ class html_table {
     return page;
   }
 
-  [[nodiscard]] std::string head() const {
-    std::string page = "<thead><tr>";
+  [[nodiscard]] own_string head() const {
+    own_string page = "<thead><tr>";
     for (std::size_t i = 0; i < table_.columns.size(); ++i) {
       column const& each = table_.columns[i];
-      page += fmt::format("<th scope=\"col\" class=\"{}\"", css_class(each));
+      page += own_format("<th scope=\"col\" class=\"{}\"", css_class(each));
       if (table_.sorted_by && *table_.sorted_by == i)
         page += is_number(each.kind) ? " aria-sort=\"descending\"" : " aria-sort=\"ascending\"";
       if (!each.explanation.empty()) page += " title=\"" + html_text(each.explanation) + "\"";
       page += ">";
       if (each.legend && !is_named_above_bar(*each.legend)) page += swatch({*each.legend, 0, 0.0});
-      page += has_legend(i) ? bar_heading(i) : "<span>" + html_text(heading_text(each, cells_[i].numbers()), max_shown_text) + "</span>";
+      page += has_legend(i) ? bar_heading(i)
+                            : own_string{"<span>"} + html_text(heading_text(each, cells_[i].numbers()), max_shown_text) + "</span>";
       if (each.kind == column_kind::logarithmic_range) page += cells_[i].axis();
       if (each.kind == column_kind::change) page += cells_[i].change_axis();
       page += "</th>";
@@ -147,15 +146,15 @@ class html_table {
     return page + "</tr></thead>\n";
   }
 
-  [[nodiscard]] std::string body(bool is_folded) const {
+  [[nodiscard]] own_string body(bool is_folded) const {
     std::size_t const count = std::min(table_.rows.size(), rows_here());
     std::size_t const shown = is_folded ? count : std::min(count, table_.shown_rows);
-    std::string page = "<tbody>\n";
+    own_string page = "<tbody>\n";
     for (std::size_t i = 0; i < shown; ++i) page += print(i);
     page += "</tbody>\n";
     if (shown == count) return page;
-    page += fmt::format("<tbody class=\"more\">\n<tr class=\"label\"><th scope=\"rowgroup\" colspan=\"{}\">{}</th></tr>\n",
-                        table_.columns.size(), html_text(label_of_folded(), 400));
+    page += own_format("<tbody class=\"more\">\n<tr class=\"label\"><th scope=\"rowgroup\" colspan=\"{}\">{}</th></tr>\n",
+                       table_.columns.size(), html_text(label_of_folded(), 400));
     for (std::size_t i = shown; i < count; ++i) page += print(i);
     return page + "</tbody>\n";
   }
@@ -169,11 +168,11 @@ class html_table {
     return std::holds_alternative<std::monostate>(cell.value) || (text != nullptr && text->empty());
   }
 
-  [[nodiscard]] std::string print(std::size_t i) const {
+  [[nodiscard]] own_string print(std::size_t i) const {
     row const& what = table_.rows[i];
-    std::string css = what.is_heading ? "head" : what.is_total ? "total" : what.is_quiet ? "quiet" : "";
+    own_string css = what.is_heading ? "head" : what.is_total ? "total" : what.is_quiet ? "quiet" : "";
     if (is_tree_ && has_children(i) && !what.is_open) css += css.empty() ? "shut" : " shut";
-    std::string page = "<tr";
+    own_string page = "<tr";
     if (!css.empty()) page += " class=\"" + css + "\"";
     std::string const id = anchors_.id_of(table_, i);
     if (!id.empty()) page += " id=\"" + id + "\"";
@@ -189,7 +188,7 @@ class html_table {
   }
 
   /// The colour of the first bar of a row, to print before the name of a kernel.
-  static std::string swatch_of(row const& what) {
+  static own_string swatch_of(row const& what) {
     for (cell const& each : what.cells) {
       bar_cell const* const bar = std::get_if<bar_cell>(&each.value);
       if (bar != nullptr && !bar->parts.empty()) return swatch(bar->parts.front());
@@ -197,12 +196,12 @@ class html_table {
     return {};
   }
 
-  [[nodiscard]] std::string first(std::size_t i, cell const& cell, bool spans) const {
+  [[nodiscard]] own_string first(std::size_t i, cell const& cell, bool spans) const {
     row const& what = table_.rows[i];
     column const& column = table_.columns.front();
-    std::string page = fmt::format("<th scope=\"row\" class=\"{}\"", css_class(column));
-    if (spans) page += fmt::format(" colspan=\"{}\"", table_.columns.size());
-    if (is_tree_ && what.depth > 0) page += fmt::format(" style=\"--d:{}\"", what.depth);
+    own_string page = own_format("<th scope=\"row\" class=\"{}\"", css_class(column));
+    if (spans) page += own_format(" colspan=\"{}\"", table_.columns.size());
+    if (is_tree_ && what.depth > 0) page += own_format(" style=\"--d:{}\"", what.depth);
     if (column.kind == column_kind::code && !what.is_quiet)
       return page + tooltip(cell, max_code) + ">" + swatch_of(what) + "<code>" + html_text(codes_[i]) + "</code></th>";
     std::size_t const width = spans ? max_shown_text : is_tree_ ? max_name_in_tree : max_name;
@@ -217,15 +216,15 @@ class html_table {
     return page + "</th>";
   }
 
-  [[nodiscard]] std::string other(std::size_t k, row const& what, cell const& each) const {
+  [[nodiscard]] own_string other(std::size_t k, row const& what, cell const& each) const {
     column const& column = table_.columns[k];
-    std::string css = css_class(column);
+    own_string css = css_class(column);
     double const* const number = std::get_if<double>(&each.value);
     bool const is_missing =
         std::holds_alternative<std::monostate>(each.value) && (is_number(column.kind) || column.kind == column_kind::text);
     if (is_missing || (number != nullptr && !is_finite(*number))) css += " na";
     if (number != nullptr && (*number == 0.0 || cells_[k].numbers().text(*number).find('<') != std::string::npos)) css += " z";
-    std::string page = fmt::format("<td class=\"{}\"", css);
+    own_string page = own_format("<td class=\"{}\"", css);
     if (column.kind == column_kind::logarithmic_range && std::holds_alternative<range_cell>(each.value)) {
       page += " style=\"--w:" + cells_[k].decade_width() + "\"";
     }
@@ -236,7 +235,7 @@ class html_table {
   }
 
   /// The complete text of a shortened cell, or the reason of an n/a cell.
-  static std::string tooltip(cell const& cell, std::size_t width) {
+  static own_string tooltip(cell const& cell, std::size_t width) {
     std::string const* const text = std::get_if<std::string>(&cell.value);
     if (!cell.detail.empty()) return " title=\"" + html_text(cell.detail, 400) + "\"";
     return text != nullptr && text->size() > width ? " title=\"" + html_text(*text, 400) + "\"" : "";
@@ -249,7 +248,7 @@ class html_table {
     return is_plain ? with_thousands(std::move(text)) : text;
   }
 
-  [[nodiscard]] std::string content(std::size_t k, cell const& cell) const {
+  [[nodiscard]] own_string content(std::size_t k, cell const& cell) const {
     if (std::string const* const text = std::get_if<std::string>(&cell.value)) {
       bool const is_code = table_.columns[k].kind == column_kind::code;
       return html_text(is_code ? shortened(*text, max_code) : *text, is_code ? max_shown_text : 400);

@@ -20,7 +20,7 @@ class json_printer {
   /// @param document must outlive this.
   explicit json_printer(document const& document) : document_{document} {}
 
-  [[nodiscard]] std::string print() const {
+  [[nodiscard]] own_string print() const {
     json_object result;
     result.add("schema", json_value(1));
     result.add("version", json_value(document_.version));
@@ -54,7 +54,7 @@ class json_printer {
     to.add(key, std::move(list).take());
   }
 
-  static std::string text(section const& what, std::size_t depth) {
+  static own_string text(section const& what, std::size_t depth) {
     json_object result{depth};
     result.add("id", json_value(what.id));
     result.add("title", json_value(what.title));
@@ -71,7 +71,7 @@ class json_printer {
     return result.text();
   }
 
-  static std::string text(data_table const& what, std::size_t depth) {
+  static own_string text(data_table const& what, std::size_t depth) {
     json_object result{depth};
     result.add("name", json_value(what.name));
     result.add("caption", json_value(what.caption));
@@ -88,7 +88,7 @@ class json_printer {
     return result.text();
   }
 
-  static std::string text(data_table const& table, row const& what, std::size_t depth) {
+  static own_string text(data_table const& table, row const& what, std::size_t depth) {
     json_object result{depth};
     result.add("depth", json_value(what.depth));
     json_list cells{depth + 1};
@@ -101,7 +101,7 @@ class json_printer {
   }
 
   /// The complete text, which a cell with a shortened text has as its detail.
-  static std::string text(cell const& what, std::size_t depth) {
+  static own_string text(cell const& what, std::size_t depth) {
     if (auto const* const words = std::get_if<std::string>(&what.value)) return json_value(what.detail.empty() ? *words : what.detail);
     if (auto const* const number = std::get_if<double>(&what.value)) return json_value(*number);
     json_object result{depth};

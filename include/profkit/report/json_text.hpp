@@ -21,9 +21,9 @@
 namespace profkit::detail {
 
 /// Quotes and escapes a text. Bytes that are not UTF-8 become U+FFFD.
-inline std::string json_string(std::string_view text) {
+inline own_string json_string(std::string_view text) {
   auto const is_plain = [](char c) { return c >= ' ' && c < '\x7f' && c != '"' && c != '\\'; };
-  std::string result = "\"";
+  own_string result = "\"";
   while (!text.empty()) {
     std::size_t length = static_cast<std::size_t>(std::find_if_not(text.begin(), text.end(), is_plain) - text.begin());
     char const c = text.front();
@@ -43,24 +43,24 @@ inline std::string json_string(std::string_view text) {
   return result + "\"";
 }
 
-inline std::string json_value(std::string_view text) { return json_string(text); }
-inline std::string json_value(char const* text) { return json_string(text); }
-inline std::string json_value(std::string const& text) { return json_string(text); }
-inline std::string json_value(bool truth) { return truth ? "true" : "false"; }
-inline std::string json_value(std::nullopt_t) { return "null"; }
+inline own_string json_value(std::string_view text) { return json_string(text); }
+inline own_string json_value(char const* text) { return json_string(text); }
+inline own_string json_value(std::string const& text) { return json_string(text); }
+inline own_string json_value(bool truth) { return truth ? "true" : "false"; }
+inline own_string json_value(std::nullopt_t) { return "null"; }
 /// NaN and infinity become null, because JSON has neither.
-inline std::string json_value(double number) { return is_finite(number) ? fmt::format("{}", number) : "null"; }
+inline own_string json_value(double number) { return is_finite(number) ? fmt::format("{}", number) : "null"; }
 template <class Integer, std::enable_if_t<std::is_integral_v<Integer> && !std::is_same_v<Integer, bool>, int> = 0>
-std::string json_value(Integer number) {
+own_string json_value(Integer number) {
   return fmt::format("{}", number);
 }
 template <class T>
-std::string json_value(std::optional<T> const& value) {
+own_string json_value(std::optional<T> const& value) {
   return value ? json_value(*value) : json_value(std::nullopt);
 }
 
 /// Adds an element on its own line to the text of an object or a list.
-inline void add_json_line(std::string& text, std::size_t depth, std::string_view line) {
+inline void add_json_line(own_string& text, std::size_t depth, std::string_view line) {
   if (text.back() != '{' && text.back() != '[') text += ',';
   text += '\n';
   text.append(2 * (depth + 1), ' ');
@@ -68,7 +68,7 @@ inline void add_json_line(std::string& text, std::size_t depth, std::string_view
 }
 
 /// Ends the text of an object or a list.
-inline void close_json(std::string& text, std::size_t depth, char bracket) {
+inline void close_json(own_string& text, std::size_t depth, char bracket) {
   if (text.back() != '{' && text.back() != '[') {
     text += '\n';
     text.append(2 * depth, ' ');
@@ -83,14 +83,14 @@ class json_list {
 
   void add(std::string_view value) { add_json_line(text_, depth_, value); }
 
-  [[nodiscard]] std::string take() && {
+  [[nodiscard]] own_string take() && {
     close_json(text_, depth_, ']');
     return std::move(text_);
   }
 
  private:
   std::size_t depth_;
-  std::string text_ = "[";
+  own_string text_ = "[";
 };
 
 /// An object with its members in insertion order.
@@ -102,7 +102,7 @@ class json_object {
   [[nodiscard]] std::size_t depth() const noexcept { return depth_; }
 
   /// @param value JSON; a list or an object must be one level deeper than this object.
-  void add(std::string_view key, std::string value) { members_.push_back({std::string{key}, std::move(value), nullptr}); }
+  void add(std::string_view key, own_string value) { members_.push_back({std::string{key}, std::move(value), nullptr}); }
 
   /// The member object with this key; created if missing.
   /// @param is_known false: a new object stays null until a call with true.
@@ -128,8 +128,8 @@ class json_object {
     }
   }
 
-  [[nodiscard]] std::string text() const {
-    std::string result;
+  [[nodiscard]] own_string text() const {
+    own_string result;
     result.reserve(length());
     add_to(result);
     return result;
@@ -138,12 +138,12 @@ class json_object {
  private:
   struct member {
     std::string key;
-    std::string value;
+    own_string value;
     std::unique_ptr<json_object> object;  ///< the value, if it is an object
   };
 
   // NOLINTNEXTLINE(misc-no-recursion): objects are nested as the members of a summary are, a few levels
-  void add_to(std::string& text) const {
+  void add_to(own_string& text) const {
     if (is_null_) {
       text += "null";
       return;

@@ -12,6 +12,7 @@
 
 #include "../analyze/verdict/outliers.hpp"
 #include "../profile/own_memory.hpp"
+#include "../profile/own_sort.hpp"
 #include "headline.hpp"
 #include "report_view.hpp"
 #include "sentence_numbers.hpp"
@@ -45,7 +46,7 @@ inline std::string own_parts_words(report_view const& view, step_kind_summary co
   for (std::string const& part : kind.parts) {
     if (std::find(usual.begin(), usual.end(), part) == usual.end()) own.emplace_back(part, part_ms(view, kind, part).value_or(0.0));
   }
-  std::stable_sort(own.begin(), own.end(), [](auto const& a, auto const& b) { return a.second > b.second; });
+  own_stable_sort(own.begin(), own.end(), [](auto const& a, auto const& b) { return a.second > b.second; });
   constexpr std::size_t max_parts = 3;
   own.resize(std::min(own.size(), max_parts));
   std::string text;

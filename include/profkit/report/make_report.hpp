@@ -57,44 +57,44 @@ document report_code<Unused>::describe(summary const& what) {
 }
 
 template <class Unused>
-std::string report_code<Unused>::text(summary const& what) {
+own_string report_code<Unused>::text(summary const& what) {
   return first_screen(make_document(what), -1, {});
 }
 
 template <class Unused>
-std::string report_code<Unused>::full_text(summary const& what) {
+own_string report_code<Unused>::full_text(summary const& what) {
   return full_text(make_document(what), false);
 }
 
 template <class Unused>
-std::string report_code<Unused>::markdown(summary const& what) {
+own_string report_code<Unused>::markdown(summary const& what) {
   return full_text(make_document(what), true);
 }
 
 template <class Unused>
-std::string report_code<Unused>::html(summary const& what) {
+own_string report_code<Unused>::html(summary const& what) {
   return html(make_document(what));
 }
 
 template <class Unused>
 void report_code<Unused>::print(std::string_view format, summary const& what) {
-  std::string const text = report_code<Unused>::text(what);
+  own_string const text = report_code<Unused>::text(what);
   fmt::vprint({format.data(), format.size()}, fmt::make_format_args(text));
 }
 
 template <class Unused>
-std::string report_code<Unused>::first_screen(document const& what, int descriptor, std::string const& files) {
+own_string report_code<Unused>::first_screen(document const& what, int descriptor, std::string const& files) {
   text_style const style = descriptor < 0 ? plain_style() : style_of(descriptor);
   return detail::first_screen{what, style}.text(files);
 }
 
 template <class Unused>
-std::string report_code<Unused>::html(document const& what) {
+own_string report_code<Unused>::html(document const& what) {
   return html_page(what);
 }
 
 template <class Unused>
-std::string report_code<Unused>::full_text(document const& what, bool as_markdown) {
+own_string report_code<Unused>::full_text(document const& what, bool as_markdown) {
   return as_markdown ? markdown_printer{what}.print() : text_printer{what, plain_style()}.print();
 }
 
@@ -162,7 +162,7 @@ std::vector<std::string> report_code<Unused>::write(summary const& what, documen
 }
 
 template <class Unused>
-std::string report_code<Unused>::document_json(document const& what) {
+own_string report_code<Unused>::document_json(document const& what) {
   return json_printer{what}.print();
 }
 
@@ -197,12 +197,12 @@ void report_code<Unused>::write_default_trace(profile const& profile, std::strin
 }
 
 template <class Unused>
-std::string report_code<Unused>::json(summary const& what) {
+own_string report_code<Unused>::json(summary const& what) {
   return json(what, {});
 }
 
 template <class Unused>
-std::string report_code<Unused>::json(summary const& what, std::vector<std::string> const& files) {
+own_string report_code<Unused>::json(summary const& what, std::vector<std::string> const& files) {
   return summary_json_writer{what, files}.write();
 }
 

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <variant>
 
+#include "../profile/own_memory.hpp"
 #include "document.hpp"
 #include "listed_table.hpp"
 #include "section_blocks.hpp"
@@ -26,9 +27,9 @@ inline std::string markdown_text(std::string_view text, std::size_t max_bytes = 
 }
 
 /// A table with its caption.
-inline std::string markdown_of(data_table const& what) {
+inline own_string markdown_of(data_table const& what) {
   listed_table const table{what};
-  std::string text = what.caption.empty() ? "" : "### " + markdown_text(what.caption) + "\n\n";
+  own_string text = what.caption.empty() ? "" : "### " + markdown_text(what.caption) + "\n\n";
   for (std::string const& each : table.headings()) text += "| " + markdown_text(each) + " ";
   text += "|\n";
   for (std::size_t i = 0; i < table.headings().size(); ++i) text += table.is_left_aligned(i) ? "|---" : "|---:";
@@ -50,9 +51,9 @@ class markdown_printer {
   /// @param document must outlive this.
   explicit markdown_printer(document const& document) : document_{document} {}
 
-  [[nodiscard]] std::string print() const {
-    std::string text = "# " + markdown_text(document_.title) + "\n\n" + paragraph(document_.version + ", " + document_.subtitle + ".") +
-                       paragraph(document_.headline + ".");
+  [[nodiscard]] own_string print() const {
+    own_string text = "# " + markdown_text(document_.title) + "\n\n" + paragraph(document_.version + ", " + document_.subtitle + ".") +
+                      paragraph(document_.headline + ".");
     for (finding const& each : document_.findings) {
       text += "1. **" + markdown_text(each.headline) + "** " + markdown_text(each.text) +
               (each.action.empty() ? "" : " " + markdown_text(each.action)) + "\n";
@@ -69,8 +70,8 @@ class markdown_printer {
  private:
   static std::string paragraph(std::string_view text) { return text.empty() ? std::string{} : markdown_text(text) + "\n\n"; }
 
-  static std::string print(section const& what) {
-    std::string text = "\n## " + markdown_text(what.title) + "\n\n" + paragraph(what.answer);
+  static own_string print(section const& what) {
+    own_string text = "\n## " + markdown_text(what.title) + "\n\n" + paragraph(what.answer);
     bool is_list = false;
     for (block const* const each : blocks_of(what, block_use::pages)) {
       if (auto const* const words = std::get_if<note>(each)) {

@@ -17,8 +17,8 @@ namespace profkit {
 
 /// @brief A CSV file with its name.
 struct named_csv {
-  std::string name;     ///< such as "cuda_gpu_kern_sum.csv"
-  std::string content;  ///< all lines, with a header line
+  std::string name;            ///< such as "cuda_gpu_kern_sum.csv"
+  detail::own_string content;  ///< all lines, with a header line
 };
 
 namespace detail {
@@ -44,8 +44,8 @@ inline void append_times(detail::own_vector<std::string>& cells, nsys_statistics
                              fmt::format("{}", statistics.max), nsys_round(statistics.standard_deviation)});
 }
 
-inline std::string nsys_time_csv(detail::own_vector<nsys_row> const& rows, char const* count_heading, char const* name_heading) {
-  std::string result =
+inline own_string nsys_time_csv(detail::own_vector<nsys_row> const& rows, char const* count_heading, char const* name_heading) {
+  own_string result =
       csv_line({"Time (%)", "Total Time (ns)", count_heading, "Avg (ns)", "Med (ns)", "Min (ns)", "Max (ns)", "StdDev (ns)", name_heading});
   std::int64_t total = 0;
   for (nsys_row const& row : rows) total += row.samples.total;
@@ -59,8 +59,8 @@ inline std::string nsys_time_csv(detail::own_vector<nsys_row> const& rows, char 
   return result;
 }
 
-inline std::string nsys_size_csv(detail::own_vector<nsys_row> const& rows) {
-  std::string result = csv_line({"Total (MB)", "Count", "Avg (MB)", "Med (MB)", "Min (MB)", "Max (MB)", "StdDev (MB)", "Operation"});
+inline own_string nsys_size_csv(detail::own_vector<nsys_row> const& rows) {
+  own_string result = csv_line({"Total (MB)", "Count", "Avg (MB)", "Med (MB)", "Min (MB)", "Max (MB)", "StdDev (MB)", "Operation"});
   for (nsys_row const& row : rows) {
     nsys_statistics const& statistics = row.samples;
     result +=
@@ -71,8 +71,8 @@ inline std::string nsys_size_csv(detail::own_vector<nsys_row> const& rows) {
   return result;
 }
 
-inline std::string nsys_projection_csv(detail::own_vector<nsys_projection_row> const& rows) {
-  std::string result =
+inline own_string nsys_projection_csv(detail::own_vector<nsys_projection_row> const& rows) {
+  own_string result =
       csv_line({"Range", "Style", "Total Proj Time (ns)", "Total Range Time (ns)", "Range Instances", "Proj Avg (ns)", "Proj Med (ns)",
                 "Proj Min (ns)", "Proj Max (ns)", "Proj StdDev (ns)", "Total GPU Ops", "Avg GPU Ops", "Avg Range Lvl", "Avg Num Child"});
   for (nsys_projection_row const& row : rows) {
@@ -89,9 +89,9 @@ inline std::string nsys_projection_csv(detail::own_vector<nsys_projection_row> c
   return result;
 }
 
-inline std::string nsys_range_kernel_csv(nsys_summary const& nsys) {
-  std::string result = csv_line({"NVTX Range", "Style", "PID", "TID", "NVTX Inst", "Kern Inst", "Total Time (ns)", "Avg (ns)", "Med (ns)",
-                                 "Min (ns)", "Max (ns)", "StdDev (ns)", "Kernel Name"});
+inline own_string nsys_range_kernel_csv(nsys_summary const& nsys) {
+  own_string result = csv_line({"NVTX Range", "Style", "PID", "TID", "NVTX Inst", "Kern Inst", "Total Time (ns)", "Avg (ns)", "Med (ns)",
+                                "Min (ns)", "Max (ns)", "StdDev (ns)", "Kernel Name"});
   for (nsys_range_kernel_row const& row : nsys.range_kernels) {
     detail::own_vector<std::string> cells{row.range.value_or(""),
                                           row.range ? "PushPop" : "",

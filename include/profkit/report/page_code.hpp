@@ -2,9 +2,9 @@
 #pragma once
 
 #include <cstddef>
-#include <string>
 
 #include "../profile/code_elsewhere.hpp"
+#include "../profile/own_memory.hpp"
 #include "document.hpp"
 
 namespace profkit::detail {
@@ -15,7 +15,7 @@ inline constexpr std::size_t max_html_bytes = 1'000'000;
 /// Declares the implementation of `html_page`; `html_printer.hpp` defines it. A template for the same reasons as `report_code`.
 template <class>
 struct page_code {
-  static std::string page(document const& document);
+  static own_string page(document const& document);
 };
 
 #ifdef PROFKIT_CODE_ELSEWHERE

@@ -39,15 +39,15 @@ inline void put_pftrace(profile const& profile, attribution const& launched, std
 /// @param steps number of measured steps, counted from the end.
 /// @param packing whether the packets are compressed.
 /// @return the bytes of the trace.
-[[nodiscard]] inline std::string trace_pftrace(profile const& profile, attribution const& launched, std::uint64_t steps,
-                                               pftrace_packing packing = pftrace_packing::compressed) {
+[[nodiscard]] inline detail::own_string trace_pftrace(profile const& profile, attribution const& launched, std::uint64_t steps,
+                                                      pftrace_packing packing = pftrace_packing::compressed) {
   detail::trace_output bytes;
   detail::put_pftrace(profile, launched, steps, packing, bytes);
   return std::move(bytes).take();
 }
 
 /// @brief A compressed trace of a profile; computes the attribution.
-[[nodiscard]] inline std::string trace_pftrace(profile const& profile, std::uint64_t steps = 3) {
+[[nodiscard]] inline detail::own_string trace_pftrace(profile const& profile, std::uint64_t steps = 3) {
   return trace_pftrace(profile, attribute(profile), steps);
 }
 

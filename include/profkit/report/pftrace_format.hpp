@@ -12,7 +12,6 @@
 #include <string>
 #include <string_view>
 
-#include <protozero/pbf_writer.hpp>
 #include <protozero/varint.hpp>
 
 #include "../analyze/gpu/attribution.hpp"
@@ -22,6 +21,7 @@
 #include "../profile/time.hpp"
 #include "../version.hpp"
 #include "idle_cause_names.hpp"
+#include "pftrace_buffer.hpp"
 #include "pftrace_fields.hpp"
 #include "pftrace_output.hpp"
 #include "pftrace_sequence.hpp"
@@ -38,9 +38,9 @@ class pftrace_format {
     if (std::optional<rank_record> const& rank = profile_.environment.rank; rank && rank->size > 1) rank_ = rank->rank;
     tracks_ = host_track();
     sequences_ = description_sequence();
-    describe(host_track(), [&](protozero::pbf_writer& track) {
+    describe(host_track(), [&](pftrace_writer& track) {
       track.add_int32(pftrace::track_child_ordering, pftrace::explicit_ordering);
-      protozero::pbf_writer process{track, pftrace::track_process};
+      pftrace_writer process{track, pftrace::track_process};
       process.add_int32(pftrace::process_id, static_cast<std::int32_t>(content_.host()));
       for (std::string const& word : profile_.environment.command) process.add_string(pftrace::process_command, as_utf8(word));
       process.add_string(pftrace::process_name, as_utf8(process_track_name(profile_.environment)));
@@ -50,10 +50,10 @@ class pftrace_format {
 
   void thread(std::uint64_t number, std::string_view name, std::size_t rank, timestamp begin) {
     std::uint64_t const uuid = next_track();
-    describe(uuid, [&](protozero::pbf_writer& track) {
+    describe(uuid, [&](pftrace_writer& track) {
       track.add_uint64(pftrace::track_parent, host_track());
       track.add_int32(pftrace::track_rank, static_cast<std::int32_t>(rank));
-      protozero::pbf_writer thread{track, pftrace::track_thread};
+      pftrace_writer thread{track, pftrace::track_thread};
       thread.add_int32(pftrace::thread_process, static_cast<std::int32_t>(content_.host()));
       thread.add_int64(pftrace::thread_id, static_cast<std::int64_t>(number));
       thread.add_string(pftrace::thread_name, as_utf8(name));
@@ -65,7 +65,7 @@ class pftrace_format {
 
   void device(std::int32_t, std::string const& name) {
     device_track_ = next_track();
-    describe(device_track_, [&](protozero::pbf_writer& track) {
+    describe(device_track_, [&](pftrace_writer& track) {
       track.add_string(pftrace::track_name, as_utf8(name));
       track.add_int32(pftrace::track_child_ordering, pftrace::explicit_ordering);
     });
@@ -74,7 +74,7 @@ class pftrace_format {
   void stream(std::string const& name, std::size_t rank, timestamp begin) { begin_named_track(device_track_, name, rank, begin); }
 
   void scope(interval const& time, std::uint32_t path) {
-    std::string& event = scope_events_[path];
+    own_string& event = scope_events_[path];
     if (event.empty()) event = begin_event("scope", content_.scope_names()[path]);
     sequence_->begin_slice(time, event);
   }
@@ -119,17 +119,17 @@ class pftrace_format {
 
   void counter(counter_track const& counter) {
     std::uint64_t const uuid = next_track();
-    describe(uuid, [&](protozero::pbf_writer& track) {
+    describe(uuid, [&](pftrace_writer& track) {
       track.add_uint64(pftrace::track_parent, host_track());
       track.add_string(pftrace::track_name, as_utf8(counter.name));
-      protozero::pbf_writer what{track, pftrace::track_counter};
+      pftrace_writer what{track, pftrace::track_counter};
       what.add_int32(pftrace::counter_unit, counter.is_bytes ? pftrace::bytes_unit : pftrace::no_unit);
     });
     begin_track(uuid, counter.values.front().first);
     for (auto const& [time, value] : counter.values) {
       event_.clear();
       append_field(event_, pftrace::event_type, pftrace::counter);
-      protozero::pbf_writer event{event_};
+      pftrace_writer event{event_};
       if (counter.is_bytes) {
         event.add_int64(pftrace::event_counter_value, static_cast<std::int64_t>(value));
       } else {
@@ -154,17 +154,17 @@ class pftrace_format {
 
   template <class Write>
   void describe(std::uint64_t uuid, Write&& write) {
-    protozero::pbf_writer trace{to_.bytes()};
-    protozero::pbf_writer packet{trace, pftrace::trace_packets};
+    pftrace_writer trace{to_.bytes()};
+    pftrace_writer packet{trace, pftrace::trace_packets};
     packet.add_uint32(pftrace::packet_sequence_id, description_sequence());
-    protozero::pbf_writer track{packet, pftrace::packet_track_descriptor};
+    pftrace_writer track{packet, pftrace::packet_track_descriptor};
     track.add_uint64(pftrace::track_uuid, uuid);
     write(track);
   }
 
   void begin_named_track(std::uint64_t parent, std::string const& name, std::size_t rank, timestamp begin) {
     std::uint64_t const uuid = next_track();
-    describe(uuid, [&](protozero::pbf_writer& track) {
+    describe(uuid, [&](pftrace_writer& track) {
       track.add_uint64(pftrace::track_parent, parent);
       track.add_string(pftrace::track_name, name);
       track.add_int32(pftrace::track_rank, static_cast<std::int32_t>(rank));
@@ -188,15 +188,15 @@ class pftrace_format {
   }
 
   /// The common part of the begin events of slices.
-  [[nodiscard]] std::string begin_event(char const* category, std::string const& name) {
-    std::string event;
+  [[nodiscard]] own_string begin_event(char const* category, std::string const& name) {
+    own_string event;
     append_field(event, pftrace::event_type, pftrace::slice_begin);
     append_field(event, pftrace::event_categories, sequence_->number_of(pftrace_sequence::category, category));
     append_field(event, pftrace::event_name, sequence_->number_of(pftrace_sequence::event_name, name));
     return event;
   }
 
-  [[nodiscard]] std::string const& common(std::string& known, char const* category, std::string const& name) {
+  [[nodiscard]] own_string const& common(own_string& known, char const* category, std::string const& name) {
     if (known.empty()) known = begin_event(category, name);
     return known;
   }
@@ -237,17 +237,17 @@ class pftrace_format {
 
   /// Flow numbers are derived from operations of the rank; 0 means none.
   void add_flow(std::uint32_t field, std::uint32_t operation) {
-    protozero::pbf_writer{event_}.add_fixed64(field, (std::uint64_t{rank_} << 32U) + operation + 1);
+    pftrace_writer{event_}.add_fixed64(field, (std::uint64_t{rank_} << 32U) + operation + 1);
   }
 
   trace_content const& content_;
   profile const& profile_;
   pftrace_output& to_;
   std::optional<pftrace_sequence> sequence_;  ///< sequence of the current track
-  own_vector<std::string> scope_events_;      ///< on this track, by path; empty until used
-  own_vector<std::string> call_events_;       ///< on this track, by name
-  own_vector<std::string> gpu_events_;        ///< on this track, by name
-  std::string event_;
+  own_vector<own_string> scope_events_;       ///< on this track, by path; empty until used
+  own_vector<own_string> call_events_;        ///< on this track, by name
+  own_vector<own_string> gpu_events_;         ///< on this track, by name
+  own_string event_;
   std::array<std::uint64_t, 6> annotation_numbers_{};              ///< on this track, by annotation; 0 until used
   std::map<std::array<std::uint32_t, 3>, std::uint64_t> triples_;  ///< numbers of texts on this track: grids and blocks
   own_vector<std::uint64_t> scope_path_numbers_;                   ///< numbers of texts on this track, by path; 0 until used

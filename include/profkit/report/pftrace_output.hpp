@@ -3,11 +3,10 @@
 
 #include <cstddef>
 #include <memory>
-#include <string>
 
-#include <protozero/pbf_writer.hpp>
-
+#include "../profile/own_memory.hpp"
 #include "deflate.hpp"
+#include "pftrace_buffer.hpp"
 #include "pftrace_fields.hpp"
 #include "trace_output.hpp"
 
@@ -29,7 +28,7 @@ class pftrace_output {
   }
 
   /// The buffer to append `Trace.packet` fields to.
-  [[nodiscard]] std::string& bytes() noexcept { return is_compressed_ ? waiting_ : to_.text(); }
+  [[nodiscard]] own_string& bytes() noexcept { return is_compressed_ ? waiting_ : to_.text(); }
 
   /// Writes a piece if enough packets are waiting. To be called between packets.
   void pass_on() {
@@ -47,9 +46,9 @@ class pftrace_output {
   void compress() {
     deflater_->compress(waiting_, compressed_);
     {
-      protozero::pbf_writer trace{to_.text()};
-      protozero::pbf_writer packet{trace, pftrace::trace_packets};
-      packet.add_bytes(pftrace::packet_compressed_packets, compressed_);
+      pftrace_writer trace{to_.text()};
+      pftrace_writer packet{trace, pftrace::trace_packets};
+      packet.add_bytes(pftrace::packet_compressed_packets, compressed_.data(), compressed_.size());
     }
     waiting_.clear();
     compressed_.clear();
@@ -57,8 +56,8 @@ class pftrace_output {
 
   trace_output& to_;
   bool is_compressed_;
-  std::string waiting_;  ///< packets for the next piece
-  std::string compressed_;
+  own_string waiting_;  ///< packets for the next piece
+  own_string compressed_;
   std::unique_ptr<deflater> deflater_ = std::make_unique<deflater>();  // too large for the stack
 };
 

@@ -10,21 +10,21 @@
 #include <string_view>
 #include <utility>
 
-#include <protozero/pbf_writer.hpp>
 #include <protozero/varint.hpp>
 
 #include "../profile/own_memory.hpp"
 #include "../profile/time.hpp"
+#include "pftrace_buffer.hpp"
 #include "pftrace_fields.hpp"
 #include "pftrace_output.hpp"
 #include "shown_text.hpp"
 
 namespace profkit::detail {
 
-inline void append_varint(std::string& bytes, std::uint64_t number) { protozero::add_varint_to_buffer(&bytes, number); }
+inline void append_varint(own_string& bytes, std::uint64_t number) { protozero::add_varint_to_buffer(&bytes, number); }
 
 /// Appends a field with a number.
-inline void append_field(std::string& bytes, std::uint32_t field, std::uint64_t number) {
+inline void append_field(own_string& bytes, std::uint32_t field, std::uint64_t number) {
   append_varint(bytes, field << 3U);
   append_varint(bytes, number);
 }
@@ -49,27 +49,27 @@ class pftrace_sequence {
   /// @param id unique per sequence, from 1.
   /// @param begin beginning of the profile or of the first event, whichever is earlier.
   pftrace_sequence(pftrace_output& to, std::uint32_t id, std::uint64_t track, timestamp begin) : to_{&to}, id_{id}, now_{begin} {
-    protozero::pbf_writer trace{to_->bytes()};
-    protozero::pbf_writer packet{trace, pftrace::trace_packets};
+    pftrace_writer trace{to_->bytes()};
+    pftrace_writer packet{trace, pftrace::trace_packets};
     packet.add_uint32(pftrace::packet_sequence_id, id_);
     packet.add_uint32(pftrace::packet_sequence_flags, pftrace::incremental_state_cleared);
     {
-      protozero::pbf_writer defaults{packet, pftrace::packet_defaults};
+      pftrace_writer defaults{packet, pftrace::packet_defaults};
       defaults.add_uint32(pftrace::defaults_clock_id, pftrace::sequence_clock);
-      protozero::pbf_writer event{defaults, pftrace::defaults_track_event};
+      pftrace_writer event{defaults, pftrace::defaults_track_event};
       event.add_uint64(pftrace::event_track, track);
     }
-    protozero::pbf_writer snapshot{packet, pftrace::packet_clock_snapshot};
+    pftrace_writer snapshot{packet, pftrace::packet_clock_snapshot};
     auto const unix_ns = static_cast<std::uint64_t>(begin.time_since_epoch().count());
     {
-      protozero::pbf_writer clock{snapshot, pftrace::snapshot_clocks};
+      pftrace_writer clock{snapshot, pftrace::snapshot_clocks};
       clock.add_uint32(pftrace::clock_id, pftrace::sequence_clock);
       clock.add_uint64(pftrace::clock_timestamp, unix_ns);
       clock.add_bool(pftrace::clock_is_incremental, true);
       clock.add_uint64(pftrace::clock_unit_ns, 1);
     }
     {
-      protozero::pbf_writer clock{snapshot, pftrace::snapshot_clocks};
+      pftrace_writer clock{snapshot, pftrace::snapshot_clocks};
       clock.add_uint32(pftrace::clock_id, pftrace::realtime_clock);
       clock.add_uint64(pftrace::clock_timestamp, unix_ns);
     }
@@ -82,11 +82,11 @@ class pftrace_sequence {
     if (is_new) {
       constexpr std::array<std::uint32_t, 4> fields{pftrace::interned_categories, pftrace::interned_event_names,
                                                     pftrace::interned_annotation_names, pftrace::interned_annotation_strings};
-      protozero::pbf_writer trace{to_->bytes()};
-      protozero::pbf_writer packet{trace, pftrace::trace_packets};
+      pftrace_writer trace{to_->bytes()};
+      pftrace_writer packet{trace, pftrace::trace_packets};
       packet.add_uint32(pftrace::packet_sequence_id, id_);
-      protozero::pbf_writer data{packet, pftrace::packet_interned_data};
-      protozero::pbf_writer entry{data, fields[what]};
+      pftrace_writer data{packet, pftrace::packet_interned_data};
+      pftrace_writer entry{data, fields[what]};
       entry.add_uint64(pftrace::interned_id, known->second);
       entry.add_string(pftrace::interned_text, as_utf8(text));
     }
@@ -107,7 +107,7 @@ class pftrace_sequence {
     std::size_t const length = static_cast<std::size_t>(end - fields) + event.size();
     char* const begin = fields - 1 - protozero::length_of_varint(length);
     put(begin, (pftrace::trace_packets << 3U) | length_delimited, length);
-    std::string& bytes = to_->bytes();
+    own_string& bytes = to_->bytes();
     if (event.size() <= short_event) {
       std::memcpy(end, event.data(), event.size());
       bytes.append(begin, static_cast<std::size_t>(end - begin) + event.size());

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "../profile/own_memory.hpp"
 #include "report_code.hpp"
 
 #ifndef PROFKIT_CODE_ELSEWHERE
@@ -15,17 +16,17 @@
 namespace profkit {
 
 /// @brief The first screen of a report, as in `report::text`. Also works for a loaded summary (`load_summary`).
-[[nodiscard]] inline std::string report_text(summary const& what) { return detail::report_code<void>::text(what); }
+[[nodiscard]] inline detail::own_string report_text(summary const& what) { return detail::report_code<void>::text(what); }
 
 /// @brief All tables of a summary as text, as in `report::full_text`.
-[[nodiscard]] inline std::string report_full_text(summary const& what) { return detail::report_code<void>::full_text(what); }
+[[nodiscard]] inline detail::own_string report_full_text(summary const& what) { return detail::report_code<void>::full_text(what); }
 
 /// @brief All tables in Markdown.
-[[nodiscard]] inline std::string report_markdown(summary const& what) { return detail::report_code<void>::markdown(what); }
+[[nodiscard]] inline detail::own_string report_markdown(summary const& what) { return detail::report_code<void>::markdown(what); }
 
 /// @brief The report as one HTML file with pictures: the content of `report.html`. It needs no other file, no network and no scripts. Its
 /// maximum size is 1 MB.
-[[nodiscard]] inline std::string report_html(summary const& what) { return detail::report_code<void>::html(what); }
+[[nodiscard]] inline detail::own_string report_html(summary const& what) { return detail::report_code<void>::html(what); }
 
 /// @brief A profile with its analysis. Cheap to copy (two shared pointers); immutable, so any thread may read it. Prints with fmt:
 /// `fmt::print("{}\n", report)`.
@@ -49,16 +50,16 @@ class report {
 
   /// @brief The first screen: recommended actions and the figures behind them, in at most 60 lines of at most 120 characters, without
   /// colours. It contains block characters if the environment selects a UTF-8 locale.
-  [[nodiscard]] std::string text() const { return report_text(*summary_); }
+  [[nodiscard]] detail::own_string text() const { return report_text(*summary_); }
 
   /// @brief All tables as text.
-  [[nodiscard]] std::string full_text() const { return report_full_text(*summary_); }
+  [[nodiscard]] detail::own_string full_text() const { return report_full_text(*summary_); }
 
   /// @brief All tables in Markdown.
-  [[nodiscard]] std::string markdown() const { return report_markdown(*summary_); }
+  [[nodiscard]] detail::own_string markdown() const { return report_markdown(*summary_); }
 
   /// @brief The report as one HTML file with pictures.
-  [[nodiscard]] std::string html() const { return report_html(*summary_); }
+  [[nodiscard]] detail::own_string html() const { return report_html(*summary_); }
 
   /// @brief Writes all files of the report: `report.html`, `report.json`, `summary.profkit`, `report.md`, `scopes.csv`, `steps.csv`,
   /// `trace.json` and `nvtx_pushpop_sum.csv`; with kernels also `kernels.csv` and the other summaries of Nsight Systems; with

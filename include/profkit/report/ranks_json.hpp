@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <optional>
-#include <string>
 #include <type_traits>
 #include <utility>
 
@@ -22,7 +21,7 @@ namespace detail {
 class job_json {
  public:
   template <class T>
-  static std::string text(T const& value, std::size_t depth) {
+  static own_string text(T const& value, std::size_t depth) {
     if constexpr (is_described<T>) {
       json_object object{depth};
       for_each_element(describe(described_type<T>{}),
@@ -35,11 +34,11 @@ class job_json {
     }
   }
   template <class T>
-  static std::string text(std::optional<T> const& value, std::size_t depth) {
+  static own_string text(std::optional<T> const& value, std::size_t depth) {
     return value ? text(*value, depth) : json_value(std::nullopt);
   }
   template <class T>
-  static std::string text(detail::own_vector<T> const& values, std::size_t depth) {
+  static own_string text(detail::own_vector<T> const& values, std::size_t depth) {
     json_list list{depth};
     for (T const& each : values) list.add(text(each, depth + 1));
     return std::move(list).take();
@@ -47,7 +46,7 @@ class job_json {
 };
 
 /// A row per rank with its main figures. `job.ranks` has all of them.
-inline std::string ranks_json_rows(job_summary const& job) {
+inline own_string ranks_json_rows(job_summary const& job) {
   json_list rows{1};
   for (job_rank_summary const& each : job.ranks) {
     std::optional<milliseconds> busy;
@@ -68,7 +67,7 @@ inline std::string ranks_json_rows(job_summary const& job) {
 }
 
 /// The rank that holds the others up; null: there is none.
-inline std::string straggler_json(job_summary const& job) {
+inline own_string straggler_json(job_summary const& job) {
   if (!job.straggler) return json_value(std::nullopt);
   json_object result{1};
   result.add("rank", json_value(job.ranks[job.straggler->rank].rank));
@@ -80,7 +79,7 @@ inline std::string straggler_json(job_summary const& job) {
 }  // namespace detail
 
 /// @brief The figures of a job of many ranks as JSON: times in ms, sizes in bytes, shares as fractions. Unknown values are null.
-[[nodiscard]] inline std::string ranks_json(job_summary const& job) {
+[[nodiscard]] inline detail::own_string ranks_json(job_summary const& job) {
   detail::json_object document{0};
   detail::add_json_schema(document);
   document.add("ranks", detail::ranks_json_rows(job));

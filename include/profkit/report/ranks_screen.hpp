@@ -28,7 +28,7 @@ class ranks_screen {
   ranks_screen(document what, text_style const& style) : document_{std::move(what)}, style_{style} {}
 
   /// @param files the last line; may be empty.
-  [[nodiscard]] std::string text(std::string_view files) const {
+  [[nodiscard]] own_string text(std::string_view files) const {
     own_vector<std::string> lines;
     constexpr std::array<std::size_t, 6> most{{17, 13, 9, 7, 5, 3}};
     for (std::size_t const rows : most) {
@@ -36,7 +36,7 @@ class ranks_screen {
       if (lines.size() <= style_.max_lines) break;
     }
     if (lines.size() > style_.max_lines) lines.resize(style_.max_lines);
-    std::string result;
+    own_string result;
     for (std::string const& line : lines) result += line + "\n";
     return result;
   }

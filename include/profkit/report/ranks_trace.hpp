@@ -15,6 +15,7 @@
 #include "../analyze/ranks/matched_collectives.hpp"
 #include "../analyze/ranks/rank_clocks.hpp"
 #include "../profile/own_memory.hpp"
+#include "../profile/own_sort.hpp"
 #include "json_text.hpp"
 
 namespace profkit {
@@ -103,7 +104,7 @@ class ranks_trace_writer {
 /// `summarize_job`.
 [[nodiscard]] inline std::string ranks_trace(::profkit::detail::own_vector<job_rank> ranks) {
   ranks.erase(std::remove_if(ranks.begin(), ranks.end(), [](job_rank const& each) { return !each.problem.empty(); }), ranks.end());
-  std::stable_sort(ranks.begin(), ranks.end(), [](job_rank const& a, job_rank const& b) { return a.rank < b.rank; });
+  detail::own_stable_sort(ranks.begin(), ranks.end(), [](job_rank const& a, job_rank const& b) { return a.rank < b.rank; });
   auto const is_same_rank = [](job_rank const& a, job_rank const& b) { return a.rank == b.rank; };
   ranks.erase(std::unique(ranks.begin(), ranks.end(), is_same_rank), ranks.end());
   return detail::ranks_trace_writer{ranks}.write();

@@ -31,13 +31,13 @@ struct report_code {
   /// The document that the other functions print.
   static document describe(summary const& what);
 
-  static std::string text(summary const& what);
-  static std::string full_text(summary const& what);
-  static std::string markdown(summary const& what);
-  static std::string html(summary const& what);
-  static std::string json(summary const& what);
+  static own_string text(summary const& what);
+  static own_string full_text(summary const& what);
+  static own_string markdown(summary const& what);
+  static own_string html(summary const& what);
+  static own_string json(summary const& what);
   /// The content of `report.json` in a folder. @param files the files of the folder that belong to the report.
-  static std::string json(summary const& what, std::vector<std::string> const& files);
+  static own_string json(summary const& what, std::vector<std::string> const& files);
   /// @param format as for `fmt::print`, with `text(what)` as the argument.
   static void print(std::string_view format, summary const& what);
   static void write(profile const& profile, summary const& what, std::string const& directory, std::uint64_t trace_steps);
@@ -50,10 +50,10 @@ struct report_code {
 
   /// The first screen. @param descriptor file descriptor of the output, which determines width and colours; -1: unknown. @param files the
   /// last line; may be empty.
-  static std::string first_screen(document const& what, int descriptor, std::string const& files);
-  static std::string full_text(document const& what, bool as_markdown);
-  static std::string html(document const& what);
-  static std::string document_json(document const& what);
+  static own_string first_screen(document const& what, int descriptor, std::string const& files);
+  static own_string full_text(document const& what, bool as_markdown);
+  static own_string html(document const& what);
+  static own_string document_json(document const& what);
   /// @param made `describe(what)`. @return the names of the files.
   static std::vector<std::string> write(profile const& profile, summary const& what, document const& made, std::string const& directory,
                                         std::uint64_t trace_steps);

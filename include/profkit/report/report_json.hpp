@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <string>
-
 #include "../analyze/summary.hpp"
+#include "../profile/own_memory.hpp"
 #include "report_code.hpp"
 
 #ifndef PROFKIT_CODE_ELSEWHERE
@@ -16,6 +15,6 @@ namespace profkit {
 /// null.
 /// @param summary the figures.
 /// @return the document.
-[[nodiscard]] inline std::string report_json(summary const& summary) { return detail::report_code<void>::json(summary); }
+[[nodiscard]] inline detail::own_string report_json(summary const& summary) { return detail::report_code<void>::json(summary); }
 
 }  // namespace profkit

@@ -8,6 +8,7 @@
 
 #include "../analyze/summary.hpp"
 #include "../profile/own_memory.hpp"
+#include "../profile/own_sort.hpp"
 #include "folded_scopes.hpp"
 #include "idle_cause_names.hpp"
 #include "report_kinds.hpp"
@@ -77,7 +78,7 @@ inline own_vector<std::pair<std::string, double>> class_times(summary const& all
     if (at == result.end()) at = result.insert(result.end(), {name, 0.0});
     at->second += each.total.count() / steps;
   }
-  std::stable_sort(result.begin(), result.end(), [](auto const& a, auto const& b) {
+  own_stable_sort(result.begin(), result.end(), [](auto const& a, auto const& b) {
     bool const is_other_a = a.first == "other";
     bool const is_other_b = b.first == "other";
     return is_other_a != is_other_b ? is_other_b : a.second > b.second;

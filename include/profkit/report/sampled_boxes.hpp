@@ -11,6 +11,7 @@
 #include "../analyze/samples/sample_rows.hpp"
 #include "../analyze/samples/samples_summary.hpp"
 #include "../profile/own_memory.hpp"
+#include "../profile/own_sort.hpp"
 #include "document.hpp"
 #include "samples_section.hpp"
 #include "sentence_numbers.hpp"
@@ -37,7 +38,7 @@ class sampled_boxes {
     sums const totals = sums_of(scopes);
     if (!(totals.whole > 0.0)) return;
     own_vector<std::pair<std::string, double>> functions{totals.functions.begin(), totals.functions.end()};
-    std::stable_sort(functions.begin(), functions.end(), [](auto const& a, auto const& b) { return a.second > b.second; });
+    own_stable_sort(functions.begin(), functions.end(), [](auto const& a, auto const& b) { return a.second > b.second; });
     double rest = totals.other_time;
     std::uint64_t others = totals.others;
     auto const add_box = [&](std::string name, double time, icicle_figure::box_kind kind) {

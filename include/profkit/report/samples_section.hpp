@@ -11,6 +11,7 @@
 
 #include "../analyze/summary.hpp"
 #include "../profile/own_memory.hpp"
+#include "../profile/own_sort.hpp"
 #include "cells.hpp"
 #include "document.hpp"
 #include "report_view.hpp"
@@ -73,7 +74,7 @@ inline std::string samples_answer(host_samples_summary const& samples) {
     parts.emplace_back(each.share, share_words(each.share) + " waiting in " + name_words(each.name));
   }
   if (auto const rest = unnamed_waiting(first)) parts.emplace_back(rest->share, sampled_words(*rest) + ' ' + waiting_words);
-  std::stable_sort(parts.begin(), parts.end(), [](auto const& a, auto const& b) { return a.first > b.first; });
+  own_stable_sort(parts.begin(), parts.end(), [](auto const& a, auto const& b) { return a.first > b.first; });
   constexpr std::size_t max_parts = 3;
   if (parts.size() > max_parts) parts.resize(max_parts);
   std::string text;

@@ -7,6 +7,7 @@
 
 #include "../analyze/ranks/job_summary.hpp"
 #include "../profile/own_memory.hpp"
+#include "../profile/own_sort.hpp"
 
 namespace profkit::detail {
 
@@ -20,7 +21,7 @@ inline own_vector<std::size_t> shown_ranks(job_summary const& job) {
   if (all.size() <= max_all) return all;
   own_vector<std::size_t> result;
   auto const take = [&](std::size_t count, auto const& value_of) {
-    std::stable_sort(all.begin(), all.end(), [&](std::size_t a, std::size_t b) { return value_of(job.ranks[a]) > value_of(job.ranks[b]); });
+    own_stable_sort(all.begin(), all.end(), [&](std::size_t a, std::size_t b) { return value_of(job.ranks[a]) > value_of(job.ranks[b]); });
     for (std::size_t i = 0; i < count; ++i) {
       if (std::find(result.begin(), result.end(), all[i]) == result.end()) result.push_back(all[i]);
     }

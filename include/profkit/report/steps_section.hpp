@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "../profile/own_memory.hpp"
+#include "../profile/own_sort.hpp"
 #include "cells.hpp"
 #include "document.hpp"
 #include "findings.hpp"
@@ -34,7 +35,7 @@ inline void keep_longest_labels(own_vector<plotted_step>& steps) {
   for (plotted_step& each : steps) {
     if (each.is != plotted_step::role::usual && !each.label.empty()) labelled.push_back(&each);
   }
-  std::stable_sort(labelled.begin(), labelled.end(), [](plotted_step const* a, plotted_step const* b) { return a->ms > b->ms; });
+  own_stable_sort(labelled.begin(), labelled.end(), [](plotted_step const* a, plotted_step const* b) { return a->ms > b->ms; });
   for (std::size_t i = max_labels; i < labelled.size(); ++i) labelled[i]->label.clear();
 }
 

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <ios>
 #include <istream>
-#include <string>
 
 #include "../analyze/check_summary.hpp"
 #include "../analyze/summary.hpp"
@@ -18,13 +17,14 @@
 #include "../profile/checksum.hpp"
 #include "../profile/error.hpp"
 #include "../profile/input_file.hpp"
+#include "../profile/own_memory.hpp"
 #include "report_code.hpp"
 
 namespace profkit::detail {
 
 /// Writes the magic, the `state_layout` of this version, a checksum of the rest, and the members of the summary.
 inline void write_summary(summary const& what, byte_output& to) {
-  std::string content;
+  own_string content;
   string_output content_output{content};
   archive_writer content_archive{content_output};
   content_archive(what);

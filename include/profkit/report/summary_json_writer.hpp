@@ -36,11 +36,11 @@ class summary_json_writer {
     add_json_schema(document_, what.environment.process_id, files);
   }
 
-  [[nodiscard]] std::string write() && {
+  [[nodiscard]] own_string write() && {
     add_members(document_, {}, &what_);
     keep_places();
     for (char const* const key : {"ranks", "straggler", "collectives"}) document_.add(key, json_value(std::nullopt));  // of many ranks
-    std::string text = document_.text();
+    own_string text = document_.text();
     text += '\n';
     return text;
   }
@@ -133,7 +133,7 @@ class summary_json_writer {
   }
 
   template <class T>
-  std::string text(T const& value, std::string_view key, std::size_t depth) {
+  own_string text(T const& value, std::string_view key, std::size_t depth) {
     if constexpr (is_described<T>) {
       json_object object{depth};
       add_members(object, {}, &value);
@@ -147,28 +147,28 @@ class summary_json_writer {
     }
   }
   template <class T>
-  std::string text(std::optional<T> const& value, std::string_view key, std::size_t depth) {
+  own_string text(std::optional<T> const& value, std::string_view key, std::size_t depth) {
     return value ? text(*value, key, depth) : json_value(std::nullopt);
   }
   template <class T>
-  std::string text(own_vector<T> const& values, std::string_view key, std::size_t depth) {
+  own_string text(own_vector<T> const& values, std::string_view key, std::size_t depth) {
     json_list list{depth};
     for (T const& each : values) list.add(text(each, key, depth + 1));
     return std::move(list).take();
   }
-  static std::string text(milliseconds value, std::string_view key, std::size_t) {
+  static own_string text(milliseconds value, std::string_view key, std::size_t) {
     return json_value(milliseconds_unit(key).written(value.count()));
   }
-  static std::string text(std::chrono::nanoseconds value, std::string_view key, std::size_t) {
+  static own_string text(std::chrono::nanoseconds value, std::string_view key, std::size_t) {
     return json_value(nanoseconds_unit(key).written(static_cast<double>(value.count())));
   }
-  static std::string text(bool value, std::string_view key, std::size_t) {
+  static own_string text(bool value, std::string_view key, std::size_t) {
     json_words const* const words = words_of(key);
     return words == nullptr ? json_value(value) : json_value(value ? words->if_true : words->if_false);
   }
-  static std::string text(step_verdict value, std::string_view, std::size_t) { return json_value(verdict_name(value)); }
-  static std::string text(precision value, std::string_view, std::size_t) { return json_value(name_of(value)); }
-  static std::string text(work_bound value, std::string_view, std::size_t) {
+  static own_string text(step_verdict value, std::string_view, std::size_t) { return json_value(verdict_name(value)); }
+  static own_string text(precision value, std::string_view, std::size_t) { return json_value(name_of(value)); }
+  static own_string text(work_bound value, std::string_view, std::size_t) {
     return json_value(value == work_bound::memory ? "memory" : "compute");
   }
 

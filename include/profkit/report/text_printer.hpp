@@ -19,7 +19,7 @@
 namespace profkit::detail {
 
 /// A table with its caption, as aligned lines without a length limit.
-inline std::string text_of(data_table const& what, text_style const& style) {
+inline own_string text_of(data_table const& what, text_style const& style) {
   auto const shown = [&](std::string_view text, std::size_t max_bytes = max_shown_reason) {
     return without_no_break(printable(text, style, max_bytes));
   };
@@ -35,7 +35,7 @@ inline std::string text_of(data_table const& what, text_style const& style) {
   for (auto const& line : lines) {
     for (std::size_t i = 0; i < line.size(); ++i) widths[i] = std::max(widths[i], width_of(line[i]));
   }
-  std::string text = what.caption.empty() ? "" : shown(what.caption) + "\n\n";
+  own_string text = what.caption.empty() ? "" : shown(what.caption) + "\n\n";
   for (auto const& line : lines) {
     for (std::size_t i = 0; i < line.size(); ++i) text += (i == 0 ? "" : "  ") + padded(line[i], widths[i], !table.is_left_aligned(i));
     text.erase(text.find_last_not_of(' ') + 1);
@@ -52,8 +52,8 @@ class text_printer {
     style_.width = std::numeric_limits<std::size_t>::max() / 2;
   }
 
-  [[nodiscard]] std::string print() const {
-    std::string text;
+  [[nodiscard]] own_string print() const {
+    own_string text;
     for (std::string const& line : head_lines(document_, style_, 1)) text += line + "\n";
     text += "\n";
     for (key_figure const& each : document_.key_figures) {
@@ -67,9 +67,9 @@ class text_printer {
  private:
   [[nodiscard]] std::string shown(std::string_view text) const { return without_no_break(printable(text, style_)); }
 
-  [[nodiscard]] std::string print(section const& what) const {
+  [[nodiscard]] own_string print(section const& what) const {
     std::string const title = shown(what.title);
-    std::string text = "\n" + title + "\n" + std::string(width_of(title), '=') + "\n\n";
+    own_string text = "\n" + title + "\n" + std::string(width_of(title), '=') + "\n\n";
     if (!what.answer.empty()) text += shown(what.answer) + "\n\n";
     bool is_list = false;
     for (block const* const each : blocks_of(what, block_use::pages)) {

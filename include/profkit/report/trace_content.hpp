@@ -19,6 +19,7 @@
 #include "../analyze/time/path_tree.hpp"
 #include "../profile/finite.hpp"
 #include "../profile/own_memory.hpp"
+#include "../profile/own_sort.hpp"
 #include "../profile/profile.hpp"
 #include "../profile/rank_record.hpp"
 #include "../profile/time.hpp"
@@ -269,7 +270,7 @@ class trace_content {
   static void tidy(counter_track& track) {
     auto& values = track.values;
     values.erase(std::remove_if(values.begin(), values.end(), [](auto const& each) { return !is_finite(each.second); }), values.end());
-    std::stable_sort(values.begin(), values.end(), [](auto const& a, auto const& b) { return a.first < b.first; });
+    own_stable_sort(values.begin(), values.end(), [](auto const& a, auto const& b) { return a.first < b.first; });
   }
 
   profile const& profile_;

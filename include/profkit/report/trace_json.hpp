@@ -68,7 +68,7 @@ class short_text {
     return *this << numbers[0] << "," << numbers[1] << "," << numbers[2];
   }
 
-  void append_to(std::string& text) const { text.append(text_, static_cast<std::size_t>(end_ - text_)); }
+  void append_to(own_string& text) const { text.append(text_, static_cast<std::size_t>(end_ - text_)); }
 
  private:
   char text_[512];  // large enough for a few numbers of at most 20 digits
@@ -223,14 +223,14 @@ class json_trace_format {
   trace_content const& content_;
   profile const& profile_;
   trace_output& to_;
-  std::string& text_;
-  detail::own_vector<std::string> scope_ends_;       ///< by path: the end of its slices as text
-  detail::own_vector<std::string> scope_arguments_;  ///< by path: arguments of operations launched in it
-  detail::own_vector<std::string> call_ends_;        ///< by name: the text after the times
-  detail::own_vector<std::string> gpu_names_;        ///< by name, in JSON
-  std::string slice_begin_;                          ///< beginning of a slice on the current track, as text
-  std::uint64_t device_ = 0;                         ///< process id of the current device
-  std::uint64_t stream_ = 0;                         ///< number of the current stream
+  own_string& text_;
+  detail::own_vector<own_string> scope_ends_;       ///< by path: the end of its slices as text
+  detail::own_vector<own_string> scope_arguments_;  ///< by path: arguments of operations launched in it
+  detail::own_vector<own_string> call_ends_;        ///< by name: the text after the times
+  detail::own_vector<own_string> gpu_names_;        ///< by name, in JSON
+  std::string slice_begin_;                         ///< beginning of a slice on the current track, as text
+  std::uint64_t device_ = 0;                        ///< process id of the current device
+  std::uint64_t stream_ = 0;                        ///< number of the current stream
   bool is_first_ = true;
 };
 
@@ -252,14 +252,14 @@ inline void put_trace_json(profile const& profile, attribution const& launched, 
 /// @param launched `attribute(profile)`.
 /// @param steps number of measured steps, counted from the end.
 /// @return the JSON document.
-[[nodiscard]] inline std::string trace_json(profile const& profile, attribution const& launched, std::uint64_t steps) {
+[[nodiscard]] inline detail::own_string trace_json(profile const& profile, attribution const& launched, std::uint64_t steps) {
   detail::trace_output text;
   detail::put_trace_json(profile, launched, steps, text);
   return std::move(text).take();
 }
 
 /// @brief A trace of a profile; computes the attribution.
-[[nodiscard]] inline std::string trace_json(profile const& profile, std::uint64_t steps = 3) {
+[[nodiscard]] inline detail::own_string trace_json(profile const& profile, std::uint64_t steps = 3) {
   return trace_json(profile, attribute(profile), steps);
 }
 

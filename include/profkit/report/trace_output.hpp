@@ -4,10 +4,10 @@
 #include <cstddef>
 #include <filesystem>
 #include <optional>
-#include <string>
 #include <utility>
 
 #include "../profile/atomic_file.hpp"
+#include "../profile/own_memory.hpp"
 
 namespace profkit::detail {
 
@@ -19,7 +19,7 @@ class trace_output {
   explicit trace_output(std::filesystem::path const& path) : file_{path} { text_.reserve(piece_bytes + piece_bytes / 4); }
 
   /// The buffer to append to.
-  [[nodiscard]] std::string& text() noexcept { return text_; }
+  [[nodiscard]] own_string& text() noexcept { return text_; }
 
   /// Writes the buffer if it is large enough for a piece. To be called regularly.
   void pass_on() {
@@ -34,7 +34,7 @@ class trace_output {
   }
 
   /// The whole text, if there is no file.
-  [[nodiscard]] std::string take() && { return std::move(text_); }
+  [[nodiscard]] own_string take() && { return std::move(text_); }
 
  private:
   static constexpr std::size_t piece_bytes = std::size_t{1} << 18U;
@@ -45,7 +45,7 @@ class trace_output {
   }
 
   std::optional<atomic_file> file_;
-  std::string text_;
+  own_string text_;
 };
 
 }  // namespace profkit::detail

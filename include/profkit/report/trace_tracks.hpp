@@ -13,6 +13,7 @@
 #include "../analyze/time/bucket_order.hpp"
 #include "../analyze/time/measured_time.hpp"
 #include "../profile/own_memory.hpp"
+#include "../profile/own_sort.hpp"
 #include "../profile/profile.hpp"
 #include "../profile/time.hpp"
 
@@ -97,7 +98,7 @@ inline own_vector<own_vector<std::uint32_t>> without_overlap(profile const& prof
     return profile.gpu_operations[a].time.begin < profile.gpu_operations[b].time.begin;
   };
   if (!std::is_sorted(operations.begin(), operations.end(), begins_before)) {
-    std::stable_sort(operations.begin(), operations.end(), begins_before);
+    own_stable_sort(operations.begin(), operations.end(), begins_before);
   }
   own_vector<own_vector<std::uint32_t>> tracks;
   for (std::uint32_t const operation : operations) {

@@ -12,6 +12,7 @@
 
 #include "../analyze/summary.hpp"
 #include "../profile/own_memory.hpp"
+#include "../profile/own_sort.hpp"
 #include "cells.hpp"
 #include "coverage_text.hpp"
 #include "document.hpp"
@@ -85,8 +86,8 @@ inline data_table work_rows(report_view const& view) {
                   work.measured_roof ? number_cell(work.measured_roof->share) : missing_cell("no measured rate")};
     table.rows.push_back(std::move(next));
   }
-  std::stable_sort(table.rows.begin(), table.rows.end(),
-                   [](row const& a, row const& b) { return std::get<double>(a.cells[2].value) > std::get<double>(b.cells[2].value); });
+  own_stable_sort(table.rows.begin(), table.rows.end(),
+                  [](row const& a, row const& b) { return std::get<double>(a.cells[2].value) > std::get<double>(b.cells[2].value); });
   return table;
 }
 

@@ -49,7 +49,7 @@ class session_journal {
   void begin_next_file(journal_head& head) noexcept {
     attempt([&] {
       head.number = ++number_;
-      std::string beginning = journal_encoder::beginning();
+      own_string beginning = journal_encoder::beginning();
       encoder_.append(head, beginning);
       output_.begin_next_file(beginning);
       head_bytes_ = beginning.size();
@@ -91,7 +91,7 @@ class session_journal {
 
   journal_output output_;
   journal_encoder encoder_;
-  std::string bytes_;
+  own_string bytes_;
   std::string failure_;
   std::uint64_t max_file_bytes_;
   std::uint64_t head_bytes_ = 0;  ///< size of the head of the file in bytes

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "../../profile/own_memory.hpp"
+#include "../../profile/own_sort.hpp"
 #include "../../profile/profile.hpp"
 #include "../../profile/time.hpp"
 #include "../budget_summary.hpp"
@@ -146,8 +147,8 @@ class busy_sums {
       starving.total += to_ms(times.self);
       for (std::size_t cause = 0; cause < idle_causes; ++cause) starving.by_cause[cause] += to_ms(times.self_by_cause[cause]);
     }
-    std::stable_sort(result.starving.begin(), result.starving.end(),
-                     [](starving_scope const& a, starving_scope const& b) { return a.total > b.total; });
+    own_stable_sort(result.starving.begin(), result.starving.end(),
+                    [](starving_scope const& a, starving_scope const& b) { return a.total > b.total; });
     for (std::size_t top = 0; top < rows.size(); ++top) {
       std::chrono::nanoseconds const total = rows[top].total();
       if (total.count() == 0) continue;

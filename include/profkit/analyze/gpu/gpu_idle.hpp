@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "../../profile/own_memory.hpp"
+#include "../../profile/own_sort.hpp"
 #include "../../profile/profile.hpp"
 #include "../../profile/time.hpp"
 #include "../kinds/kind_positions.hpp"
@@ -197,6 +198,7 @@ class idle_charging {
       }
     }
     auto const begins_before = [](part const& a, part const& b) { return a.time.begin < b.time.begin; };
+    own_vector<part> buffer;
     for (std::size_t lane = 0; lane < by_lane.size(); ++lane) {
       own_vector<std::uint32_t> const& positions = by_lane[lane];
       if (positions.empty()) continue;
@@ -208,7 +210,7 @@ class idle_charging {
             parts.push_back({time, from.is_queued, kinds_(from.step), state});
           });
       std::reverse(parts.begin() + before, parts.end());
-      std::inplace_merge(parts.begin(), parts.begin() + before, parts.end(), begins_before);
+      own_inplace_merge(parts.begin(), parts.begin() + before, parts.end(), begins_before, buffer);
     }
     return parts;
   }

@@ -9,6 +9,7 @@
 
 #include "../../profile/check_read.hpp"
 #include "../../profile/own_memory.hpp"
+#include "../../profile/own_sort.hpp"
 #include "../../profile/profile.hpp"
 #include "../../profile/time.hpp"
 #include "../kinds/kind_key.hpp"
@@ -92,8 +93,8 @@ class gpu_step_period_finder {
   gpu_step_period_finder(profile const& profile, attribution const& launched)
       : profile_{profile}, order_(profile.steps.size()), own_(profile.steps.size()) {
     std::iota(order_.begin(), order_.end(), std::size_t{0});
-    std::stable_sort(order_.begin(), order_.end(),
-                     [&](std::size_t a, std::size_t b) { return profile.steps[a].time.begin < profile.steps[b].time.begin; });
+    own_stable_sort(order_.begin(), order_.end(),
+                    [&](std::size_t a, std::size_t b) { return profile.steps[a].time.begin < profile.steps[b].time.begin; });
     begins_.reserve(order_.size());
     for (std::size_t const step : order_) begins_.push_back(profile.steps[step].time.begin);
     earlier_end_.assign(order_.size() + 1, timestamp::min());

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "../../profile/own_memory.hpp"
+#include "../../profile/own_sort.hpp"
 #include "../../profile/profile.hpp"
 #include "../../profile/time.hpp"
 #include "../summary.hpp"
@@ -78,8 +79,8 @@ inline own_vector<thread_calls> calls_by_lane(profile const& profile, attributio
     if (kind != api_call_kind::other || launched.has_operation[i]) add_launch(to.launching, call.time);
   }
   for (thread_calls& each : result) {
-    std::stable_sort(each.blocking.begin(), each.blocking.end(),
-                     [](blocking_call const& a, blocking_call const& b) { return a.time.end < b.time.end; });
+    own_stable_sort(each.blocking.begin(), each.blocking.end(),
+                    [](blocking_call const& a, blocking_call const& b) { return a.time.end < b.time.end; });
     sort_launches(each.launching);
   }
   return result;

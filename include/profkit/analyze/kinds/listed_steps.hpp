@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -9,6 +8,7 @@
 #include <utility>
 
 #include "../../profile/own_memory.hpp"
+#include "../../profile/own_sort.hpp"
 #include "../merge/gpu_period_list.hpp"
 #include "../merge/step_list.hpp"
 #include "../merge/step_series.hpp"
@@ -73,7 +73,7 @@ inline own_vector<listed_step> list_steps(step_list const& steps, gpu_period_lis
   list(warmup, steps.host(), max_others, false);
   list(measured, steps.host(), max_measured, false);
   list(steps.excluded().groups(), steps.excluded(), max_others, true);
-  std::stable_sort(result.begin(), result.end(), [](listed_step const& a, listed_step const& b) { return a.index < b.index; });
+  own_stable_sort(result.begin(), result.end(), [](listed_step const& a, listed_step const& b) { return a.index < b.index; });
   return result;
 }
 

@@ -12,6 +12,7 @@
 
 #include "../../profile/finite.hpp"
 #include "../../profile/own_memory.hpp"
+#include "../../profile/own_sort.hpp"
 #include "../../profile/profile.hpp"
 #include "../../profile/time.hpp"
 #include "../summary.hpp"
@@ -50,7 +51,7 @@ class merged_counters {
                       {name, each.count, each.last, each.finite.mean().value_or(none), each.finite.min().value_or(none),
                        each.finite.max().value_or(none), each.not_finite}});
     }
-    std::stable_sort(rows.begin(), rows.end(), [](auto const& a, auto const& b) { return a.first < b.first; });
+    own_stable_sort(rows.begin(), rows.end(), [](auto const& a, auto const& b) { return a.first < b.first; });
     own_vector<counter_summary> result;
     result.reserve(rows.size());
     for (auto& [position, row] : rows) result.push_back(std::move(row));

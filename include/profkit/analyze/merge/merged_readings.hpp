@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "../../profile/own_memory.hpp"
+#include "../../profile/own_sort.hpp"
 #include "../../profile/profile.hpp"
 #include "../../profile/time.hpp"
 #include "../summary.hpp"
@@ -50,7 +51,7 @@ class merged_readings {
                       {what.first, what.second, each.samples, each.first_bytes, each.last_bytes, each.highest, each.peak, each.peak_note,
                        each.capacity}});
     }
-    std::stable_sort(rows.begin(), rows.end(), [](auto const& a, auto const& b) { return a.first < b.first; });
+    own_stable_sort(rows.begin(), rows.end(), [](auto const& a, auto const& b) { return a.first < b.first; });
     own_vector<memory_summary> result;
     result.reserve(rows.size());
     for (auto& [first, row] : rows) result.push_back(std::move(row));

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "../../profile/own_memory.hpp"
+#include "../../profile/own_sort.hpp"
 #include "../../profile/profile.hpp"
 #include "../../profile/time.hpp"
 #include "../gpu/timed_operation.hpp"
@@ -55,7 +56,7 @@ class trend_part {
     for (step_record const& step : profile.steps) {
       if (step.is_measured() && own.begin <= step.time.begin && step.time.begin < own.end) steps.push_back(&step);
     }
-    std::stable_sort(steps.begin(), steps.end(), [](auto const* a, auto const* b) { return a->time.begin < b->time.begin; });
+    own_stable_sort(steps.begin(), steps.end(), [](auto const* a, auto const* b) { return a->time.begin < b->time.begin; });
     own_vector<interval> times;
     times.reserve(steps.size());
     for (step_record const* step : steps) times.push_back(step->time);

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "../../profile/own_memory.hpp"
+#include "../../profile/own_sort.hpp"
 #include "../../profile/profile.hpp"
 #include "../../profile/time.hpp"
 #include "../gpu/attribution.hpp"
@@ -63,7 +64,7 @@ struct scope_nesting {
     detail::own_vector<std::uint32_t> open;
     for (auto& entry : lanes) {
       detail::own_vector<std::uint32_t>& lane = entry.second;
-      if (!std::is_sorted(lane.begin(), lane.end(), ends_before)) std::stable_sort(lane.begin(), lane.end(), ends_before);
+      if (!std::is_sorted(lane.begin(), lane.end(), ends_before)) own_stable_sort(lane.begin(), lane.end(), ends_before);
       open.clear();
       for (auto scope = lane.rbegin(); scope != lane.rend(); ++scope) {
         while (!open.empty() && profile.scopes[open.back()].time.begin > profile.scopes[*scope].time.begin) open.pop_back();

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -9,6 +8,7 @@
 #include <utility>
 
 #include "../../profile/own_memory.hpp"
+#include "../../profile/own_sort.hpp"
 #include "../../profile/profile.hpp"
 #include "../gpu/attribution.hpp"
 #include "../time/measured_time.hpp"
@@ -85,7 +85,7 @@ inline detail::own_vector<nsys_row> nsys_api(profile const& profile, measured_ti
   if (profile.has_all_api_calls) result.api = detail::nsys_api(profile, when);
   result.kernels = std::move(kernels).rows();
   // Only this summary sorts equal totals by fewer instances first.
-  std::stable_sort(result.kernels.begin(), result.kernels.end(), [](nsys_row const& a, nsys_row const& b) {
+  detail::own_stable_sort(result.kernels.begin(), result.kernels.end(), [](nsys_row const& a, nsys_row const& b) {
     return a.samples.total != b.samples.total ? a.samples.total > b.samples.total : a.samples.count < b.samples.count;
   });
   result.memory_times = std::move(memory_times).rows();

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "../../profile/own_memory.hpp"
+#include "../../profile/own_sort.hpp"
 #include "job_rank.hpp"
 #include "job_summary.hpp"
 #include "slow_host.hpp"
@@ -64,7 +65,7 @@ inline own_vector<scope_difference_summary> find_differing_scopes(own_vector<job
   compare(false, [&](job_rank const& rank) { return stage_paces(rank, steps); });
   compare(true, [&](job_rank const& rank) { return gpu_paces(rank, steps); });
   auto const difference = [](scope_difference_summary const& scope) { return std::abs((scope.own - scope.others).count()); };
-  std::stable_sort(result.begin(), result.end(), [&](auto const& a, auto const& b) {
+  own_stable_sort(result.begin(), result.end(), [&](auto const& a, auto const& b) {
     return difference(a) != difference(b) ? difference(a) > difference(b) : a.rank < b.rank;
   });
   if (result.size() > max_count) result.resize(max_count);

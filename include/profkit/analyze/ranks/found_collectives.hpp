@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
 
 #include "../../profile/own_memory.hpp"
+#include "../../profile/own_sort.hpp"
 #include "../../profile/profile.hpp"
 #include "../../profile/time.hpp"
 #include "../gpu/attribution.hpp"
@@ -51,7 +51,7 @@ struct found_collectives {
     }
     if (operations != nullptr) add_kernels(records, launched, *operations);
     auto const is_earlier = [](found_collective const& a, found_collective const& b) { return a.time.begin < b.time.begin; };
-    std::stable_sort(all.begin(), all.end(), is_earlier);
+    own_stable_sort(all.begin(), all.end(), is_earlier);
   }
 
   /// @param operation position in `profile::gpu_operations`.

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "../../profile/own_memory.hpp"
+#include "../../profile/own_sort.hpp"
 #include "../verdict/mean_interval.hpp"
 #include "../verdict/outliers.hpp"
 #include "job_summary.hpp"
@@ -33,7 +34,7 @@ class holding_ranks {
       : held_{held}, ranks_{ranks}, order_(held.size()) {
     std::iota(order_.begin(), order_.end(), std::size_t{0});
     for (own_vector<double> const& each : held) means_.push_back(std::accumulate(each.begin(), each.end(), 0.0) / steps());
-    std::stable_sort(order_.begin(), order_.end(), [&](std::size_t a, std::size_t b) { return means_[a] > means_[b]; });
+    own_stable_sort(order_.begin(), order_.end(), [&](std::size_t a, std::size_t b) { return means_[a] > means_[b]; });
   }
 
   /// Ranks that are equally slow take turns in starting last. So three candidates are tried in this order: the ranks before the largest

@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "../../profile/own_memory.hpp"
+#include "../../profile/own_sort.hpp"
 #include "../../profile/profile.hpp"
 #include "../../profile/time.hpp"
 #include "../gpu/attribution.hpp"
@@ -30,7 +31,7 @@ class host_segments {
       scope_record const& scope = profile.scopes[each];
       if (steps.front().begin <= scope.time.begin && scope.time.begin < steps.back().end) scopes.push_back(scope);
     }
-    std::stable_sort(scopes.begin(), scopes.end(), [](scope_record const& a, scope_record const& b) {
+    own_stable_sort(scopes.begin(), scopes.end(), [](scope_record const& a, scope_record const& b) {
       return a.time.begin != b.time.begin ? a.time.begin < b.time.begin : a.time.end > b.time.end;
     });
     cut(scopes);
@@ -59,7 +60,7 @@ class host_segments {
       auto const at = begins.find(stage.path);
       return at == begins.end() ? timestamp::max() : at->second;
     };
-    std::stable_sort(stages.begin(), stages.end(), [&](path_time const& a, path_time const& b) { return begin_of(a) < begin_of(b); });
+    own_stable_sort(stages.begin(), stages.end(), [&](path_time const& a, path_time const& b) { return begin_of(a) < begin_of(b); });
   }
 
  private:

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "../../profile/own_memory.hpp"
+#include "../../profile/own_sort.hpp"
 #include "../../profile/time.hpp"
 #include "../work/device_peaks.hpp"
 #include "collective_name.hpp"
@@ -94,7 +95,7 @@ class job_collectives {
       if (last != each.last.end()) row.last = ranks[last->first].rank;
       result.push_back(std::move(row));
     }
-    std::stable_sort(result.begin(), result.end(), [](auto const& a, auto const& b) { return a.exposed > b.exposed; });
+    own_stable_sort(result.begin(), result.end(), [](auto const& a, auto const& b) { return a.exposed > b.exposed; });
     return result;
   }
 

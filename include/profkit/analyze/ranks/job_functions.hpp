@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "../../profile/own_memory.hpp"
+#include "../../profile/own_sort.hpp"
 #include "../../profile/time.hpp"
 #include "../samples/samples_summary.hpp"
 #include "job_rank.hpp"
@@ -86,7 +87,7 @@ inline void merge_functions(own_vector<job_rank> const& ranks, job_summary& to) 
     on_ranks.fill(row, to.sampled_ranks, to.step);
     to.functions.push_back(std::move(row));
   }
-  std::stable_sort(to.functions.begin(), to.functions.end(), [](auto const& a, auto const& b) { return a.time > b.time; });
+  own_stable_sort(to.functions.begin(), to.functions.end(), [](auto const& a, auto const& b) { return a.time > b.time; });
   if (to.functions.size() > max_functions) to.functions.resize(max_functions);
 }
 

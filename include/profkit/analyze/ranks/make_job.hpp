@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "../../profile/own_memory.hpp"
+#include "../../profile/own_sort.hpp"
 #include "../../profile/time.hpp"
 #include "collective_waits.hpp"
 #include "differing_scopes.hpp"
@@ -180,7 +181,7 @@ class job_maker {
       if (!each.is_common || each.is_contradictory) continue;
       found.emplace_back(collective_of(ranks_, each.on.front()).time.begin - clocks_.shift(each.on.front()), &each);
     }
-    std::stable_sort(found.begin(), found.end(), [](auto const& a, auto const& b) { return a.first < b.first; });
+    own_stable_sort(found.begin(), found.end(), [](auto const& a, auto const& b) { return a.first < b.first; });
     detail::own_vector<matched_collective const*> result(found.size());
     std::transform(found.begin(), found.end(), result.begin(), [](auto const& each) { return each.second; });
     return result;
@@ -293,7 +294,7 @@ class job_maker {
 /// time proportional to the collectives of all ranks. Thread-safe. Definitions: docs/distributed.md.
 /// @param ranks the ranks in any order.
 [[nodiscard]] inline job_summary summarize_job(::profkit::detail::own_vector<job_rank> ranks) {
-  std::stable_sort(ranks.begin(), ranks.end(), [](job_rank const& a, job_rank const& b) { return a.rank < b.rank; });
+  detail::own_stable_sort(ranks.begin(), ranks.end(), [](job_rank const& a, job_rank const& b) { return a.rank < b.rank; });
   job_summary result;
   detail::check_job(ranks, result);
   ranks.erase(std::remove_if(ranks.begin(), ranks.end(), [](job_rank const& each) { return !each.problem.empty(); }), ranks.end());

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "../../profile/own_memory.hpp"
+#include "../../profile/own_sort.hpp"
 #include "../../profile/time.hpp"
 #include "communicator_parts.hpp"
 #include "job_rank.hpp"
@@ -139,7 +140,7 @@ class stale_rank_finder {
     }
     for (auto& [machine, all] : machines) {
       auto const& ranks = ranks_;
-      std::stable_sort(all.begin(), all.end(), [&](std::size_t a, std::size_t b) { return begin_of(ranks[a]) < begin_of(ranks[b]); });
+      own_stable_sort(all.begin(), all.end(), [&](std::size_t a, std::size_t b) { return begin_of(ranks[a]) < begin_of(ranks[b]); });
       own_vector<own_vector<std::size_t>> sets;
       timestamp end = timestamp::min();
       for (std::size_t const each : all) {

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "../../profile/own_memory.hpp"
+#include "../../profile/own_sort.hpp"
 #include "../../profile/time.hpp"
 #include "collective_waits.hpp"
 #include "job_rank.hpp"
@@ -87,7 +88,7 @@ class typical_step {
     own_vector<std::size_t> all(job.ranks.size());
     std::iota(all.begin(), all.end(), std::size_t{0});
     if (all.size() <= max_ranks) return all;
-    std::stable_sort(all.begin(), all.end(), [&](std::size_t a, std::size_t b) { return job.ranks[a].imposed > job.ranks[b].imposed; });
+    own_stable_sort(all.begin(), all.end(), [&](std::size_t a, std::size_t b) { return job.ranks[a].imposed > job.ranks[b].imposed; });
     own_vector<std::size_t> result;
     for (std::size_t i = 0; i < max_ranks; ++i) result.push_back(all[i * (all.size() - 1) / (max_ranks - 1)]);
     std::sort(result.begin(), result.end());

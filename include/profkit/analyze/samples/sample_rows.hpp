@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "../../profile/own_memory.hpp"
+#include "../../profile/own_sort.hpp"
 #include "../../profile/profile.hpp"
 #include "../../profile/time.hpp"
 #include "../summary.hpp"
@@ -73,7 +74,7 @@ class sample_rows {
     result.sampled = whole.sampled;
     result.functions = std::move(whole.functions);
     auto const time = [](sampled_scope_summary const& each) { return each.self.value_or(each.sampled); };
-    std::stable_sort(result.scopes.begin(), result.scopes.end(), [&](auto const& a, auto const& b) { return time(a) > time(b); });
+    own_stable_sort(result.scopes.begin(), result.scopes.end(), [&](auto const& a, auto const& b) { return time(a) > time(b); });
     return result;
   }
 
@@ -102,7 +103,7 @@ class sample_rows {
     for (auto const& [name, each] : waits) {
       to.waits.push_back({name, each.calls, milliseconds{static_cast<double>(each.ns) * 1e-6}, 0.0});
     }
-    std::stable_sort(to.waits.begin(), to.waits.end(), [](auto const& a, auto const& b) { return a.time > b.time; });
+    own_stable_sort(to.waits.begin(), to.waits.end(), [](auto const& a, auto const& b) { return a.time > b.time; });
     if (to.waits.size() > max_waits) to.waits.resize(max_waits);
     milliseconds left = whole - to.sampled;
     for (sampled_wait_summary& each : to.waits) {
@@ -127,7 +128,7 @@ class sample_rows {
     if (to.self && whole.count() > 0.0) to.waiting = share_of_samples(1.0 - to.sampled / whole, trials);
     own_vector<sample_sums::functions::const_iterator> order;
     for (auto at = functions.begin(); at != functions.end(); ++at) order.push_back(at);
-    std::stable_sort(order.begin(), order.end(), [](auto const& a, auto const& b) { return a->second.ns > b->second.ns; });
+    own_stable_sort(order.begin(), order.end(), [](auto const& a, auto const& b) { return a->second.ns > b->second.ns; });
     for (std::size_t i = 0; i < order.size(); ++i) {
       auto const& [function, each] = *order[i];
       if (i >= max_functions) {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
 #include "../../profile/own_memory.hpp"
+#include "../../profile/own_sort.hpp"
 #include "../../profile/time.hpp"
 
 namespace profkit::detail {
@@ -46,8 +46,8 @@ class grouped_positions {
     ends_.pop_back();
     for (std::size_t group = 0; group < groups; ++group) {
       if (is_sorted[group]) continue;
-      std::stable_sort(positions_.data() + begin_of(group), positions_.data() + ends_[group],
-                       [&](std::uint32_t a, std::uint32_t b) { return time_of(a) < time_of(b); });
+      own_stable_sort(positions_.data() + begin_of(group), positions_.data() + ends_[group],
+                      [&](std::uint32_t a, std::uint32_t b) { return time_of(a) < time_of(b); });
     }
   }
 

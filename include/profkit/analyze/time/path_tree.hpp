@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
 #include <utility>
 
 #include "../../profile/own_memory.hpp"
+#include "../../profile/own_sort.hpp"
 #include "../../profile/profile.hpp"
 
 namespace profkit::detail {
@@ -56,7 +56,7 @@ class path_tree {
     for (auto path = static_cast<std::uint32_t>(paths.size()); path-- > 0;) {
       (has_parent(path) ? children[paths[path].parent] : stack).push_back(path);
     }
-    std::stable_partition(stack.begin(), stack.end(), [&](std::uint32_t path) { return !paths[path].is_step; });
+    own_stable_partition(stack.begin(), stack.end(), [&](std::uint32_t path) { return !paths[path].is_step; });
     order_.reserve(paths.size());
     while (!stack.empty()) {
       std::uint32_t const path = stack.back();

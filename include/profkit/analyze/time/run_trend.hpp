@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <optional>
 
 #include "../../profile/own_memory.hpp"
+#include "../../profile/own_sort.hpp"
 #include "../../profile/time.hpp"
 #include "../merge/gpu_period_list.hpp"
 #include "../merge/step_list.hpp"
@@ -32,7 +32,7 @@ class run_trend {
   /// @param session_begin 0: unknown.
   run_trend(timestamp session_begin, step_list const& steps) {
     steps_ = measured_in(steps.host());
-    std::stable_sort(steps_.begin(), steps_.end(), [](dated_step const& a, dated_step const& b) { return a.begin < b.begin; });
+    own_stable_sort(steps_.begin(), steps_.end(), [](dated_step const& a, dated_step const& b) { return a.begin < b.begin; });
     begin_ = session_begin != timestamp{} || steps_.empty() ? session_begin : steps_.front().begin;
   }
 

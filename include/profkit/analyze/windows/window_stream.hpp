@@ -13,6 +13,7 @@
 #include "../../profile/archive_reader.hpp"
 #include "../../profile/archive_writer.hpp"
 #include "../../profile/archived_state.hpp"
+#include "../../profile/arrival.hpp"
 #include "../../profile/byte_output.hpp"
 #include "../../profile/journal_format.hpp"
 #include "../../profile/own_memory.hpp"
@@ -27,7 +28,6 @@
 #include "../gpu/gpu_step_periods.hpp"
 #include "../time/measured_time.hpp"
 #include "../window.hpp"
-#include "../../profile/arrival.hpp"
 #include "kept_parts.hpp"
 #include "live_memory.hpp"
 #include "window_border.hpp"
@@ -105,7 +105,7 @@ class window_stream {
   /// @param figures `journal_head::figures`.
   /// @param waiting `journal_head::waiting` and all later records; validated by the caller.
   /// @throws profkit::error if another version of profkit wrote the figures, or if they are damaged.
-  void resume(std::string const& figures, profile waiting) {
+  void resume(own_string const& figures, profile waiting) {
     read_state(figures, *this);
     memory_.check(waiting);
     check_periods(open_gpu_periods_);
