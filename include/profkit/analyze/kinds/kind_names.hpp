@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
+#include <unordered_set>
 #include <vector>
 
 #include "../step_kind_summary.hpp"
@@ -24,11 +25,12 @@ inline std::string some_of(std::vector<std::string> const& names) {
   return result;
 }
 
-/// @return the elements of `parts` that are not in `others`.
+/// @return the elements of `parts` that are not in `others`, in their order.
 inline std::vector<std::string> parts_not_in(std::vector<std::string> const& parts, std::vector<std::string> const& others) {
+  std::unordered_set<std::string_view> const known{others.begin(), others.end()};
   std::vector<std::string> result;
   for (std::string const& each : parts) {
-    if (std::find(others.begin(), others.end(), each) == others.end()) result.push_back(each);
+    if (known.count(each) == 0) result.push_back(each);
   }
   return result;
 }

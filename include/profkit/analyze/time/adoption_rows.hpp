@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -70,10 +71,9 @@ class adoption_rows {
   }
 
   std::size_t role_named(std::string const& name) {
-    auto const known = std::find(roles_.begin(), roles_.end(), name);
-    auto const position = static_cast<std::size_t>(known - roles_.begin());
-    if (known == roles_.end()) roles_.push_back(name);
-    return position;
+    auto const [known, is_new] = role_at_.try_emplace(name, roles_.size());
+    if (is_new) roles_.push_back(name);
+    return known->second;
   }
 
   /// Finds or creates the row of a path, after the rows of all paths around it.
@@ -90,6 +90,7 @@ class adoption_rows {
   std::vector<std::uint32_t> around_;
   std::vector<std::size_t> row_of_;  ///< row of each adopting path
   std::vector<std::string> roles_;
+  std::unordered_map<std::string, std::size_t> role_at_;  ///< by role: its position in `roles_`
   std::vector<row> rows_;
   std::map<std::pair<std::uint32_t, std::size_t>, std::size_t> row_at_;
 };
