@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <profkit/drain/event_records.hpp>
+#include <profkit/drain/step_scopes.hpp>
 
 #include <array>
 #include <catch2/catch_test_macros.hpp>
@@ -213,4 +214,42 @@ TEST_CASE("a log that continues in another chunk separates no collective from it
   CHECK(call.launch_before(&slots[3]) == 5);
   call.continue_at(&slots[2], &slots[0]);  // another event lies between
   for (std::uint64_t const& each : slots) CHECK(call.launch_before(&each) == 0);
+}
+
+TEST_CASE("the scopes of all steps of a long log are found", "[drain]") {
+  profkit::detail::step_scopes scopes;
+  auto const at = [](std::uint64_t ticks) { return profkit::timestamp{std::chrono::nanoseconds{10 * ticks}}; };
+  constexpr std::uint64_t many = 100'000;
+  for (std::uint64_t i = 1; i <= many; ++i) {
+    scopes.begin(2 * i, at(2 * i));
+    scopes.end({at(2 * i), at(2 * i + 1)});
+  }
+  std::uint64_t found = 0;
+  for (std::uint64_t i = 1; i <= many; ++i) {
+    CHECK_FALSE(scopes.take(2 * i - 1));  // a step whose scope was dropped
+    auto const time = scopes.take(2 * i);
+    if (time && time->begin == at(2 * i) && time->end == at(2 * i + 1)) ++found;
+  }
+  CHECK(found == many);
+}
+
+TEST_CASE("steps that take turns on two threads, whose logs are read one after the other, have the times of their scopes", "[drain]") {
+  profkit::detail::step_scopes scopes;
+  auto const at = [](std::uint64_t ticks) { return profkit::timestamp{std::chrono::nanoseconds{ticks}}; };
+  for (std::uint64_t const thread : {10U, 20U}) {
+    for (std::uint64_t step = 0; step < 5; ++step) {
+      std::uint64_t const begin = 100 * step + thread;
+      scopes.begin(begin, at(begin));
+      scopes.end({at(begin), at(begin + 5)});
+    }
+  }
+  for (std::uint64_t step = 0; step < 5; ++step) {
+    for (std::uint64_t const thread : {10U, 20U}) {
+      std::uint64_t const begin = 100 * step + thread;
+      auto const time = scopes.take(begin);
+      REQUIRE(time);
+      CHECK(time->begin == at(begin));
+      CHECK(time->end == at(begin + 5));
+    }
+  }
 }

@@ -60,6 +60,20 @@ TEST_CASE("an allocator that existed at the start keeps its bytes when its first
   CHECK(builder.so_far().allocators[0].bytes_at_start == 4096);
 }
 
+TEST_CASE("allocators beyond the bound share one entry", "[builder]") {
+  profkit::profile_builder builder;
+  std::uint16_t const first = builder.position_of(profkit::allocator_record{"first", 0, false});
+  std::uint16_t last = 0;
+  for (int i = 0; i < 70'000; ++i) last = builder.position_of(profkit::allocator_record{"arena " + std::to_string(i), 0, false});
+  std::uint16_t const polled = builder.position_of(profkit::allocator_record{"polled", 4096, true});
+  profkit::profile const& made = builder.so_far();
+  REQUIRE(made.allocators.size() == profkit::detail::max_allocators + 2);
+  CHECK(builder.position_of(profkit::allocator_record{"first", 0, false}) == first);
+  CHECK(builder.position_of(profkit::allocator_record{"arena 5", 0, false}) == first + 6);
+  CHECK(made.allocators[last].name == profkit::detail::other_allocators);
+  CHECK(made.allocators[polled].name == "polled");
+}
+
 TEST_CASE("a thread with a reused system number has its own entry", "[builder]") {
   profkit::profile_builder builder;
   CHECK_FALSE(builder.find_thread(7));

@@ -84,7 +84,7 @@ class log_drain {
       reader_.read_samples();
       static_cast<void>(reader_.drain(clock_, read_until_, true, slots, pause));
       take_steps(~std::uint64_t{0});
-      add_steps();
+      add_steps(~std::uint64_t{0});
     } else {
       keep_spare_logs();
     }
@@ -130,17 +130,18 @@ class log_drain {
       is_whole_ = reader_.drain(clock_, until, false, slots, pause);
       if (!is_whole_) return false;
       read_until_ = until;
-      if (until == to) add_steps();
+      add_steps(until);
       after_slice();
     } while (read_until_ < to);
     return true;
   }
 
-  void add_steps() {
-    for (raw_step const& each : steps_to_add_) {
+  /// Adds the steps that ended until a moment up to which all logs were read: a step writes the end of its scope before it is taken.
+  void add_steps(std::uint64_t until_ticks) {
+    for (; !steps_to_add_.empty() && steps_to_add_.front().end_ticks <= until_ticks; steps_to_add_.pop_front()) {
+      raw_step const& each = steps_to_add_.front();
       into_.add(step_record{time_of(each), each.index, each.warmup, each.items, each.model_flops, each.has_kernels, each.is_excluded});
     }
-    steps_to_add_.clear();
   }
 
   /// The time of a step whose scopes are drained: the time of its own scope, if that was recorded.
@@ -176,7 +177,7 @@ class log_drain {
   std::atomic<bool> has_steps_{false};
   std::atomic<bool> is_step_open_{false};
   bool is_whole_ = false;
-  own_vector<raw_step> steps_to_add_;  ///< steps whose scopes are not drained yet
+  own_deque<raw_step> steps_to_add_;  ///< steps whose scopes are not drained yet, in the order of their ends
 };
 
 }  // namespace profkit::detail

@@ -132,6 +132,9 @@ std::uint32_t profile_builder_code<Unused>::position_of(function_record function
 
 template <class Unused>
 std::uint16_t profile_builder_code<Unused>::position_of(allocator_record allocator) {
+  // A session polls few allocators, so more are only named by collectors that will not be polled.
+  std::size_t const max_size = allocator.is_polled ? 2 * max_allocators : max_allocators;
+  if (made_.allocators.size() >= max_size && !tables_->allocators.knows(allocator.name)) allocator = {other_allocators, 0, false};
   auto const [position, is_new] = tables_->allocators.find_or_add(allocator.name, made_.allocators.size());
   if (is_new) made_.allocators.push_back(std::move(allocator));
   return static_cast<std::uint16_t>(position);

@@ -19,6 +19,8 @@ class name_positions {
     return {known->second, is_new};
   }
 
+  [[nodiscard]] bool knows(std::string const& key) const { return positions_.count(key) > 0; }
+
  private:
   own_hash_map<std::string, std::uint32_t> positions_;
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -20,6 +21,11 @@ inline constexpr bool is_replaceable = true;
 template <class Record>
 inline constexpr bool is_replaceable<own_vector<Record>> =
     std::is_same_v<Record, graph_node_record> || std::is_same_v<Record, collector_record>;
+
+/// Each allocator has figures for each path, so the table bounds the number of allocators.
+inline constexpr std::size_t max_allocators = 64;
+/// The name of all allocators beyond the bound.
+inline constexpr char const* other_allocators = "other allocators (beyond the first 64)";
 
 /// The number of records that count towards the record budget.
 [[nodiscard]] inline std::uint64_t count_records(profile const& profile) noexcept {
@@ -107,7 +113,8 @@ class profile_builder_code {
   /// @brief Position in `profile::functions`. Entries are equal if name, module and caller are equal; the first entry stays unchanged.
   std::uint32_t position_of(function_record function);
 
-  /// @brief Position in `profile::allocators`. Entries are equal if their names are equal; the first entry stays unchanged.
+  /// @brief Position in `profile::allocators`. Entries are equal if their names are equal; the first entry stays unchanged. Beyond
+  /// `detail::max_allocators` names, all further allocators share the entry `detail::other_allocators`.
   std::uint16_t position_of(allocator_record allocator);
 
   /// @brief Extends a 32-bit correlation, which wraps around after 2^32 launches, to 64 bits for `api_call_record` and

@@ -180,11 +180,17 @@ class first_screen {
   /// Keeps the rows with the largest times, and the total.
   static void shorten(own_vector<row>& rows, std::size_t max_parts) {
     constexpr std::size_t time_column = 1;
-    while (rows.size() > max_parts + 1) {
-      auto const smallest = std::min_element(
-          rows.begin(), rows.end() - 1, [](row const& a, row const& b) { return number_in(a, time_column) < number_in(b, time_column); });
-      rows.erase(smallest);
-    }
+    if (rows.size() <= max_parts + 1) return;
+    auto const kept_parts = static_cast<std::ptrdiff_t>(max_parts);
+    own_vector<std::pair<double, std::size_t>> by_time;  // time and position of each row but the total
+    for (std::size_t i = 0; i + 1 < rows.size(); ++i) by_time.emplace_back(number_in(rows[i], time_column), i);
+    std::nth_element(by_time.begin(), by_time.end() - kept_parts, by_time.end());
+    own_vector<std::size_t> kept{rows.size() - 1};
+    for (auto each = by_time.end() - kept_parts; each != by_time.end(); ++each) kept.push_back(each->second);
+    std::sort(kept.begin(), kept.end());
+    own_vector<row> result;
+    for (std::size_t const each : kept) result.push_back(std::move(rows[each]));
+    rows = std::move(result);
   }
 
   static double number_in(row const& from, std::size_t position) {

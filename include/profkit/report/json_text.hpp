@@ -107,13 +107,14 @@ class json_object {
   /// The member object with this key; created if missing.
   /// @param is_known false: a new object stays null until a call with true.
   json_object& object(std::string_view key, bool is_known = true) {
-    auto found = find(key);
-    if (found == members_.end()) {
-      found = members_.insert(found, {std::string{key}, {}, std::make_unique<json_object>(depth_ + 1)});
-      found->object->is_null_ = true;
+    json_object*& found = objects_[std::string{key}];
+    if (found == nullptr) {
+      members_.push_back({std::string{key}, {}, std::make_unique<json_object>(depth_ + 1)});
+      found = members_.back().object.get();
+      found->is_null_ = true;
     }
-    if (is_known) found->object->is_null_ = false;
-    return *found->object;
+    if (is_known) found->is_null_ = false;
+    return *found;
   }
 
   /// Moves a member after another one.
@@ -178,6 +179,7 @@ class json_object {
   std::size_t depth_;
   bool is_null_ = false;
   own_vector<member> members_;
+  own_hash_map<std::string, json_object*> objects_;  ///< the members that are objects, by key
 };
 
 }  // namespace profkit::detail

@@ -26,6 +26,7 @@ namespace profkit::detail {
 inline cell launched_in_cell(summary const& all, own_vector<launch_place_summary> const& places) {
   if (places.empty()) return missing_cell("the places of launches are unknown");
   own_vector<std::string> texts;
+  own_hash_set<std::string> known;
   for (launch_place_summary const& each : places) {
     std::string text = outside_any_scope;
     if (each.scope && *each.scope < all.scopes.size()) {
@@ -36,7 +37,7 @@ inline cell launched_in_cell(summary const& all, own_vector<launch_place_summary
       bool const is_path = text.size() < name.size();
       if (scope.parent && !is_path) text.insert(0, folded_tree::without_index(all.scopes[*scope.parent]).append(" \xe2\x80\xba "));
     }
-    if (std::find(texts.begin(), texts.end(), text) == texts.end()) texts.push_back(std::move(text));
+    if (known.insert(text).second) texts.push_back(std::move(text));
   }
   std::string shown = texts.front();
   if (texts.size() > 1) shown += fmt::format(" +{}", texts.size() - 1);

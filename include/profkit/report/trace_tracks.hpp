@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <iterator>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "../analyze/gpu/attribution.hpp"
@@ -101,11 +102,19 @@ inline own_vector<own_vector<std::uint32_t>> without_overlap(profile const& prof
     own_stable_sort(operations.begin(), operations.end(), begins_before);
   }
   own_vector<own_vector<std::uint32_t>> tracks;
+  std::set<std::size_t> free;                           // tracks on which nothing runs
+  std::set<std::pair<timestamp, std::size_t>> running;  // the ends of the last operations of the other tracks
   for (std::uint32_t const operation : operations) {
-    auto const free = std::find_if(tracks.begin(), tracks.end(), [&](own_vector<std::uint32_t> const& track) {
-      return profile.gpu_operations[track.back()].time.end <= profile.gpu_operations[operation].time.begin;
-    });
-    (free == tracks.end() ? tracks.emplace_back() : *free).push_back(operation);
+    interval const& time = profile.gpu_operations[operation].time;
+    for (; !running.empty() && running.begin()->first <= time.begin; running.erase(running.begin())) free.insert(running.begin()->second);
+    if (free.empty()) {
+      free.insert(tracks.size());
+      tracks.emplace_back();
+    }
+    std::size_t const track = *free.begin();
+    free.erase(free.begin());
+    tracks[track].push_back(operation);
+    running.emplace(time.end, track);
   }
   return tracks;
 }

@@ -197,8 +197,7 @@ class idle_charging {
         parts.push_back({stretches[i].time, stretches[i].is_queued, kind, {}});
       }
     }
-    auto const begins_before = [](part const& a, part const& b) { return a.time.begin < b.time.begin; };
-    own_vector<part> buffer;
+    own_vector<std::size_t> runs{0, parts.size()};  // borders of the parts of each thread, which are in time order
     for (std::size_t lane = 0; lane < by_lane.size(); ++lane) {
       own_vector<std::uint32_t> const& positions = by_lane[lane];
       if (positions.empty()) continue;
@@ -210,9 +209,26 @@ class idle_charging {
             parts.push_back({time, from.is_queued, kinds_(from.step), state});
           });
       std::reverse(parts.begin() + before, parts.end());
-      own_inplace_merge(parts.begin(), parts.begin() + before, parts.end(), begins_before, buffer);
+      runs.push_back(parts.size());
     }
+    merge_runs(parts, std::move(runs));
     return parts;
+  }
+
+  /// Merges neighbouring runs until one remains. @param runs the borders of the runs.
+  static void merge_runs(own_vector<part>& parts, own_vector<std::size_t> runs) {
+    auto const at = [&](std::size_t position) { return parts.begin() + static_cast<std::ptrdiff_t>(position); };
+    auto const begins_before = [](part const& a, part const& b) { return a.time.begin < b.time.begin; };
+    own_vector<part> buffer;
+    while (runs.size() > 2) {
+      own_vector<std::size_t> merged{0};
+      for (std::size_t i = 1; i + 1 < runs.size(); i += 2) {
+        own_inplace_merge(at(runs[i - 1]), at(runs[i]), at(runs[i + 1]), begins_before, buffer);
+        merged.push_back(runs[i + 1]);
+      }
+      if (merged.back() != runs.back()) merged.push_back(runs.back());
+      runs = std::move(merged);
+    }
   }
 
   [[nodiscard]] bool lies_in(std::uint32_t path, std::uint32_t in) const {

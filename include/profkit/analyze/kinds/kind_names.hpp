@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "../../profile/own_memory.hpp"
 #include "../step_kind_summary.hpp"
@@ -24,11 +24,12 @@ inline std::string some_of(own_vector<std::string> const& names) {
   return result;
 }
 
-/// @return the elements of `parts` that are not in `others`.
+/// @return the elements of `parts` that are not in `others`, in their order.
 inline own_vector<std::string> parts_not_in(own_vector<std::string> const& parts, own_vector<std::string> const& others) {
+  own_hash_set<std::string_view> const known{others.begin(), others.end()};
   own_vector<std::string> result;
   for (std::string const& each : parts) {
-    if (std::find(others.begin(), others.end(), each) == others.end()) result.push_back(each);
+    if (known.count(each) == 0) result.push_back(each);
   }
   return result;
 }

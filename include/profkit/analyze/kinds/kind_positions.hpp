@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
@@ -17,10 +16,11 @@ struct kind_positions {
 
   /// @param of_steps the kinds of the steps, in time order.
   explicit kind_positions(own_vector<kind_key> const& of_steps) {
+    own_hash_map<kind_key, std::uint32_t> position_of;
     for (kind_key const kind : of_steps) {
-      auto const known = std::find(keys.begin(), keys.end(), kind);  // there are few kinds
-      of_step.push_back(static_cast<std::uint32_t>(known - keys.begin()));
-      if (known == keys.end()) keys.push_back(kind);
+      auto const [known, is_new] = position_of.try_emplace(kind, static_cast<std::uint32_t>(keys.size()));
+      of_step.push_back(known->second);
+      if (is_new) keys.push_back(kind);
     }
     if (keys.empty()) keys.push_back(other_kinds);  // for figures that belong to no step
     count = keys.size();

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -104,7 +105,10 @@ class kind_table {
   /// @param wall host step times, or GPU periods.
   /// @param path_of maps paths of the window to paths of this object.
   void add(budget_basis const& basis, wall_by_kind const& wall, own_vector<std::uint32_t> const& path_of) {
-    kind_positions const kinds{wall.kinds};
+    own_vector<kind_key> kept_kinds;  // only few, so that the budgets of a window with many kinds fit into memory
+    kept_kinds.reserve(wall.kinds.size());
+    for (kind_key const each : wall.kinds) kept_kinds.push_back(kept(each));
+    kind_positions const kinds{kept_kinds};
     own_vector<step_budget> const budgets = step_budget::of_kinds(basis, wall.time, kinds);
     for (std::size_t i = 0; i < budgets.size(); ++i) (*this)[kinds.keys[i]].budget(wall.is_of_gpu).add(budgets[i], path_of);
   }
@@ -163,17 +167,17 @@ class kind_table {
 
   /// @return whether the table no longer distinguishes a kind: see `kept`.
   bool fit() {
-    bool const is_full = kinds_.size() > max_kinds;
-    while (kinds_.size() > max_kinds) {
-      auto last = kinds_.begin();
-      for (auto each = kinds_.begin(); each != kinds_.end(); ++each) {
-        if (last->second.first <= each->second.first) last = each;
-      }
-      kind_figures const& from = last->second;
+    if (kinds_.size() <= max_kinds) return false;
+    own_vector<std::pair<timestamp, kind_key>> latest;
+    for (auto const& [key, each] : kinds_) latest.emplace_back(each.first, key);
+    std::sort(latest.begin(), latest.end(), std::greater<>{});
+    latest.resize(latest.size() - max_kinds);
+    for (auto const& [first, key] : latest) {
+      kind_figures const& from = kinds_.find(key)->second;
       others_.add(from, same_positions(from.paths()), same_positions(from.kernels.names()));
-      kinds_.erase(last);
+      kinds_.erase(key);
     }
-    return is_full;
+    return true;
   }
 
   std::map<kind_key, kind_figures> kinds_;

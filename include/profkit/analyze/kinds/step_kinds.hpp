@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <tuple>
+#include <utility>
 
 #include "../../profile/own_memory.hpp"
 #include "../../profile/profile.hpp"
@@ -73,6 +74,11 @@ class step_kinds {
     own_vector<std::uint32_t> const part_of = parts_by_path(profile.paths);
     own_vector<std::optional<std::uint64_t>> thread_of(of_step_.size());  // of the step's own scope
     measured_time_cursor in{when_};
+    // A step with many scopes of few names needs few entries, which are cheap to sort.
+    std::size_t last_step = of_step_.size();
+    std::uint64_t last_thread = 0;
+    std::uint64_t run = 0;                              // number of runs of scopes of one thread in one step
+    own_vector<std::uint64_t> last_run(names_.size());  // by part: the last run with it
     for (scope_record const& scope : profile.scopes) {
       std::uint32_t const part = part_of[scope.path];
       if (part == not_a_part && !profile.paths[scope.path].is_step) continue;
@@ -80,9 +86,12 @@ class step_kinds {
       if (!step) continue;
       std::uint64_t const thread = profile.threads[scope.thread].system_id;
       if (part != not_a_part) {
-        bool const is_known =
-            !parts_.empty() && parts_.back().step == *step && parts_.back().part == part && parts_.back().thread == thread;
-        if (!is_known) parts_.push_back({*step, part, thread});
+        if (last_step != *step || last_thread != thread) {
+          last_step = *step;
+          last_thread = thread;
+          ++run;
+        }
+        if (std::exchange(last_run[part], run) != run) parts_.push_back({*step, part, thread});
       } else if (interval const& time = when_.steps()[*step]; scope.time.begin == time.begin && scope.time.end == time.end) {
         thread_of[*step] = thread;
       }

@@ -5,10 +5,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <numeric>
 #include <optional>
 #include <string>
 #include <tuple>
+#include <utility>
 
 #include "../../profile/own_memory.hpp"
 #include "../../profile/profile.hpp"
@@ -174,13 +176,13 @@ class memory_sums {
 
   /// @return by allocator: its position here.
   own_vector<std::uint32_t> add(own_vector<allocator_memory> const& others, own_vector<std::uint32_t> const& path_of) {
+    std::map<std::pair<std::string, std::size_t>, std::uint32_t> known;  // position by name and ordinal
+    for (allocator_memory const& each : allocators_) known.try_emplace({each.name, each.ordinal}, static_cast<std::uint32_t>(known.size()));
     own_vector<std::uint32_t> positions;
     for (allocator_memory const& other : others) {
-      auto const known = std::find_if(allocators_.begin(), allocators_.end(), [&](allocator_memory const& each) {
-        return each.name == other.name && each.ordinal == other.ordinal;
-      });
-      positions.push_back(static_cast<std::uint32_t>(known - allocators_.begin()));
-      if (known == allocators_.end()) {
+      auto const [at, is_new] = known.try_emplace({other.name, other.ordinal}, static_cast<std::uint32_t>(allocators_.size()));
+      positions.push_back(at->second);
+      if (is_new) {
         allocator_memory& added = allocators_.emplace_back();
         added.name = other.name;
         added.ordinal = other.ordinal;

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <utility>
 
 #include "../../profile/own_memory.hpp"
@@ -75,14 +76,24 @@ class scope_memory {
     }
     is_measured_.reserve(profile_.scopes.size());
     measured_time_cursor in{around};
-    for (scope_record const& scope : profile_.scopes) is_measured_.push_back(in.contains(scope.time.begin));
+    own_vector<bool> has_path(profile_.paths.size());
+    for (std::uint32_t i = 0; i < profile_.scopes.size(); ++i) {
+      scope_record const& scope = profile_.scopes[i];
+      is_measured_.push_back(in.contains(scope.time.begin));
+      if (!is_measured_.back() || scope.time.end < own_.begin || own_.end <= scope.time.begin) continue;
+      measured_.push_back(i);
+      if (!has_path[scope.path]) first_of_paths_.push_back(i);
+      has_path[scope.path] = true;
+      // The end of a scope from an earlier window may first appear here.
+      if (scope.time.begin < own_.begin && scope.time.end < own_.end) ending_.push_back(i);
+    }
   }
 
   void add(std::uint32_t allocator, allocator_changes const& changes) {
     allocator_record const& record = profile_.allocators[allocator];
     allocator_memory& here = allocators_.emplace_back();
     here.name = record.name;
-    for (std::uint32_t i = 0; i < allocator; ++i) here.ordinal += profile_.allocators[i].name == record.name ? 1U : 0U;
+    here.ordinal = ordinals_[record.name]++;
     here.position = allocator;
     here.is_polled = record.is_polled;
     here.unknown_releases = changes.unknown_releases;
@@ -92,15 +103,12 @@ class scope_memory {
     find_totals(here, totals);
     for (memory_change const& change : changes.in_order) take(change, here);
     complete_balances(allocator, here);
-    for (std::size_t i = 0; i < is_measured_.size(); ++i) {
-      if (!is_measured_[i]) continue;
-      scope_record const& scope = profile_.scopes[i];
-      path_memory& row = here.by_path[scope.path];
-      row.wide_peak_bytes = std::max(row.wide_peak_bytes, max_in(scope.time, totals));
-      // The end of a scope from an earlier window may first appear here.
-      if (scope.time.begin < own_.begin && own_.begin <= scope.time.end && scope.time.end < own_.end)
-        crossing_.end(allocator, profile_, scope);
+    for (std::uint32_t const scope : changes.in_order.empty() ? first_of_paths_ : measured_) {
+      scope_record const& each = profile_.scopes[scope];
+      path_memory& row = here.by_path[each.path];
+      row.wide_peak_bytes = std::max(row.wide_peak_bytes, max_in(each.time, totals));
     }
+    for (std::uint32_t const scope : ending_) crossing_.end(allocator, profile_, profile_.scopes[scope]);
   }
 
   /// The maximum usage in the part of an interval that lies in the window; 0 if there is none.
@@ -177,11 +185,15 @@ class scope_memory {
   interval own_;
   memory_before const& before_;
   measured_time with_ends_;
-  own_vector<std::uint32_t> scope_of_;    ///< by allocation: the innermost scope open on its thread
-  own_vector<std::uint32_t> parent_of_;   ///< by scope
-  own_vector<bool> is_measured_;          ///< by scope
-  own_vector<std::uint32_t> balance_of_;  ///< by scope: position in `balances_`
-  own_vector<charged_scope> balances_;    ///< balances of the charged scopes
+  own_vector<std::uint32_t> scope_of_;        ///< by allocation: the innermost scope open on its thread
+  own_vector<std::uint32_t> parent_of_;       ///< by scope
+  own_vector<bool> is_measured_;              ///< by scope
+  own_vector<std::uint32_t> measured_;        ///< the measured scopes that overlap the window
+  own_vector<std::uint32_t> first_of_paths_;  ///< the first of them with each path: enough for an allocator whose usage does not change
+  own_vector<std::uint32_t> ending_;          ///< those that began before the window and end in it
+  own_hash_map<std::string, std::size_t> ordinals_;  ///< number of allocators of each name so far
+  own_vector<std::uint32_t> balance_of_;             ///< by scope: position in `balances_`
+  own_vector<charged_scope> balances_;               ///< balances of the charged scopes
   own_vector<allocator_memory> allocators_;
   crossing_balances crossing_;
 };

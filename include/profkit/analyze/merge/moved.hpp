@@ -44,7 +44,7 @@ inline bool stay(own_vector<std::uint32_t> const& positions) noexcept {
 }
 
 /// Moves figures by path to new positions of the paths. Does not copy if the positions are the same.
-/// @tparam Figures has `add(Figures const&, std::vector<std::uint32_t> const&)`; a default-constructed object adds nothing.
+/// @tparam Figures has `add(Figures const&, own_vector<std::uint32_t> const&)`; a default-constructed object adds nothing.
 template <class Figures>
 [[nodiscard]] Figures moved(Figures&& from, own_vector<std::uint32_t> const& path_of) {
   if (stay(path_of)) return std::forward<Figures>(from);

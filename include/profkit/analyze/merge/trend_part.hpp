@@ -83,7 +83,8 @@ class trend_part {
   void append(trend_part const& next) {
     own_vector<std::size_t> column_of;
     column_of.reserve(next.memory_.size());
-    for (std::string const& name : next.memory_) column_of.push_back(column_named(name));
+    columns known = columns_by_name();
+    for (std::string const& name : next.memory_) column_of.push_back(column_named(name, known));
     trend_windows moved = next.windows_;
     moved.for_each([&](trend_window& each) {
       own_vector<std::optional<std::uint64_t>> bytes(memory_.size());
@@ -97,14 +98,15 @@ class trend_part {
   /// @param memory in the order of the first readings.
   [[nodiscard]] run_trend_summary summarize(timestamp begin, own_vector<memory_summary> const& memory) const {
     run_trend_summary result;
+    columns left = columns_by_name();
+    own_vector<std::size_t> shown;  // columns
     for (memory_summary const& row : memory) {
-      std::string const name = row.source + " " + row.quantity;
-      bool const is_known = std::find(memory_.begin(), memory_.end(), name) != memory_.end();
-      if (is_known && std::find(result.memory.begin(), result.memory.end(), name) == result.memory.end()) result.memory.push_back(name);
+      auto const known = left.find(row.source + " " + row.quantity);
+      if (known == left.end()) continue;
+      result.memory.push_back(known->first);
+      shown.push_back(known->second);
+      left.erase(known);
     }
-    own_vector<std::size_t> columns;
-    for (std::string const& name : result.memory)
-      columns.push_back(static_cast<std::size_t>(std::find(memory_.begin(), memory_.end(), name) - memory_.begin()));
     for (trend_window const& each : windows_.windows()) {
       trend_window_summary& row = result.windows.emplace_back();
       row.first_step = each.first_step;
@@ -114,7 +116,7 @@ class trend_part {
       row.p95 = milliseconds{each.host.quantile(0.95).value_or(0.0) / 1e6};
       if (each.collected_time.count() > 0)
         row.gpu_busy_share = static_cast<double>(each.gpu_busy.count()) / static_cast<double>(each.collected_time.count());
-      for (std::size_t const column : columns)
+      for (std::size_t const column : shown)
         row.memory_bytes.push_back(column < each.memory_bytes.size() ? each.memory_bytes[column] : std::nullopt);
     }
     return result;
@@ -130,11 +132,19 @@ class trend_part {
     }
   }
 
-  std::size_t column_named(std::string const& name) {
-    auto const known = std::find(memory_.begin(), memory_.end(), name);
-    auto const column = static_cast<std::size_t>(known - memory_.begin());
-    if (known == memory_.end()) memory_.push_back(name);
-    return column;
+  using columns = own_hash_map<std::string, std::size_t>;
+
+  [[nodiscard]] columns columns_by_name() const {
+    columns result;
+    for (std::size_t i = 0; i < memory_.size(); ++i) result.try_emplace(memory_[i], i);
+    return result;
+  }
+
+  /// @param known `columns_by_name`, kept up to date.
+  std::size_t column_named(std::string const& name, columns& known) {
+    auto const [at, is_new] = known.try_emplace(name, memory_.size());
+    if (is_new) memory_.push_back(name);
+    return at->second;
   }
 
   /// The maximum readings of each step.
@@ -142,10 +152,11 @@ class trend_part {
     own_vector<own_vector<std::optional<std::uint64_t>>> result(steps.size());
     own_hash_map<std::uint64_t, std::size_t> position;
     for (std::size_t i = 0; i < steps.size(); ++i) position[steps[i]->index] = i;
+    columns known = columns_by_name();
     for (memory_record const& reading : profile.memory) {
       auto const step = position.find(reading.step);
       if (step == position.end()) continue;
-      std::size_t const column = column_named(reading.source + " " + reading.quantity);
+      std::size_t const column = column_named(reading.source + " " + reading.quantity, known);
       auto& bytes = result[step->second];
       if (bytes.size() <= column) bytes.resize(column + 1);
       bytes[column] = std::max(bytes[column], std::optional{reading.current_bytes});

@@ -80,9 +80,13 @@ class communicator_parts {
     for (communicator_member const& each : members) ranks = std::max(ranks, std::uint64_t{each.rank} + 1);
     constexpr std::uint64_t max_ranks = std::uint64_t{1} << 20U;
     if (ranks > max_ranks) return std::nullopt;
+    // A wrong stride disagrees with many members. Not in their order, the first one of these is found soon.
+    own_vector<communicator_member> mixed = members;
+    auto const mixed_number = [](communicator_member const& each) { return each.rank * 0x9e3779b9U; };
+    std::sort(mixed.begin(), mixed.end(), [&](auto const& a, auto const& b) { return mixed_number(a) < mixed_number(b); });
     std::optional<std::uint64_t> result;
     for (std::uint64_t stride = 1; stride * size <= ranks; ++stride) {
-      bool const agrees = std::all_of(members.begin(), members.end(),
+      bool const agrees = std::all_of(mixed.begin(), mixed.end(),
                                       [&](communicator_member const& each) { return each.rank / stride % size == each.group_rank; });
       if (!agrees) continue;
       if (result) return std::nullopt;

@@ -47,14 +47,19 @@ inline own_vector<scope_difference_summary> find_differing_scopes(own_vector<job
       for (auto const& [path, time] : times_of(ranks[i])) all[path].emplace_back(time, i);
     }
     for (auto& [path, times] : all) {
-      std::set<std::size_t> known;
-      for (auto const& each : times) known.insert(each.second);
-      for (std::size_t i = 0; i < ranks.size(); ++i) {
-        if (known.count(i) == 0) times.emplace_back(0.0, i);
+      double median = 0.0;
+      std::size_t const middle = (ranks.size() - 1) / 2;  // with two ranks: the shorter time
+      // A rank without the path spent no time in it. With a median of 0, such ranks do not differ from it.
+      if (std::size_t const zeros = ranks.size() - times.size(); middle >= zeros) {
+        std::set<std::size_t> known;
+        for (auto const& each : times) known.insert(each.second);
+        for (std::size_t i = 0; zeros > 0 && i < ranks.size(); ++i) {
+          if (known.count(i) == 0) times.emplace_back(0.0, i);
+        }
+        auto const at = times.begin() + static_cast<std::ptrdiff_t>(middle);
+        std::nth_element(times.begin(), at, times.end());
+        median = at->first;
       }
-      auto const middle = times.begin() + static_cast<std::ptrdiff_t>((times.size() - 1) / 2);  // with two ranks: the shorter time
-      std::nth_element(times.begin(), middle, times.end());
-      double const median = middle->first;
       for (auto const& [time, rank] : times) {
         double const difference = std::abs(time - median);
         if (difference <= min_share * median || difference <= min_share_of_step * step.count()) continue;

@@ -3,7 +3,8 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <string>
+#include <map>
+#include <tuple>
 
 #include "../../profile/own_memory.hpp"
 #include "../../profile/own_sort.hpp"
@@ -93,30 +94,43 @@ struct found_collectives {
       } else {
         has_numbers = false;
         std::uint32_t& kind = kind_of_name[each.name];
-        if (kind == attribution::none) kind = find_or_add(kinds, kind_of_kernel(records.gpu_names[each.name].name));
+        if (kind == attribution::none) kind = find_or_add(kinds, known_kinds_, kind_of_kernel(records.gpu_names[each.name].name));
         next.kind = kind;
       }
       all.push_back(next);
     }
   }
 
+  /// Compares names only for the first of the collectives that have the same positions in the tables.
   std::uint32_t kind_of(profile const& records, collective_record const& collective, bool is_host) {
+    table_positions const positions{collective.communicator, collective.function, collective.datatype,
+                                    collective.algorithm,    collective.protocol, is_host};
+    auto const known = kind_at_.find(positions);
+    if (known != kind_at_.end()) return known->second;
+    return kind_at_[positions] = find_or_add(kinds, known_kinds_, made_kind(records, collective, is_host));
+  }
+
+  static collective_kind made_kind(profile const& records, collective_record const& collective, bool is_host) {
     auto const word = [&](std::uint32_t position) { return records.collective_words[position]; };
     communicator_record const& group = records.communicators[collective.communicator];
-    collective_kind const kind{group.id,
-                               group.name,
-                               word(collective.function),
-                               word(collective.datatype),
-                               word(collective.algorithm),
-                               word(collective.protocol),
-                               is_host,
-                               group.size,
-                               group.rank};
-    return find_or_add(kinds, kind);
+    return {group.id,
+            group.name,
+            word(collective.function),
+            word(collective.datatype),
+            word(collective.algorithm),
+            word(collective.protocol),
+            is_host,
+            group.size,
+            group.rank};
   }
+
+  /// Communicator, function, data type, algorithm, protocol, and whether it is timed on the host.
+  using table_positions = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t, bool>;
 
   own_hash_map<std::uint64_t, issued> by_correlation_;
   own_vector<bool> is_collective_;  ///< by GPU operation
+  kind_index known_kinds_;          ///< of `kinds`
+  std::map<table_positions, std::uint32_t> kind_at_;
 };
 
 }  // namespace profkit::detail

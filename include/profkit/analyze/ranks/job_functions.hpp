@@ -44,17 +44,26 @@ struct function_on_ranks {
     for (on_rank const& each : found) {
       if (each.rank != most.rank) others.push_back(each.ms);
     }
-    others.resize(ranks - 1, 0.0);
     to.rank = most.rank;
     to.own = milliseconds{most.ms};
-    if (others.empty()) return;
-    auto const middle = others.begin() + static_cast<std::ptrdiff_t>(others.size() / 2);
-    std::nth_element(others.begin(), middle, others.end());
-    to.others = milliseconds{*middle};
+    if (ranks < 2) return;
+    double const median = median_of(others, ranks - 1);
+    to.others = milliseconds{median};
     double const of_one_sample = most.ms / static_cast<double>(most.samples);
-    double const deviation = std::sqrt((most.ms + *middle) * of_one_sample);
-    double const excess = most.ms - *middle;
-    to.is_different = excess > 0.25 * *middle && excess > 0.01 * step.count() && excess > 4.0 * deviation;
+    double const deviation = std::sqrt((most.ms + median) * of_one_sample);
+    double const excess = most.ms - median;
+    to.is_different = excess > 0.25 * median && excess > 0.01 * step.count() && excess > 4.0 * deviation;
+  }
+
+ private:
+  /// The median of some times and of as many zeros as are missing.
+  static double median_of(own_vector<double>& times, std::size_t count) {
+    times.resize(std::min(times.size(), count));
+    std::size_t const zeros = count - times.size();
+    if (count / 2 < zeros) return 0.0;
+    auto const middle = times.begin() + static_cast<std::ptrdiff_t>(count / 2 - zeros);
+    std::nth_element(times.begin(), middle, times.end());
+    return *middle;
   }
 };
 

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
+#include <list>
 #include <map>
 #include <optional>
 #include <set>
@@ -19,23 +21,20 @@ namespace profkit::detail {
 
 /// The stages of all ranks. A stage that only some ranks have follows the stage that precedes it there.
 inline own_vector<std::string> stage_order(own_vector<job_rank> const& ranks) {
-  own_vector<std::string> result;
+  std::list<std::string> result;
+  own_hash_map<std::string, std::list<std::string>::iterator> known;
   for (job_rank const& rank : ranks) {
     for (timeline_step const& step : rank.timeline.steps) {
       auto after = result.begin();
       for (path_time const& stage : step.stages) {
         std::string const& name = rank.timeline.paths[stage.path];
-        auto const known = std::find(result.begin(), result.end(), name);
-        if (known == result.end()) {
-          after = result.insert(after, name);
-        } else {
-          after = known;
-        }
-        ++after;
+        auto const [at, is_new] = known.try_emplace(name);
+        if (is_new) at->second = result.insert(after, name);
+        after = std::next(at->second);
       }
     }
   }
-  return result;
+  return {result.begin(), result.end()};
 }
 
 /// The lower quartile of the host time of each stage: with a full launch queue, the mean host time equals GPU time.

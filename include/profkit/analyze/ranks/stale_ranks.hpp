@@ -96,8 +96,8 @@ class stale_rank_finder {
     }
   }
 
-  [[nodiscard]] std::size_t root_of(std::size_t position) const {
-    while (set_of_[position] != position) position = set_of_[position];
+  [[nodiscard]] std::size_t root_of(std::size_t position) {
+    while (set_of_[position] != position) position = set_of_[position] = set_of_[set_of_[position]];  // shortens the way
     return position;
   }
 
@@ -150,10 +150,11 @@ class stale_rank_finder {
       }
       // Of equally large sets, the last one.
       auto const most = std::max_element(sets.rbegin(), sets.rend(), [](auto const& a, auto const& b) { return a.size() < b.size(); });
+      std::set<std::uint64_t> const ids = sets.size() > 1 ? ids_of(*most) : std::set<std::uint64_t>{};
       for (auto const& set : sets) {
         if (&set == &*most) continue;
         for (std::size_t const each : set) {
-          if (!shares_id(each, *most))
+          if (!shares_id(ranks_[each], ids))
             ranks_[each].problem = std::string{"it ran at another time than the other ranks of its host"} + advice;
         }
       }
@@ -162,16 +163,21 @@ class stale_rank_finder {
 
   static timestamp begin_of(job_rank const& rank) { return rank.timeline.steps.front().host.begin; }
 
-  [[nodiscard]] bool shares_id(std::size_t position, own_vector<std::size_t> const& set) const {
-    std::set<std::uint64_t> ids;
-    for (collective_kind const& kind : ranks_[position].timeline.kinds) {
-      if (kind.communicator != 0 && !kind.is_host) ids.insert(kind.communicator);
+  /// The ids of the communicators of NCCL of some ranks.
+  [[nodiscard]] std::set<std::uint64_t> ids_of(own_vector<std::size_t> const& set) const {
+    std::set<std::uint64_t> result;
+    for (std::size_t const each : set) {
+      for (collective_kind const& kind : ranks_[each].timeline.kinds) {
+        if (kind.communicator != 0 && !kind.is_host) result.insert(kind.communicator);
+      }
     }
-    return std::any_of(set.begin(), set.end(), [&](std::size_t other) {
-      auto const& kinds = ranks_[other].timeline.kinds;
-      return std::any_of(kinds.begin(), kinds.end(),
-                         [&](collective_kind const& kind) { return !kind.is_host && ids.count(kind.communicator) > 0; });
-    });
+    return result;
+  }
+
+  static bool shares_id(job_rank const& rank, std::set<std::uint64_t> const& ids) {
+    auto const& kinds = rank.timeline.kinds;
+    return std::any_of(kinds.begin(), kinds.end(),
+                       [&](collective_kind const& kind) { return !kind.is_host && ids.count(kind.communicator) > 0; });
   }
 
   own_vector<job_rank>& ranks_;

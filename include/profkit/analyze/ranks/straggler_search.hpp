@@ -89,9 +89,11 @@ class straggler_search {
   /// @param holding positions of the ranks for which the others wait.
   [[nodiscard]] std::optional<straggler_summary> find_excess(own_vector<std::size_t> const& holding) const {
     excess_finder finder{ranks_, holding};
+    std::vector<bool> is_holding(ranks_.size());
+    for (std::size_t const each : holding) is_holding[each] = true;
     std::set<matched_collective const*> late;
     for (last_start const& each : last_starts_) {
-      if (std::find(holding.begin(), holding.end(), each.rank) != holding.end()) late.insert(each.what);
+      if (is_holding[each.rank]) late.insert(each.what);
     }
     for (matched_collective const& each : all_) {
       if (is_compared(each)) finder.add(each, late.count(&each) > 0);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <tuple>
 
 #include "../../profile/check_read.hpp"
@@ -43,19 +44,33 @@ void fields(Archive& archive, rank_timeline& value) {
       archive(value.has_numbers);
 }
 
-inline bool is_same(collective_kind const& a, collective_kind const& b) {
-  auto const all = [](collective_kind const& kind) {
-    return std::tie(kind.communicator, kind.group, kind.function, kind.datatype, kind.algorithm, kind.protocol, kind.is_host, kind.size,
-                    kind.rank);
-  };
-  return all(a) == all(b);
+/// Orders the kinds of collectives by all their members.
+struct by_all_members {
+  bool operator()(collective_kind const& a, collective_kind const& b) const {
+    auto const all = [](collective_kind const& kind) {
+      return std::tie(kind.communicator, kind.group, kind.function, kind.datatype, kind.algorithm, kind.protocol, kind.is_host, kind.size,
+                      kind.rank);
+    };
+    return all(a) < all(b);
+  }
+};
+
+/// The positions of kinds of collectives in a list.
+using kind_index = std::map<collective_kind, std::uint32_t, by_all_members>;
+
+/// @return the positions in a list; of equal kinds, the first.
+inline kind_index index_of(own_vector<collective_kind> const& list) {
+  kind_index result;
+  for (std::uint32_t i = 0; i < list.size(); ++i) result.try_emplace(list[i], i);
+  return result;
 }
 
+/// @param known the positions in the list, kept up to date.
 /// @return the position of a kind in a list. Adds the kind if the list lacks it.
-inline std::uint32_t find_or_add(own_vector<collective_kind>& in, collective_kind const& wanted) {
-  auto at = std::find_if(in.begin(), in.end(), [&](collective_kind const& each) { return is_same(each, wanted); });
-  if (at == in.end()) at = in.insert(at, wanted);
-  return static_cast<std::uint32_t>(at - in.begin());
+inline std::uint32_t find_or_add(own_vector<collective_kind>& in, kind_index& known, collective_kind const& wanted) {
+  auto const [at, is_new] = known.try_emplace(wanted, static_cast<std::uint32_t>(in.size()));
+  if (is_new) in.push_back(wanted);
+  return at->second;
 }
 
 /// Validates a timeline from a file: positions lie in their lists, no time is negative, and no difference of two times overflows. A sum of

@@ -62,8 +62,9 @@ class timeline_part {
     if (*last_ + 1 == next.first_->index && !timeline_.steps.empty() && timeline_.steps.back().index == *last_)
       timeline_.steps.back().next_begin = std::max(timeline_.steps.back().begin, next.first_->begin);
     last_ = next.last_;
+    kind_index known = index_of(timeline_.kinds);
     own_vector<std::uint32_t> kind_of;
-    for (collective_kind const& each : next.timeline_.kinds) kind_of.push_back(find_or_add(timeline_.kinds, each));
+    for (collective_kind const& each : next.timeline_.kinds) kind_of.push_back(find_or_add(timeline_.kinds, known, each));
     timeline_.steps.insert(timeline_.steps.end(), next.timeline_.steps.begin(), next.timeline_.steps.end());
     timeline_.has_numbers = timeline_.has_numbers && next.timeline_.has_numbers;
     for (timeline_collective each : next.timeline_.collectives) {

@@ -89,24 +89,34 @@ inline void charge(std::map<std::uint32_t, std::chrono::nanoseconds>& to, own_ve
 /// the same scopes keep the same paths.
 inline own_vector<path_time> folded(std::map<std::uint32_t, std::chrono::nanoseconds> times, own_vector<path_record> const& paths,
                                     std::size_t max_count) {
-  auto const depth_of = [&](std::uint32_t path) {
-    std::size_t depth = 0;
-    for (; path < paths.size() && paths[path].parent != path_record::no_parent; path = paths[path].parent) ++depth;
-    return depth;
-  };
-  auto const fold = [&](auto const& is_folded) {
-    std::map<std::uint32_t, std::chrono::nanoseconds> result;
-    for (auto const& [path, time] : times) result[is_folded(path) ? paths[path].parent : path] += time;
-    times = std::move(result);
-  };
+  auto const has_parent = [&](std::uint32_t path) { return path < paths.size() && paths[path].parent != path_record::no_parent; };
   if (times.size() > max_count) {
-    fold([&](std::uint32_t path) { return path < paths.size() && paths[path].index && depth_of(path) > 0; });
+    std::map<std::uint32_t, std::chrono::nanoseconds> unindexed;
+    for (auto const& [path, time] : times) unindexed[has_parent(path) && paths[path].index ? paths[path].parent : path] += time;
+    times = std::move(unindexed);
   }
-  while (times.size() > max_count) {
-    std::size_t deepest = 0;
-    for (auto const& each : times) deepest = std::max(deepest, depth_of(each.first));
-    if (deepest == 0) break;
-    fold([&](std::uint32_t path) { return path < paths.size() && depth_of(path) == deepest; });
+  if (times.size() > max_count) {
+    own_hash_map<std::uint32_t, std::size_t> depth_of;
+    own_vector<own_vector<std::uint32_t>> by_depth;  // the paths of `times`
+    own_vector<std::uint32_t> around;                // a path and its parents, up to one whose depth is known
+    for (auto const& each : times) {
+      around.clear();
+      std::uint32_t path = each.first;
+      for (; has_parent(path) && depth_of.count(path) == 0; path = paths[path].parent) around.push_back(path);
+      std::size_t depth = has_parent(path) ? depth_of[path] : 0;
+      for (; !around.empty(); around.pop_back()) depth_of[around.back()] = ++depth;
+      if (by_depth.size() <= depth) by_depth.resize(depth + 1);
+      by_depth[depth].push_back(each.first);
+    }
+    for (std::size_t depth = by_depth.size(); --depth > 0 && times.size() > max_count;) {
+      for (std::uint32_t const path : by_depth[depth]) {
+        auto const child = times.find(path);
+        auto const [parent, is_new] = times.try_emplace(paths[path].parent);
+        if (is_new) by_depth[depth - 1].push_back(parent->first);
+        parent->second += child->second;
+        times.erase(child);
+      }
+    }
   }
   own_vector<path_time> result;
   for (auto const& [path, time] : times) {
@@ -117,14 +127,24 @@ inline own_vector<path_time> folded(std::map<std::uint32_t, std::chrono::nanosec
 
 /// Joins the neighbours with the smallest gaps until a list has at most `max_count` intervals. The result also covers the joined gaps.
 inline void limit(own_vector<interval>& list, std::size_t max_count) {
-  while (list.size() > max_count) {
-    std::size_t smallest = 1;
-    for (std::size_t i = 2; i < list.size(); ++i) {
-      if (list[i].begin - list[i - 1].end < list[smallest].begin - list[smallest - 1].end) smallest = i;
+  if (list.size() <= max_count) return;
+  // Joining two neighbours leaves the other gaps as they are.
+  own_vector<std::pair<std::chrono::nanoseconds, std::size_t>> gaps;  // with the interval after the gap
+  gaps.reserve(list.size() - 1);
+  for (std::size_t i = 1; i < list.size(); ++i) gaps.emplace_back(list[i].begin - list[i - 1].end, i);
+  auto const kept_from = gaps.begin() + static_cast<std::ptrdiff_t>(list.size() - max_count);
+  if (kept_from != gaps.end()) std::nth_element(gaps.begin(), kept_from, gaps.end());
+  own_vector<bool> is_joined(list.size());
+  for (auto each = gaps.begin(); each != kept_from; ++each) is_joined[each->second] = true;
+  std::size_t last = 0;
+  for (std::size_t i = 1; i < list.size(); ++i) {
+    if (is_joined[i]) {
+      list[last].end = list[i].end;
+    } else {
+      list[++last] = list[i];
     }
-    list[smallest - 1].end = list[smallest].end;
-    list.erase(list.begin() + static_cast<std::ptrdiff_t>(smallest));
   }
+  list.resize(last + 1);
 }
 
 }  // namespace profkit::detail

@@ -70,10 +70,9 @@ class adoption_rows {
   }
 
   std::size_t role_named(std::string const& name) {
-    auto const known = std::find(roles_.begin(), roles_.end(), name);
-    auto const position = static_cast<std::size_t>(known - roles_.begin());
-    if (known == roles_.end()) roles_.push_back(name);
-    return position;
+    auto const [known, is_new] = role_at_.try_emplace(name, roles_.size());
+    if (is_new) roles_.push_back(name);
+    return known->second;
   }
 
   /// Finds or creates the row of a path, after the rows of all paths around it.
@@ -99,6 +98,7 @@ class adoption_rows {
   own_vector<std::uint32_t> around_;
   own_vector<std::size_t> row_of_;  ///< row of each adopting path
   own_vector<std::string> roles_;
+  own_hash_map<std::string, std::size_t> role_at_;  ///< by role: its position in `roles_`
   own_vector<row> rows_;
   std::map<std::pair<std::uint32_t, std::size_t>, std::size_t> row_at_;
 };

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <iterator>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "../../profile/kept_steps.hpp"
@@ -46,6 +47,7 @@ class kept_parts {
       profile_append::move(each, to);
     }
     parts_.clear();
+    by_duration_.clear();
     return count;
   }
 
@@ -55,13 +57,13 @@ class kept_parts {
   /// Keeps the step if it qualifies; replaces another one if necessary.
   void offer(step_record const& step) {
     if (which_.choice == kept_steps::slowest && !step.is_measured()) return;
-    parts_[step.index].steps = {step};
+    profile& part = parts_[step.index];
+    if (!part.steps.empty()) by_duration_.erase({duration_of(part), step.index});
+    part.steps = {step};
+    by_duration_.emplace(duration_of(part), step.index);
     if (parts_.size() <= which_.count) return;
-    auto out = parts_.begin();
-    if (which_.choice == kept_steps::slowest) {
-      out = std::min_element(parts_.begin(), parts_.end(),
-                             [](auto const& a, auto const& b) { return duration_of(a.second) < duration_of(b.second); });
-    }
+    auto const out = which_.choice == kept_steps::slowest ? parts_.find(by_duration_.begin()->second) : parts_.begin();
+    by_duration_.erase({duration_of(out->second), out->first});
     parts_.erase(out);
   }
 
@@ -110,7 +112,8 @@ class kept_parts {
   }
 
   kept_steps which_;
-  std::map<std::uint64_t, profile> parts_;  ///< records by step index
+  std::map<std::uint64_t, profile> parts_;                                    ///< records by step index
+  std::set<std::pair<std::chrono::nanoseconds, std::uint64_t>> by_duration_;  ///< the kept steps: duration and index
 };
 
 }  // namespace profkit::detail

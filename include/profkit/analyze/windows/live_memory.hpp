@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <set>
 #include <tuple>
 #include <utility>
 
@@ -31,12 +33,16 @@ class live_memory {
     for (std::uint32_t i = 0; i < profile.scopes.size(); ++i) {
       if (profile.scopes[i].time.begin < own.begin && own.begin <= profile.scopes[i].time.end) open[key_of(profile.scopes[i])] = i;
     }
-    own_hash_set<std::uint64_t> addresses;
+    own_vector<block> changed;
     for (allocation_record const& each : profile.allocations) {
-      if (own.begin <= each.time && each.time < own.end) addresses.insert(each.address);
+      if (own.begin <= each.time && each.time < own.end) changed.emplace_back(each.allocator, each.address);
     }
-    for (auto const& [where, piece] : live_) {
-      if (addresses.count(where.second) == 0) continue;
+    std::sort(changed.begin(), changed.end());
+    changed.erase(std::unique(changed.begin(), changed.end()), changed.end());
+    for (block const& each : changed) {
+      auto const at = live_.find(each);
+      if (at == live_.end()) continue;
+      live_piece const& piece = at->second;
       auto const scope = piece.is_in_scope ? open.find(piece.scope) : open.end();
       result.live.push_back({piece.record, piece.path, scope == open.end() ? live_allocation::none : scope->second});
     }
@@ -67,7 +73,7 @@ class live_memory {
                                               : at_begin.live[change.origin - profile.allocations.size()].record;
         if (record.kind != allocation_kind::allocated) continue;
         if (change.is_release) {
-          live_.erase({record.allocator, record.address});
+          remove({record.allocator, record.address});
         } else {
           add(record, profile, scope_of[change.origin], still_open(scope_of[change.origin]));
         }
@@ -87,6 +93,7 @@ class live_memory {
 
  private:
   using scope_key = std::tuple<std::uint32_t, timestamp, std::uint32_t>;  ///< thread, beginning, path
+  using block = std::pair<std::uint16_t, std::uint64_t>;                  ///< allocator, address
 
   struct live_piece {
     allocation_record record;
@@ -103,6 +110,12 @@ class live_memory {
   template <class Archive>
   friend void fields(Archive& archive, live_memory& value) {
     archive(value.bytes_), archive(value.live_);
+    if constexpr (Archive::is_reader) {
+      value.in_scope_.clear();
+      for (auto const& [where, piece] : value.live_) {
+        if (piece.is_in_scope) value.in_scope_[piece.scope].insert(where);
+      }
+    }
   }
 
   static scope_key key_of(scope_record const& scope) { return {scope.thread, scope.time.begin, scope.path}; }
@@ -110,7 +123,21 @@ class live_memory {
   void add(allocation_record const& record, profile const& profile, std::uint32_t innermost, std::uint32_t open) {
     live_piece made{record, innermost == no_scope ? live_allocation::none : profile.scopes[innermost].path, open != no_scope, {}};
     if (made.is_in_scope) made.scope = key_of(profile.scopes[open]);
-    live_.insert_or_assign({record.allocator, record.address}, made);
+    block const where{record.allocator, record.address};
+    remove(where);
+    live_.emplace(where, made);
+    if (made.is_in_scope) in_scope_[made.scope].insert(where);
+  }
+
+  void remove(block const& where) {
+    auto const at = live_.find(where);
+    if (at == live_.end()) return;
+    if (at->second.is_in_scope) {
+      auto const scope = in_scope_.find(at->second.scope);
+      scope->second.erase(where);
+      if (scope->second.empty()) in_scope_.erase(scope);
+    }
+    live_.erase(at);
   }
 
   template <class StillOpen>
@@ -120,19 +147,26 @@ class live_memory {
       interval const& time = profile.scopes[i].time;
       if (time.begin < own.begin && own.begin <= time.end && time.end < own.end) closed[key_of(profile.scopes[i])] = i;
     }
-    if (closed.empty()) return;
-    for (auto& [where, each] : live_) {
-      if (!each.is_in_scope) continue;
-      auto const known = closed.find(each.scope);
-      if (known == closed.end()) continue;
-      std::uint32_t const around = still_open(known->second);
-      each.is_in_scope = around != no_scope;
-      if (each.is_in_scope) each.scope = key_of(profile.scopes[around]);
+    for (auto const& [scope, position] : closed) {
+      auto const left = in_scope_.find(scope);
+      if (left == in_scope_.end()) continue;
+      std::set<block> const blocks = std::move(left->second);
+      in_scope_.erase(left);
+      std::uint32_t const around = still_open(position);
+      for (block const& where : blocks) {
+        live_piece& piece = live_.find(where)->second;
+        piece.is_in_scope = around != no_scope;
+        if (piece.is_in_scope) piece.scope = key_of(profile.scopes[around]);
+      }
+      if (around == no_scope) continue;
+      std::set<block>& to = in_scope_[key_of(profile.scopes[around])];
+      to.insert(blocks.begin(), blocks.end());
     }
   }
 
   own_vector<std::uint64_t> bytes_;  ///< usage by allocator
-  std::map<std::pair<std::uint16_t, std::uint64_t>, live_piece> live_;
+  std::map<block, live_piece> live_;
+  std::map<scope_key, std::set<block>> in_scope_;  ///< the live blocks by `live_piece::scope`
 };
 
 }  // namespace profkit::detail

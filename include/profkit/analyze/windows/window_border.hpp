@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "../../profile/arrival.hpp"
 #include "../../profile/own_memory.hpp"
 #include "../../profile/profile.hpp"
 #include "../../profile/time.hpp"
@@ -15,7 +16,6 @@
 #include "../gpu/counted_operations.hpp"
 #include "../gpu/thread_calls.hpp"
 #include "../time/adoption_rows.hpp"
-#include "../../profile/arrival.hpp"
 
 namespace profkit::detail {
 
@@ -97,9 +97,10 @@ class window_border {
     timestamp result = all_arrived_;
     if (until_.unread_gpu_scope) result = std::min(result, *until_.unread_gpu_scope);
     if (!until_.has_steps) return result;
+    own_vector<interval> const steps = until_.open_scopes.empty() ? own_vector<interval>{} : steps_by_end();
     for (scope_record const& scope : until_.open_scopes) {
       bool const is_waited_for = until_.logs_until - scope.time.begin < waits_.for_scopes;
-      if (is_waited_for && is_in_step(scope.time.begin)) result = std::min(result, scope.time.begin);
+      if (is_waited_for && is_in_step(steps, scope.time.begin)) result = std::min(result, scope.time.begin);
     }
     if (until_.times_steps) {
       std::uint64_t timed = 0;
@@ -111,9 +112,19 @@ class window_border {
     return result;
   }
 
-  [[nodiscard]] bool is_in_step(timestamp moment) const {
-    return std::any_of(profile_.steps.begin(), profile_.steps.end(),
-                       [&](step_record const& step) { return step.time.begin <= moment && moment < step.time.end; });
+  [[nodiscard]] own_vector<interval> steps_by_end() const {
+    own_vector<interval> result;
+    result.reserve(profile_.steps.size());
+    for (step_record const& step : profile_.steps) result.push_back(step.time);
+    std::sort(result.begin(), result.end(), [](interval const& a, interval const& b) { return a.end < b.end; });
+    return result;
+  }
+
+  /// @param steps result of `steps_by_end`; steps do not overlap.
+  static bool is_in_step(own_vector<interval> const& steps, timestamp moment) {
+    auto const at =
+        std::upper_bound(steps.begin(), steps.end(), moment, [](timestamp wanted, interval const& step) { return wanted < step.end; });
+    return at != steps.end() && at->begin <= moment;
   }
 
   /// The border in a session without steps: before graphs with recent operations, and before the possible beginnings of operations with an

@@ -48,7 +48,7 @@ class window_stream {
 
   /// Whether enough was recorded since the last time to take records and to look for a border.
   [[nodiscard]] bool is_due(profile_builder const& from) const noexcept {
-    return from.records() - taken_ >= std::max<std::uint64_t>(records_at_a_time, count_waiting());
+    return from.records() - taken_ >= std::max({records_at_a_time, count_records(waiting_), count_tables(from.so_far())});
   }
 
   /// Takes the records since the last call.
@@ -129,6 +129,13 @@ class window_stream {
  private:
   [[nodiscard]] std::size_t count_waiting() const noexcept {
     return waiting_.scopes.size() + waiting_.gpu_operations.size() + waiting_.api_calls.size();
+  }
+
+  /// The number of table entries of a session. Adding a window takes time proportional to it.
+  [[nodiscard]] static std::uint64_t count_tables(profile const& session) noexcept {
+    return session.paths.size() + session.threads.size() + session.gpu_names.size() + session.graph_nodes.size() +
+           session.api_names.size() + session.counter_names.size() + session.allocators.size() + session.communicators.size() +
+           session.collective_words.size() + session.functions.size();
   }
 
   /// A few milliseconds of work.
