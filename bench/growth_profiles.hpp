@@ -9,7 +9,7 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <profkit/drain/arrival.hpp>
+#include <profkit/profile/arrival.hpp>
 #include <profkit/profile/profile_builder.hpp>
 #include <profkit/profile/save_load.hpp>
 #include <profkit/profkit.hpp>

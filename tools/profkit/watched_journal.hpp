@@ -4,7 +4,7 @@
 #include <sys/stat.h>
 
 #include <profkit/analyze/summary.hpp>
-#include <profkit/analyze/windows/arrival.hpp>
+#include <profkit/profile/arrival.hpp>
 #include <profkit/profile/error.hpp>
 #include <profkit/profile/input_file.hpp>
 #include <profkit/profile/journal_file.hpp>

@@ -26,11 +26,12 @@ struct gpu_timing_log;
 // * The step thread queries the events between steps, because only threads that use CUDA may do that. It stores the duration.
 // * The session's thread finds the path of the scope in its log. Once the duration is there, it adds the record and returns the timing.
 
-enum class gpu_timing_state : std::uint8_t {
-  open,      ///< the scope has not ended
-  finished,  ///< set by the thread of the scope
-  ready,     ///< set by the step thread, after `gpu_timing::duration`
-  failed     ///< set by the step thread
+/// `gpu_timing::state`. Not an enum class, because nvcc accepts only integers in atomic functions.
+enum gpu_timing_state : std::uint8_t {
+  timing_open,      ///< the scope has not ended
+  timing_finished,  ///< set by the thread of the scope
+  timing_ready,     ///< set by the step thread, after `gpu_timing::duration`
+  timing_failed     ///< set by the step thread
 };
 
 /// The events of one GPU scope. Reused for later GPU scopes of the same thread and CUDA context.
@@ -39,8 +40,8 @@ struct gpu_timing : scope_note {
   CUcontext context = nullptr;
   int device = 0;
   std::uint32_t session = 0;
-  bool is_timed = false;  ///< both events were recorded
-  gpu_timing_state state = gpu_timing_state::open;
+  bool is_timed = false;             ///< both events were recorded
+  std::uint8_t state = timing_open;  ///< a `gpu_timing_state`
   std::chrono::nanoseconds duration{};
   gpu_timing_log* owner = nullptr;
   gpu_timing* next = nullptr;
@@ -177,7 +178,7 @@ inline gpu_timing* take_gpu_timing(cudaStream_t stream) noexcept {
     return nullptr;
   }
   timing->list = &gpu_timings.known;
-  timing->state = gpu_timing_state::open;
+  timing->state = timing_open;
   timing->session = __atomic_load_n(&recorder.session, __ATOMIC_RELAXED);
   return timing;
 }
@@ -185,7 +186,7 @@ inline gpu_timing* take_gpu_timing(cudaStream_t stream) noexcept {
 inline void finish_gpu_timing(gpu_timing& timing, cudaStream_t stream) noexcept {
   foreign_call const call;
   timing.is_timed = timing.is_timed && !is_capturing(stream) && timing.events.end.record(stream);
-  __atomic_store_n(&timing.state, gpu_timing_state::finished, __ATOMIC_RELEASE);
+  __atomic_store_n(&timing.state, std::uint8_t{timing_finished}, __ATOMIC_RELEASE);
   timing.owner->finished.push(timing);
 }
 
@@ -197,7 +198,7 @@ inline bool read_gpu_timing(gpu_timing& timing) noexcept {
   }
   auto const state = timing.is_timed ? timing.events.query(timing.duration) : cuda_event_pair::state::failed;
   if (state == cuda_event_pair::state::pending) return false;
-  auto const known = state == cuda_event_pair::state::ready ? gpu_timing_state::ready : gpu_timing_state::failed;
+  std::uint8_t const known = state == cuda_event_pair::state::ready ? timing_ready : timing_failed;
   __atomic_store_n(&timing.state, known, __ATOMIC_RELEASE);
   return true;
 }
@@ -266,9 +267,9 @@ inline void poll_gpu_timings(std::int64_t max_ns) {
 }
 
 /// Adds the record of a timing whose path and duration are known.
-inline void add_record_of(gpu_timing const& timing, gpu_timing_state state, profile_builder& into) {
+inline void add_record_of(gpu_timing const& timing, std::uint8_t state, profile_builder& into) {
   if (timing.path == path_record::no_parent) return;
-  if (state == gpu_timing_state::ready) {
+  if (state == timing_ready) {
     into.add(gpu_scope_record{timing.path, timestamp{std::chrono::nanoseconds{timing.begin_ns}}, timing.device, timing.duration});
   } else {
     into.count(&quality_record::untimed_gpu_scopes);
@@ -281,9 +282,9 @@ inline void drain_gpu_timings(profile_builder& into, bool last) {
   scope_note* before = nullptr;
   for (scope_note* note = known.oldest; note != nullptr;) {
     auto& timing = static_cast<gpu_timing&>(*note);
-    gpu_timing_state const state = __atomic_load_n(&timing.state, __ATOMIC_ACQUIRE);
+    std::uint8_t const state = __atomic_load_n(&timing.state, __ATOMIC_ACQUIRE);
     note = note->newer;
-    if (state == gpu_timing_state::open || state == gpu_timing_state::finished) {
+    if (state == timing_open || state == timing_finished) {
       before = &timing;
       continue;
     }
@@ -306,7 +307,7 @@ inline void drain_gpu_timings(profile_builder& into, bool last) {
 inline std::int64_t oldest_gpu_timing() {
   std::int64_t result = std::numeric_limits<std::int64_t>::max();
   for (scope_note const* note = gpu_timings.known.oldest; note != nullptr; note = note->newer) {
-    bool const is_open = __atomic_load_n(&static_cast<gpu_timing const*>(note)->state, __ATOMIC_ACQUIRE) == gpu_timing_state::open;
+    bool const is_open = __atomic_load_n(&static_cast<gpu_timing const*>(note)->state, __ATOMIC_ACQUIRE) == timing_open;
     if (!is_open) result = std::min(result, note->begin_ns);
   }
   return result;
