@@ -64,6 +64,8 @@ TEST_CASE("functions have qualified names without results, parameters and templa
   CHECK(function_label("memcpy") == "memcpy");
   CHECK(function_label("loop.cold") == "loop");
   CHECK(function_label("_ZTV") == "_ZTV");
+  std::string const deep = "_Z1f" + std::string(1'000'000, 'P') + "i";  // a pointer to a pointer to ...
+  CHECK((function_label(deep) == deep));
   CHECK(function_label("") == "");
 }
 

@@ -2,14 +2,11 @@
 #pragma once
 
 #include <cupti.h>
-#include <cxxabi.h>
 
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
-#include <memory>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -18,15 +15,12 @@
 #include "../profile/profile.hpp"
 #include "../profile/time.hpp"
 #include "cupti_library.hpp"
+#include "function_label.hpp"
 
 namespace profkit::detail {
 
 /// `_Z3fooi` -> "foo(int)"; other names are returned unchanged.
-inline std::string demangle(char const* mangled) {
-  int status = 0;
-  std::unique_ptr<char, void (*)(void*)> const text{abi::__cxa_demangle(mangled, nullptr, nullptr, &status), std::free};
-  return status == 0 && text ? text.get() : mangled;
-}
+inline std::string demangle(char const* mangled) { return demangled_by_runtime(mangled).value_or(mangled); }
 
 /// The content of some buffers. `name` of a record is a number of `cupti_record_reader`, not a position in the profile. Correlations have
 /// 32 bits.

@@ -49,8 +49,8 @@ struct demangled_name {
 /// runtime prints "void scale<float>(float*, float const*, int)" and loses the declared template parameters, so its text cannot be
 /// converted. Names that NVIDIA's demangler cannot read, such as names with internal linkage, are not read here either.
 ///
-/// Names can come from untrusted files, so nesting and the length of the result are bounded. A name beyond a bound is not read. Source: Itanium C++ ABI, 5.1. The spelling is
-/// compared with NVIDIA's demangler (CUDA 13.0) in tests/data/kernel_names.tsv.
+/// Names can come from untrusted files, so nesting and the length of the result are bounded. A name beyond a bound is not read. Source:
+/// Itanium C++ ABI, 5.1. The spelling is compared with NVIDIA's demangler (CUDA 13.0) in tests/data/kernel_names.tsv.
 class nvidia_demangler {
  public:
   explicit nvidia_demangler(std::string_view mangled) : rest_{mangled} {}
@@ -70,7 +70,7 @@ class nvidia_demangler {
   }
 
  private:
-  static constexpr std::size_t max_depth = 100;  // of recursion; takes about 0.2 MiB of stack without optimization
+  static constexpr std::size_t max_depth = 100;                           // of recursion; takes about 0.2 MiB of stack without optimization
   static constexpr std::size_t max_copied_bytes = std::size_t{16} << 20;  // to and from `substitutions_`
 
   /// Counts the levels of recursion.
