@@ -230,6 +230,7 @@ set(PROFKIT_HEADERS
     profkit/profile/described.hpp
     profkit/profile/earlier_formats.hpp
     profkit/profile/error.hpp
+    profkit/profile/file_access.hpp
     profkit/profile/finite.hpp
     profkit/profile/flat_records.hpp
     profkit/profile/input_file.hpp
@@ -237,6 +238,7 @@ set(PROFKIT_HEADERS
     profkit/profile/journal_content.hpp
     profkit/profile/journal_file.hpp
     profkit/profile/journal_format.hpp
+    profkit/profile/journal_output.hpp
     profkit/profile/make_profile.hpp
     profkit/profile/make_profile_builder.hpp
     profkit/profile/journal_reader.hpp
@@ -255,6 +257,7 @@ set(PROFKIT_HEADERS
     profkit/profile/record_fields.hpp
     profkit/profile/save_load.hpp
     profkit/profile/sliced_copy.hpp
+    profkit/profile/standard_streams.hpp
     profkit/profile/time.hpp
     profkit/profile/wide_integer.hpp
     profkit/profile/work.hpp
@@ -307,6 +310,7 @@ set(PROFKIT_HEADERS
     profkit/report/data_table.hpp
     profkit/report/deflate.hpp
     profkit/report/document.hpp
+    profkit/report/earlier_report.hpp
     profkit/report/file_attempts.hpp
     profkit/report/findings.hpp
     profkit/report/first_screen.hpp
@@ -369,6 +373,7 @@ set(PROFKIT_HEADERS
     profkit/report/ranks_trace.hpp
     profkit/report/report.hpp
     profkit/report/report_code.hpp
+    profkit/report/report_folder.hpp
     profkit/report/report_json.hpp
     profkit/report/report_kinds.hpp
     profkit/report/report_view.hpp
