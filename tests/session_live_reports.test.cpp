@@ -5,6 +5,7 @@
 
 #include <sys/stat.h>
 
+#include <atomic>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <chrono>
@@ -13,8 +14,10 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <profkit/report/compact_trace_hook.hpp>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "support/profile_of.hpp"
 #include "support/temporary_folder.hpp"
@@ -103,28 +106,53 @@ TEST_CASE("report=every:N writes whole files after every N-th step, and none bet
   CHECK(comes_true([&] { return has_steps("10"); }));
 }
 
+namespace {
+
+std::atomic<bool> is_disk_blocked{false};
+std::atomic<bool> is_stuck{false};
+
+/// Writes the compact trace to a disk that does not answer.
+void write_to_blocked_disk(profkit::profile const&, profkit::attribution const&, std::uint64_t, std::filesystem::path const&) {
+  while (is_disk_blocked) {
+    is_stuck = true;
+    std::this_thread::sleep_for(std::chrono::milliseconds{1});
+  }
+}
+
+}  // namespace
+
 TEST_CASE("a blocked disk does not stop recording and draining", "[session][live]") {
   temporary_folder const folder{"live-reports-slow"};
-  std::filesystem::path const stuck = folder.path / "out" / "report.json";
-  std::filesystem::create_directories(stuck.parent_path());
-  REQUIRE(::mkfifo(stuck.c_str(), 0600) == 0);  // opening it waits for a reader
   profkit::options options = every(std::chrono::milliseconds{1}, folder.path / "out");
   options.log_slots_per_thread = std::uint64_t{1} << 16U;  // 21,845 scopes
+  auto* const writer_before = std::exchange(profkit::detail::write_compact_trace, write_to_blocked_disk);
+  is_disk_blocked = true;
   {
     profkit::session session{options};
-    std::this_thread::sleep_for(std::chrono::milliseconds{100});  // it is stuck
+    CHECK(comes_true([] { return is_stuck.load(); }));
     constexpr std::uint64_t bursts = 10;
     for (std::uint64_t burst = 1; burst <= bursts; ++burst) {
       for (int i = 0; i < 10'000; ++i) PROF_SCOPE("scope");
       CHECK(session.snapshot().profile().scopes.size() == burst * 10'000);
     }
     profkit::step const step{session};
-    std::filesystem::rename(stuck, folder.path / "pipe");
-    std::string const first = text_of(folder.path / "pipe");  // unblocks it
-    CHECK_THAT(first, ContainsSubstring("\"schema\""));
+    CHECK_THAT(text_of(folder.path / "out" / "report.json"), ContainsSubstring("\"schema\""));
+    is_disk_blocked = false;
   }
-  CHECK_THAT(text_of(stuck), ContainsSubstring("\"snapshot\": null"));
-  CHECK_THAT(text_of(stuck), ContainsSubstring("\"dropped_events\": 0"));
+  profkit::detail::write_compact_trace = writer_before;
+  CHECK_THAT(text_of(folder.path / "out" / "report.json"), ContainsSubstring("\"snapshot\": null"));
+  CHECK_THAT(text_of(folder.path / "out" / "report.json"), ContainsSubstring("\"dropped_events\": 0"));
+}
+
+TEST_CASE("a report whose file is a pipe does not wait for a reader", "[session][live]") {
+  temporary_folder const folder{"live-reports-pipe"};
+  std::filesystem::create_directories(folder.path / "out");
+  REQUIRE(::mkfifo((folder.path / "out" / "report.json").c_str(), 0600) == 0);
+  {
+    profkit::session session{every(std::chrono::milliseconds{1}, folder.path / "out")};
+    CHECK(comes_true([&] { return std::filesystem::exists(folder.path / "out" / "trace.json"); }));
+  }
+  CHECK(std::filesystem::is_fifo(folder.path / "out" / "report.json"));
 }
 
 TEST_CASE("report() and the destructor end a session while a report is always due, and none is written afterwards", "[session][live]") {

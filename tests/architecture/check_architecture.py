@@ -41,7 +41,7 @@ FOREIGN = {
     "the operating system": (
         r"(sys|linux|asm|arpa|net|netinet)/.*|(pthread|unistd|dlfcn|fcntl|sched|signal|spawn|time|errno|poll|elf|link|cpuid|"
         r"x86intrin|immintrin|arm_acle|cxxabi|execinfo|limits|malloc|stdio|stdio_ext|stdlib|string|stdint|stddef)\.h",
-        r"[^/]+|(record|collect|report|session)/.*",
+        r"[^/]+|(record|collect|report|session)/.*|profile/(atomic_file|file_access|journal_output|standard_streams)\.hpp",
     ),
     "input and output": (r"fstream|iostream|istream|ostream|iosfwd|sstream|cstdio|filesystem", r"(?!analyze/).*"),
     "the standard library": (r"[a-z_0-9]+", r".*"),
