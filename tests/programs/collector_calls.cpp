@@ -87,6 +87,7 @@ void check_status(profkit::profile const& profile) {
 int run_act(place where, deed what) {
   now.where = where;
   now.what = what;
+  ends_in_calls = what == deed::exit;
   profkit::scope_listener const listener{listen};
   profkit::options options = options_for(where);
   options.print_report = what == deed::exit;
@@ -147,6 +148,7 @@ void call_in_time(char const* name, Call&& call) {
 int run_blocked(place where, ending how) {
   now.where = where;
   now.what = deed::block;
+  ends_in_calls = true;
   static profkit::scope_listener const listener{listen};
   profkit::options options = options_for(where);
   options.full_report = true;

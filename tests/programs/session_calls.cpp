@@ -154,6 +154,7 @@ constexpr call destroy_call{"destructor", destroy, 1, 1};
 constexpr call signal_call{"SIGTERM", end_by_signal<SIGTERM>, 1, 1};
 
 int run_beside_end(call const& beside, end_of_process const& end, unsigned round) {
+  ends_in_calls = true;
   profkit::options options = options_for(beside, beside, round);
   options.output_directory = "out";
   options.print_report = true;
