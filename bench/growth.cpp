@@ -48,15 +48,16 @@ struct thing {
 };
 
 constexpr thing things[] = {
-    {"steps", 30'000, 100'000, many_steps},
+    {"steps", 20'000, 100'000, many_steps},
     {"kept steps", 1'000, 10'000, many_kept_steps},
     {"excluded steps", 5'000, 50'000, many_excluded_steps},
-    {"kinds of steps", 500, 3'000, many_step_kinds},
+    {"kinds of steps", 300, 3'000, many_step_kinds},
+    {"parts of two kinds", 200, 2'000, many_parts_of_kinds},
     {"scopes", 30'000, 300'000, many_scopes},
     {"scopes, no steps", 30'000, 300'000, many_scopes_without_steps},
-    {"scope names", 1'000, 6'000, many_names},
-    {"scope names, journal", 500, 4'000, many_names_in_journal},
-    {"indices", 500, 6'000, many_indices},
+    {"scope names", 800, 6'000, many_names},
+    {"scope names, journal", 200, 4'000, many_names_in_journal},
+    {"indices", 300, 6'000, many_indices},
     {"indices beyond max", 0, 20'000, many_indices},
     {"depth", 80, 800, many_levels},
     {"open scopes", 200, 2'000, many_open_scopes},
@@ -76,7 +77,8 @@ constexpr thing things[] = {
     {"sessions", 5, 50, many_sessions},
     {"kernels", 3'000, 50'000, many_kernels},
     {"kernel names", 500, 10'000, many_kernel_names},
-    {"launching scopes", 200, 5'000, many_launching_scopes},
+    {"launching scopes", 150, 5'000, many_launching_scopes},
+    {"launching parts", 60, 500, many_launching_parts},
     {"API calls' names", 500, 10'000, many_call_names},
     {"streams", 500, 10'000, many_streams},
     {"devices", 50, 500, many_devices},
@@ -201,8 +203,8 @@ struct growth {
   /// The largest ratio of the judged phases. A lower limit if the time of n is short.
   [[nodiscard]] double ratio() const {
     double result = 0.0;
-    for (auto const& [first, second] : judged_phases) {
-      auto const time = [&](costs const& of) { return of[first] + (second == first ? 0.0 : of[second]); };
+    for (std::array<phase, 2> const& judged : judged_phases) {
+      auto const time = [&](costs const& found) { return found[judged[0]] + (judged[1] == judged[0] ? 0.0 : found[judged[1]]); };
       result = std::max(result, time(many.time) / std::max(time(few.time), min_judged_ns));
     }
     return result;

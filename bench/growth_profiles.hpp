@@ -9,11 +9,11 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <profkit/analyze/windows/window_stream.hpp>
 #include <profkit/profile/arrival.hpp>
 #include <profkit/profile/profile_builder.hpp>
 #include <profkit/profile/save_load.hpp>
 #include <profkit/profkit.hpp>
-#include <profkit/session/window_stream.hpp>
 #include <string>
 #include <utility>
 #include <vector>
@@ -29,6 +29,7 @@ struct numbers {
   std::size_t steps = 20;
   std::size_t kernels = 2'000;  ///< in all steps, each with a call and a scope
   std::size_t scope_names = 10;
+  std::size_t other_names = 0;  ///< of the scopes of step 5, which is of another kind; 0: as in the other steps
   std::size_t kernel_names = 10;
   std::size_t call_names = 2;
   std::size_t streams = 4;
@@ -61,7 +62,8 @@ class profile_maker {
   void make_tables() {
     made_.paths.push_back({profkit::path_record::no_parent, "step", {}, "made.cpp", 1});
     made_.paths.back().is_step = true;
-    for (std::size_t i = 0; i < wanted_.scope_names; ++i) made_.paths.push_back({0, numbered("scope", i), {}, "made.cpp", 2});
+    for (std::size_t i = 0; i < wanted_.scope_names + wanted_.other_names; ++i)
+      made_.paths.push_back({0, numbered("scope", i), {}, "made.cpp", 2});
     for (std::size_t i = 0; i < wanted_.threads; ++i) made_.threads.push_back({100 + i, numbered("thread", i)});
     for (std::size_t i = 0; i < wanted_.kernel_names; ++i) made_.gpu_names.push_back({numbered("void kernel", i) + "<float, 4>(int)", {}});
     for (std::size_t i = 0; i < wanted_.call_names; ++i) made_.api_names.push_back(numbered("cuLaunchKernel_v", i));
@@ -96,7 +98,9 @@ class profile_maker {
 
   void make_kernel(std::size_t in_step) {
     std::size_t const number = kernels_++;
-    auto const path = static_cast<std::uint32_t>(1 + number % wanted_.scope_names);
+    bool const is_other = made_.steps.size() == 5 && wanted_.other_names > 0;
+    auto const path =
+        static_cast<std::uint32_t>(is_other ? 1 + wanted_.scope_names + number % wanted_.other_names : 1 + number % wanted_.scope_names);
     std::uint32_t const thread = thread_of(in_step);
     profkit::timestamp const begin = tick();
     profkit::interval const call{tick(), tick()};
@@ -238,6 +242,17 @@ inline costs many_launching_scopes(std::size_t n, std::string const& folder) {
   wanted.scope_names = n;
   wanted.gpu_scopes = 2 * n;
   wanted.work = 2 * n;
+  return costs_of(wanted, folder);
+}
+
+/// Two kinds of steps with many launching parts each.
+inline costs many_launching_parts(std::size_t n, std::string const& folder) {
+  numbers wanted;
+  wanted.kernels = 60 * n;
+  wanted.scope_names = n;
+  wanted.other_names = n;
+  wanted.kernel_names = n;
+  wanted.threads = 1;
   return costs_of(wanted, folder);
 }
 

@@ -35,7 +35,7 @@ struct job {
   [[nodiscard]] profkit::summary summary_of(std::uint32_t rank) const {
     using std::chrono::nanoseconds;
     constexpr nanoseconds compute{1'000'000};
-    constexpr nanoseconds most_late{20'000};
+    constexpr nanoseconds max_late{20'000};
     constexpr nanoseconds transfer{300'000};
     std::mt19937_64 random{rank};
     profkit::summary result;
@@ -56,14 +56,14 @@ struct job {
       step.index = index;
       step.begin = now;
       for (std::uint32_t i = 0; i < collectives; ++i, ++number) {
-        nanoseconds const work = compute + nanoseconds{static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(most_late.count()))};
+        nanoseconds const work = compute + nanoseconds{static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(max_late.count()))};
         profkit::timeline_collective each;
         each.step = index;
         each.sequence = number / communicators;
         each.kind = static_cast<std::uint32_t>(number % communicators);
         each.bytes = std::uint64_t{64} << 20U;
         each.path = 2;
-        each.time = {now + work, now + compute + most_late + transfer};
+        each.time = {now + work, now + compute + max_late + transfer};
         each.busy = {{1, work}};
         each.exposed = {each.time};
         step.communication += each.time.duration();

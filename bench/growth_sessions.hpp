@@ -3,6 +3,7 @@
 
 #include <ctime>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -137,8 +138,7 @@ template <class Work>
   }};
 }
 
-// NOLINTNEXTLINE(misc-no-recursion)
-inline void nest(std::size_t depth) {
+inline void nest(std::size_t depth) {  // NOLINT(misc-no-recursion): the depth is measured
   PROF_SCOPE("nested");
   if (depth > 1) nest(depth - 1);
   touch_memory();
@@ -152,6 +152,15 @@ inline costs many_steps(std::size_t n, std::string const& folder) {
 inline costs many_step_kinds(std::size_t n, std::string const& folder) {
   named_sites sites{n};
   return costs_of_steps(n, folder, [&](std::uint64_t step) { profkit::scope const one{sites[step]}; });
+}
+
+/// Two kinds of steps with many parts each.
+inline costs many_parts_of_kinds(std::size_t n, std::string const& folder) {
+  named_sites sites{2 * n};
+  return costs_of_steps(10, folder, [&](std::uint64_t step) {
+    std::size_t const first = step == 5 ? n : 0;
+    for (std::size_t i = first; i < first + n; ++i) profkit::scope const one{sites[i]};
+  });
 }
 
 inline costs many_scopes(std::size_t n, std::string const& folder) {
@@ -188,11 +197,11 @@ inline costs many_names_in_journal(std::size_t n, std::string const& folder) {
   profkit::options options = options_of(20);
   options.max_records = 1000;
   options.journal = folder + "/made.journal";
-  options.journal_bytes = 200 * n;
+  options.journal_bytes = std::max<std::uint64_t>(std::uint64_t{1} << 20U, 200 * n);
   return costs_of_session(std::move(options), folder, [&](profkit::session& session) {
     for (profkit::step const& step : session) {
       for (profkit::site& each : sites) profkit::scope const one{each};
-      std::this_thread::sleep_for(std::chrono::milliseconds{30});  // several windows
+      std::this_thread::sleep_for(std::chrono::milliseconds{12});  // several windows
       static_cast<void>(step);
     }
   });
@@ -344,7 +353,7 @@ inline costs many_live_allocations(std::size_t n, std::string const& folder) {
       PROF_SCOPE("allocating");
       profkit::record_allocation(heap, address_of(i + step * n), 100);
     }
-    std::this_thread::sleep_for(std::chrono::milliseconds{30});  // several windows
+    std::this_thread::sleep_for(std::chrono::milliseconds{12});  // several windows
   });
 }
 

@@ -245,6 +245,7 @@ set(PROFKIT_HEADERS
     profkit/profile/file_access.hpp
     profkit/profile/journal_output.hpp
     profkit/profile/kept_steps.hpp
+    profkit/profile/own_containers.hpp
     profkit/profile/own_memory.hpp
     profkit/profile/own_sort.hpp
     profkit/profile/path_table.hpp
@@ -300,7 +301,6 @@ set(PROFKIT_HEADERS
     profkit/record/thread_registry.hpp
     profkit/record/default_scope.hpp
     profkit/record/handoff_queue.hpp
-    profkit/record/no_cancellation.hpp
     profkit/record/ticks.hpp
     profkit/record/slow_path.hpp
     profkit/record/waker.hpp
@@ -382,6 +382,7 @@ set(PROFKIT_HEADERS
     profkit/report/ranks_trace.hpp
     profkit/report/report.hpp
     profkit/report/report_code.hpp
+    profkit/report/report_folder.hpp
     profkit/report/report_json.hpp
     profkit/report/report_kinds.hpp
     profkit/report/report_view.hpp
@@ -457,8 +458,7 @@ set(PROFKIT_PERFETTO_HEADERS
     profkit/report/pftrace_fields.hpp
     profkit/report/pftrace_format.hpp
     profkit/report/pftrace_output.hpp
-    profkit/report/pftrace_sequence.hpp
-    profkit/report/report_folder.hpp)
+    profkit/report/pftrace_sequence.hpp)
 
 set(PROFKIT_NCCL_HEADERS
     profkit/nccl.hpp

@@ -335,14 +335,14 @@ TEST_CASE("the largest times of a file do not overflow", "[ranks]") {
 TEST_CASE("intervals are joined over their smallest gaps, one gap after another", "[ranks]") {
   std::mt19937 random{1};
   for (int run = 0; run < 200; ++run) {
-    std::vector<profkit::interval> list;
+    profkit::detail::own_vector<profkit::interval> list;
     timestamp now{};
     for (std::size_t i = random() % 40 + 1; i > 0; --i) {
       timestamp const begin = now += nanoseconds{1 + random() % 8};  // some gaps are equal
       list.push_back({begin, now += nanoseconds{1 + random() % 8}});
     }
     std::size_t const max_count = 1 + random() % 12;
-    std::vector<profkit::interval> expected = list;
+    auto expected = list;
     while (expected.size() > max_count) {
       std::size_t smallest = 1;
       for (std::size_t i = 2; i < expected.size(); ++i) {
@@ -363,14 +363,14 @@ TEST_CASE("intervals are joined over their smallest gaps, one gap after another"
 TEST_CASE("paths are charged to their parents level by level, the deepest first", "[ranks]") {
   std::mt19937 random{1};
   for (int run = 0; run < 200; ++run) {
-    std::vector<profkit::path_record> paths;
+    profkit::detail::own_vector<profkit::path_record> paths;
     for (std::uint32_t i = 0; i < 60; ++i) {
       paths.push_back({});
-      if (i > 0 && random() % 8 != 0) paths.back().parent = random() % i;
+      if (i > 0 && random() % 8 != 0) paths.back().parent = static_cast<std::uint32_t>(random() % i);
       if (random() % 3 == 0) paths.back().index = 1;
     }
     std::map<std::uint32_t, nanoseconds> times;
-    for (int i = 0; i < 30; ++i) times[random() % 60] = nanoseconds{1 + random() % 100};
+    for (int i = 0; i < 30; ++i) times[static_cast<std::uint32_t>(random() % 60)] = nanoseconds{1 + random() % 100};
     times[profkit::attribution::none] = nanoseconds{5};
     std::size_t const max_count = 1 + random() % 20;
     std::map<std::uint32_t, nanoseconds> left = times;

@@ -41,7 +41,7 @@ FOREIGN = {
     "the operating system": (
         r"(sys|linux|asm|arpa|net|netinet)/.*|(pthread|unistd|dlfcn|fcntl|sched|signal|spawn|time|errno|poll|elf|link|cpuid|"
         r"x86intrin|immintrin|arm_acle|cxxabi|execinfo|limits|malloc|stdio|stdio_ext|stdlib|string|stdint|stddef)\.h",
-        r"[^/]+|(record|collect|report|session)/.*|profile/(atomic_file|file_access|journal_output|standard_streams)\.hpp",
+        r"[^/]+|(record|collect|report|session)/.*|profile/(atomic_file|file_access|journal_output|own_memory|standard_streams)\.hpp",
     ),
     "input and output": (r"fstream|iostream|istream|ostream|iosfwd|sstream|cstdio|filesystem", r"(?!analyze/).*"),
     "the standard library": (r"[a-z_0-9]+", r".*"),
@@ -54,10 +54,10 @@ FORBIDDEN = {"cuda_runtime.h": "include <cuda_runtime_api.h> instead: this one i
 # in .cu files, which nvcc parses three times, profkit.hpp in each program. fmt/format.h includes most of the last list itself.
 LIGHT = {
     "scope.hpp": {"cstddef", "cstdint", "ctime", "dlfcn.h"},
-    "session.hpp": {"array", "chrono", "cstddef", "cstdint", "ctime", "dlfcn.h", "exception", "memory", "optional", "pthread.h", "ratio", "stdexcept",
-                    "string", "string_view", "type_traits", "utility", "vector"},
-    "profkit.hpp": {"array", "chrono", "cstddef", "cstdint", "ctime", "dlfcn.h", "exception", "fmt/format.h", "memory", "optional", "pthread.h",
-                    "ratio", "stdexcept", "string", "string_view", "type_traits", "utility", "vector"},
+    "session.hpp": {"array", "chrono", "cstddef", "cstdint", "ctime", "dlfcn.h", "exception", "iterator", "memory", "new", "optional", "pthread.h", "ratio",
+                    "stdexcept", "string", "string_view", "sys/mman.h", "type_traits", "utility", "vector"},
+    "profkit.hpp": {"array", "chrono", "cstddef", "cstdint", "ctime", "dlfcn.h", "exception", "fmt/format.h", "iterator", "memory", "new",
+                    "optional", "pthread.h", "ratio", "stdexcept", "string", "string_view", "sys/mman.h", "type_traits", "utility", "vector"},
 }
 
 # The CMake targets from the bottom up, and the headers of each.

@@ -289,7 +289,7 @@ TEST_CASE("a reader of a journal starts again when the file is replaced, even by
   other.environment.process_id += 1;
   profkit::detail::own_string bytes = profkit::detail::journal_encoder::beginning();
   profkit::detail::journal_encoder{}.append(other, true, bytes);
-  for (std::string const& next : {bytes, bytes + journal.bytes}) {
+  for (profkit::detail::own_string const& next : {bytes, bytes + journal.bytes}) {
     file.write(journal.bytes.substr(0, journal.ends[1]));
     profkit::journal_reader reader{file.path};
     profkit::profile read;
@@ -398,8 +398,9 @@ TEST_CASE("the last file of a journal is read alone if the previous one is missi
   temporary_file const file;
   made_files const made;
   file.write(made.bytes[2]);
-  std::string const cut = made.bytes[1].substr(0, made.bytes[1].size() - 1);
-  for (std::string const& before : {std::string{}, made.bytes[0], made.bytes[2], std::string{"no journal"}, cut}) {
+  profkit::detail::own_string const cut = made.bytes[1].substr(0, made.bytes[1].size() - 1);
+  using own_string = profkit::detail::own_string;
+  for (own_string const& before : {own_string{}, made.bytes[0], made.bytes[2], own_string{"no journal"}, cut}) {
     std::ofstream{file.before(), std::ios::binary} << before;
     profkit::journal_content const loaded = profkit::load_journal(file.path);
     bool const has_tables = before == cut;  // only its last scope is missing

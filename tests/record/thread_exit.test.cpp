@@ -193,7 +193,7 @@ TEST_CASE("a collector that ends the thread is not called a failure, and the unw
   } collector;
   bool is_after = false;
   ending_thread const thread{[&] {
-    profkit::detail::collector_list::guarded(collector, [](profkit::collector&) { ::pthread_exit(nullptr); });
+    profkit::detail::called_collector{}.call(collector, [](profkit::collector&) { ::pthread_exit(nullptr); });
     is_after = true;
   }};
   CHECK_FALSE(thread.join());

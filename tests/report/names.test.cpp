@@ -149,7 +149,7 @@ TEST_CASE("a table has a line for each row with any cells, and cells are read ba
 
 TEST_CASE("a report with names of any bytes has one line per row, and is valid UTF-8 without control characters", "[names]") {
   profkit::report const report = hostile_report();
-  for (std::string const& text : {report.full_text(), report.markdown()}) {
+  for (std::string const text : {report.full_text(), report.markdown()}) {
     CHECK(is_utf8(text));
     CHECK(
         std::none_of(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) < 0x20U && c != '\n') || c == '\x7f'; }));

@@ -136,7 +136,7 @@ TEST_CASE("profkit report --format document prints the document of a profile and
 TEST_CASE("profkit report reads the journal of a session that did not end, and says so", "[report_command]") {
   temporary_folder const folder;
   fs::path const file = folder.path() / "journal";
-  std::string bytes = profkit::detail::journal_encoder::beginning();
+  profkit::detail::own_string bytes = profkit::detail::journal_encoder::beginning();
   profkit::detail::journal_encoder{}.append(made_gpu_profile(), false, bytes);
   std::ofstream{file, std::ios::binary} << bytes << "part of a frame";
   temporary_folder::result const found = folder.run("report --full" + quoted(file) + " --out" + quoted(folder.path() / "out"));
@@ -153,7 +153,7 @@ TEST_CASE("profkit report writes the page of a profile, of a summary and of a jo
   wanted.write((folder.path() / "out").string());
   CHECK(content_of(folder.path() / "out" / "report.html") == wanted.html());
   profkit::save(made_gpu_profile(), folder.path() / "saved");
-  std::string bytes = profkit::detail::journal_encoder::beginning();
+  profkit::detail::own_string bytes = profkit::detail::journal_encoder::beginning();
   profkit::detail::journal_encoder{}.append(made_gpu_profile(), true, bytes);
   std::ofstream{folder.path() / "journal", std::ios::binary} << bytes;
   for (char const* const name : {"out/summary.profkit", "saved", "journal"}) {
@@ -176,7 +176,7 @@ TEST_CASE("profkit report --json writes report.json of a profile, of a summary, 
   temporary_folder const folder;
   report_of(made_gpu_profile()).write((folder.path() / "out").string());
   profkit::save(made_gpu_profile(), folder.path() / "saved");
-  std::string bytes = profkit::detail::journal_encoder::beginning();
+  profkit::detail::own_string bytes = profkit::detail::journal_encoder::beginning();
   profkit::detail::journal_encoder{}.append(made_gpu_profile(), true, bytes);
   std::ofstream{folder.path() / "journal", std::ios::binary} << bytes;
   for (char const* const name : {"out", "out/summary.profkit", "saved", "journal"}) {

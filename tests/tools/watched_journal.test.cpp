@@ -108,7 +108,7 @@ class journal_in_parts {
     };
     take_of_steps(so_far_.gpu_steps, profile_.gpu_steps), take_of_steps(so_far_.memory, profile_.memory);
     take_of_steps(so_far_.device_clocks, profile_.device_clocks), take_of_steps(so_far_.device_utilization, profile_.device_utilization);
-    std::string bytes;
+    profkit::detail::own_string bytes;
     encoder_.append(so_far_, is_last, bytes);
     write(bytes);
     from_ = to;
@@ -230,7 +230,7 @@ TEST_CASE("a file that is no journal, or of another format, is not watched, and 
   CHECK_THAT(refusal().err, ContainsSubstring("is a saved profile and not a journal; profkit report prints it"));
   profkit::report{std::make_shared<profkit::profile const>(made_gpu_profile())}.write((folder.path() / "out").string());
   CHECK_THAT(folder.run("watch" + quoted(folder.path() / "out" / "summary.profkit")).err, ContainsSubstring("is the summary of a report"));
-  std::string bytes = profkit::detail::journal_encoder::beginning();
+  profkit::detail::own_string bytes = profkit::detail::journal_encoder::beginning();
   bytes[profkit::detail::journal_magic.size()] = '\x7f';
   std::ofstream{file} << bytes;
   CHECK(refusal().code == 2);
@@ -243,7 +243,7 @@ TEST_CASE("a file that is no journal, or of another format, is not watched, and 
 
 TEST_CASE("the journals of a folder are watched, and no other file in it", "[watch]") {
   temporary_folder const folder;
-  std::string bytes = profkit::detail::journal_encoder::beginning();
+  profkit::detail::own_string bytes = profkit::detail::journal_encoder::beginning();
   profkit::detail::journal_encoder{}.append(made_gpu_profile(), true, bytes);
   fs::path const all = folder.path() / "all";
   fs::create_directories(all / "folder");
@@ -276,7 +276,7 @@ TEST_CASE("the journals of ranks are named by rank and host", "[watch]") {
     made.environment.rank = profkit::rank_record{};
     made.environment.rank->rank = rank;
     made.environment.rank->size = 2;
-    std::string bytes = profkit::detail::journal_encoder::beginning();
+    profkit::detail::own_string bytes = profkit::detail::journal_encoder::beginning();
     profkit::detail::journal_encoder{}.append(made, true, bytes);
     std::ofstream{all / ("run.journal.rank" + std::to_string(rank)), std::ios::binary} << bytes;
   }

@@ -89,11 +89,11 @@ class called_collector {
  private:
   /// Removes the mark of a call at the end of the block.
   struct mark {
-    mark(called_collector& marked, void* around) noexcept : of{marked}, before{around} {}
+    mark(called_collector& marked, void* around) noexcept : calls{marked}, before{around} {}
     mark(mark const&) = delete;
     mark& operator=(mark const&) = delete;
-    ~mark() { of.called_.store(before); }
-    called_collector& of;
+    ~mark() { calls.called_.store(before); }
+    called_collector& calls;
     void* before;
     in_collector here;
   };

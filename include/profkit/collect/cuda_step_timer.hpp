@@ -10,7 +10,7 @@
 #include <string_view>
 #include <utility>
 
-#include "../profile/own_memory.hpp"
+#include "../profile/own_containers.hpp"
 #include "../record/handoff_queue.hpp"
 #include "collector.hpp"
 #include "cuda_environment.hpp"

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "../profile/own_memory.hpp"
+#include "../profile/own_containers.hpp"
 #include "../profile/profile_builder.hpp"
 #include "../profile/time.hpp"
 #include "../record/calendar_clock.hpp"

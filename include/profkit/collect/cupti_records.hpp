@@ -11,7 +11,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "../profile/own_memory.hpp"
+#include "../profile/own_containers.hpp"
 #include "../profile/profile.hpp"
 #include "../profile/time.hpp"
 #include "cupti_library.hpp"
@@ -29,7 +29,7 @@ struct cupti_batch {
   own_vector<std::string> new_api_names;
   own_vector<gpu_operation_record> operations;  ///< times are from CLOCK_REALTIME, here and in `calls`
   own_vector<api_call_record> calls;            ///< `thread` is the system thread number
-  std::uint64_t invalid = 0;                     ///< number of records without valid times
+  std::uint64_t invalid = 0;                    ///< number of records without valid times
 
   /// Clears all members. Keeps the memory for the records of some buffers, because page faults would cost more than reading the records.
   void clear() {

@@ -9,7 +9,7 @@
 #include <string>
 #include <utility>
 
-#include "../profile/own_memory.hpp"
+#include "../profile/own_containers.hpp"
 #include "../profile/profile_builder.hpp"
 #include "code_modules.hpp"
 #include "dwarf_library.hpp"

@@ -13,7 +13,7 @@
 #include <utility>
 
 #include "../profile/error.hpp"
-#include "../profile/own_memory.hpp"
+#include "../profile/own_containers.hpp"
 #include "../profile/profile_builder.hpp"
 #include "../record/calendar_clock.hpp"
 #include "../record/recorder.hpp"

@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "../profile/own_memory.hpp"
+#include "../profile/own_containers.hpp"
 #include "../profile/profile_builder.hpp"
 #include "../record/scope_node.hpp"
 

@@ -8,7 +8,7 @@
 #include <optional>
 
 #include "../profile/arrival.hpp"
-#include "../profile/own_memory.hpp"
+#include "../profile/own_containers.hpp"
 #include "../profile/profile_builder.hpp"
 #include "../record/calendar_clock.hpp"
 #include "../record/clock.hpp"

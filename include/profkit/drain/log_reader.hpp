@@ -6,9 +6,9 @@
 #include <optional>
 #include <utility>
 
-#include "../profile/arrival.hpp"
 #include "../collect/sample_source.hpp"
-#include "../profile/own_memory.hpp"
+#include "../profile/arrival.hpp"
+#include "../profile/own_containers.hpp"
 #include "../profile/profile_builder.hpp"
 #include "../record/clock.hpp"
 #include "../record/recorder.hpp"

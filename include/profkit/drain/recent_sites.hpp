@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <utility>
 
-#include "../profile/own_memory.hpp"
+#include "../profile/own_containers.hpp"
 #include "../record/site.hpp"
 
 namespace profkit::detail {

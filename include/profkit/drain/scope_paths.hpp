@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include "../profile/own_memory.hpp"
+#include "../profile/own_containers.hpp"
 #include "../profile/path_table.hpp"
 #include "../profile/profile_builder.hpp"
 #include "../record/site.hpp"

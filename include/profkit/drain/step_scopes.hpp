@@ -7,7 +7,7 @@
 #include <iterator>
 #include <optional>
 
-#include "../profile/own_memory.hpp"
+#include "../profile/own_containers.hpp"
 #include "../profile/time.hpp"
 
 namespace profkit::detail {

@@ -160,11 +160,10 @@ class archive_reader {
     constexpr std::uint64_t piece = std::uint64_t{1} << 20U;
     std::size_t const kept = rest_.size();
     std::size_t const wanted = static_cast<std::size_t>(std::min(std::max(size, piece) - kept, unread_));
-    own_string next(kept + wanted, '\0');
-    rest_.copy(&next[0], kept);
-    if (!from_.read(&next[kept], static_cast<std::streamsize>(wanted))) throw error{"the file is cut off"};
+    bytes_.erase(0, bytes_.size() - kept);
+    bytes_.resize(kept + wanted);
+    if (!from_.read(&bytes_[kept], static_cast<std::streamsize>(wanted))) throw error{"the file is cut off"};
     unread_ -= wanted;
-    bytes_ = std::move(next);
     rest_ = bytes_;
   }
 

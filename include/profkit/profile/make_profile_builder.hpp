@@ -12,7 +12,7 @@
 
 #include "launch_numbers.hpp"
 #include "name_positions.hpp"
-#include "own_memory.hpp"
+#include "own_containers.hpp"
 #include "path_table.hpp"
 #include "profile.hpp"
 #include "profile_builder_code.hpp"

@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "own_memory.hpp"
+#include "own_containers.hpp"
 
 namespace profkit::detail {
 

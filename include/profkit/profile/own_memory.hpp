@@ -5,15 +5,11 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <deque>
-#include <functional>
 #include <iterator>
 #include <new>
 #include <string>
 #include <string_view>
 #include <type_traits>
-#include <unordered_map>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -32,17 +28,69 @@ namespace profkit::detail {
 /// Smaller blocks come from the heap: they cannot reach glibc's threshold for mapping, which is at least 128 KiB.
 inline constexpr std::size_t min_mapped_bytes = std::size_t{64} << 10U;
 
+/// Freed mappings that the next blocks of the same size reuse, because a new mapping has a page fault for each page. An element is the
+/// address of a mapping plus its `size_class`; 0: none. They are a cache of the process and survive sessions.
+inline constexpr std::size_t max_kept_blocks = 32;
+inline constexpr std::size_t max_bytes_of_kept_blocks = std::size_t{16} << 20U;  ///< maximum sum of their sizes
+inline std::uintptr_t kept_blocks[max_kept_blocks] = {};
+inline std::size_t kept_bytes = 0;
+
+/// The size of a mapping: rounded up to a power of two or one of three sizes between two of them, so that freed mappings are reusable.
+/// Pages beyond the wanted size are never touched.
+struct size_class {
+  std::size_t bytes = 0;
+  std::uintptr_t number = 0;  ///< not 0, less than a page
+
+  explicit constexpr size_class(std::size_t wanted) noexcept {
+    auto const log2 = static_cast<std::size_t>(63 - __builtin_clzll(wanted - 1));  // wanted > 2^log2
+    std::size_t const quarter = std::size_t{1} << (log2 - 2);
+    bytes = (wanted + quarter - 1) / quarter * quarter;
+    number = 4 * log2 + (bytes >> (log2 - 2)) - 4;
+  }
+};
+
+/// @return a kept mapping; null if there is none of this size.
+[[nodiscard]] inline void* take_kept_block(size_class const& wanted) noexcept {
+  if (__atomic_load_n(&kept_bytes, __ATOMIC_RELAXED) < wanted.bytes) return nullptr;
+  for (std::uintptr_t& each : kept_blocks) {
+    std::uintptr_t known = __atomic_load_n(&each, __ATOMIC_RELAXED);
+    if (known % 4096 != wanted.number) continue;
+    if (!__atomic_compare_exchange_n(&each, &known, std::uintptr_t{0}, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) continue;
+    __atomic_fetch_sub(&kept_bytes, wanted.bytes, __ATOMIC_RELAXED);
+    return reinterpret_cast<void*>(known - wanted.number);
+  }
+  return nullptr;
+}
+
+/// @return whether the mapping is kept.
+[[nodiscard]] inline bool keep_block(void* memory, size_class const& mapped) noexcept {
+  if (__atomic_add_fetch(&kept_bytes, mapped.bytes, __ATOMIC_RELAXED) <= max_bytes_of_kept_blocks) {
+    for (std::uintptr_t& each : kept_blocks) {
+      std::uintptr_t none = 0;
+      std::uintptr_t const word = reinterpret_cast<std::uintptr_t>(memory) + mapped.number;
+      if (__atomic_compare_exchange_n(&each, &none, word, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED)) return true;
+    }
+  }
+  __atomic_fetch_sub(&kept_bytes, mapped.bytes, __ATOMIC_RELAXED);
+  return false;
+}
+
+/// @param bytes at least `min_mapped_bytes`.
 /// @throws std::bad_alloc if the system has no memory, or the process has reached a limit.
 [[nodiscard]] inline void* map_block(std::size_t bytes) {
-  void* const memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  size_class const wanted{bytes};
+  void* memory = take_kept_block(wanted);
+  if (memory == nullptr) memory = ::mmap(nullptr, wanted.bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) throw std::bad_alloc{};
-  if (__lsan_register_root_region != nullptr) __lsan_register_root_region(memory, bytes);
+  if (__lsan_register_root_region != nullptr) __lsan_register_root_region(memory, wanted.bytes);
   return memory;
 }
 
+/// @param bytes as passed to `map_block`.
 inline void unmap_block(void* memory, std::size_t bytes) noexcept {
-  if (__lsan_unregister_root_region != nullptr) __lsan_unregister_root_region(memory, bytes);
-  ::munmap(memory, bytes);
+  size_class const mapped{bytes};
+  if (__lsan_unregister_root_region != nullptr) __lsan_unregister_root_region(memory, mapped.bytes);
+  if (!keep_block(memory, mapped)) ::munmap(memory, mapped.bytes);
 }
 
 inline constexpr std::size_t max_bytes_of_block = PTRDIFF_MAX;
@@ -106,9 +154,6 @@ class own_vector : public std::vector<T, block_allocator<T>> {
   friend bool operator!=(of_program const& a, own_vector const& b) { return !(b == a); }
 };
 
-template <class T>
-using own_deque = std::deque<T, block_allocator<T>>;
-
 /// A string whose large blocks are mappings, for what is written or printed. It converts into `std::string` by copying.
 class own_string : public std::basic_string<char, std::char_traits<char>, block_allocator<char>> {
   using base = std::basic_string<char, std::char_traits<char>, block_allocator<char>>;
@@ -145,14 +190,5 @@ class own_string : public std::basic_string<char, std::char_traits<char>, block_
     return std::string_view{b} == a;
   }
 };
-
-template <class Key, class T, class Hash = std::hash<Key>>
-using own_hash_map = std::unordered_map<Key, T, Hash, std::equal_to<Key>, block_allocator<std::pair<Key const, T>>>;
-
-template <class Key, class T, class Hash = std::hash<Key>>
-using own_hash_multimap = std::unordered_multimap<Key, T, Hash, std::equal_to<Key>, block_allocator<std::pair<Key const, T>>>;
-
-template <class Key, class Hash = std::hash<Key>>
-using own_hash_set = std::unordered_set<Key, Hash, std::equal_to<Key>, block_allocator<Key>>;
 
 }  // namespace profkit::detail

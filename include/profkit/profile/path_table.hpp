@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-#include "own_memory.hpp"
+#include "own_containers.hpp"
 #include "profile.hpp"
 
 namespace profkit::detail {

@@ -273,7 +273,9 @@ struct thread_log {
   [[nodiscard]] std::uint64_t free_after(std::uint64_t const* at) const noexcept { return static_cast<std::uint64_t>(chunk->last() - at); }
 
   /// The number of ends that fit into a chunk in addition to those of the outer `known_depth` scopes.
-  [[nodiscard]] static std::uint64_t deep_ends_in(log_chunk const& of) noexcept { return of.slots - 1 - known_depth; }
+  [[nodiscard]] static std::uint64_t deep_ends_in(log_chunk const& chunk_with_ends) noexcept {
+    return chunk_with_ends.slots - 1 - known_depth;
+  }
 
   /// Writes the end of the scope at a depth. @return the slot after it, not published yet.
   std::uint64_t* put_end(std::uint64_t* at, std::uint64_t depth, std::uint64_t end) noexcept {

@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "../analyze/summary.hpp"
-#include "../profile/own_memory.hpp"
+#include "../profile/own_containers.hpp"
 #include "../profile/own_sort.hpp"
 #include "report_kinds.hpp"
 #include "sentence_numbers.hpp"

@@ -13,7 +13,7 @@
 #include <utility>
 
 #include "../profile/finite.hpp"
-#include "../profile/own_memory.hpp"
+#include "../profile/own_containers.hpp"
 #include "shown_text.hpp"
 
 // JSON (RFC 8259) as text: values, objects and lists, indented by their depth in the document.

@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-#include "../profile/own_memory.hpp"
+#include "../profile/own_containers.hpp"
 #include "cells.hpp"
 #include "document.hpp"
 #include "headline.hpp"

@@ -10,8 +10,9 @@
 #include <string>
 #include <utility>
 
+#include "../analyze/kinds/kind_names.hpp"
 #include "../analyze/verdict/outliers.hpp"
-#include "../profile/own_memory.hpp"
+#include "../profile/own_containers.hpp"
 #include "../profile/own_sort.hpp"
 #include "headline.hpp"
 #include "report_view.hpp"
@@ -24,28 +25,38 @@ namespace profkit::detail {
 /// Mean time of a step of a kind, in milliseconds.
 inline double mean_ms(step_kind_summary const& kind) { return mean_step_time(kind.times).count(); }
 
-/// Time of a part of a kind's step: from the budget if there is one, otherwise host time; n/a if neither is known.
-inline std::optional<double> part_ms(report_view const& view, step_kind_summary const& kind, std::string const& part) {
-  if (kind.budget) {
-    for (budget_row const& row : kind.budget->rows) {
-      if (row.part == part) return row.total.count() / gpu_steps(kind);
+/// The times of the parts of a kind's step in milliseconds: from the budget if there is one, otherwise host time.
+class part_times {
+ public:
+  part_times(report_view const& view, step_kind_summary const& kind) {
+    if (kind.budget) {
+      for (budget_row const& row : kind.budget->rows) of_budget_.try_emplace(row.part, row.total.count() / gpu_steps(kind));
     }
+    folded_tree const tree{view.all, kind};
+    for (std::size_t const i : tree.roots()) of_roots_.try_emplace(tree.rows()[i].name, of_roots_.size(), tree.rows()[i].time);
   }
-  folded_tree const tree{view.all, kind};
-  for (std::size_t const i : tree.roots()) {
-    folded_scope const& root = tree.rows()[i];
-    if (root.name == part || root.name == part + "_*") return root.time;
+
+  /// @return 0 if the time is unknown.
+  [[nodiscard]] double operator()(std::string const& part) const {
+    if (auto const known = of_budget_.find(part); known != of_budget_.end()) return known->second;
+    auto const root = of_roots_.find(part);
+    auto const folded = of_roots_.find(part + "_*");
+    if (root == of_roots_.end()) return folded == of_roots_.end() ? 0.0 : folded->second.second;
+    return folded == of_roots_.end() || root->second.first < folded->second.first ? root->second.second : folded->second.second;
   }
-  return std::nullopt;
-}
+
+ private:
+  own_hash_map<std::string, double> of_budget_;
+  own_hash_map<std::string, std::pair<std::size_t, double>> of_roots_;  ///< with the position, because the first one counts
+};
 
 /// "generation (136 ms) and validation (15.3 ms)": parts that only this kind has, the longest three.
 inline std::string own_parts_words(report_view const& view, step_kind_summary const& kind) {
-  own_vector<std::string> const& usual = view.main().parts;
+  own_vector<std::string> const parts = parts_not_in(kind.parts, view.main().parts);
+  if (parts.empty()) return {};
+  part_times const time_of{view, kind};
   own_vector<std::pair<std::string, double>> own;
-  for (std::string const& part : kind.parts) {
-    if (std::find(usual.begin(), usual.end(), part) == usual.end()) own.emplace_back(part, part_ms(view, kind, part).value_or(0.0));
-  }
+  for (std::string const& part : parts) own.emplace_back(part, time_of(part));
   own_stable_sort(own.begin(), own.end(), [](auto const& a, auto const& b) { return a.second > b.second; });
   constexpr std::size_t max_parts = 3;
   own.resize(std::min(own.size(), max_parts));
@@ -59,9 +70,7 @@ inline std::string own_parts_words(report_view const& view, step_kind_summary co
 
 /// Whether the steps of a kind have a part in common with the usual step.
 inline bool has_usual_part(report_view const& view, step_kind_summary const& kind) {
-  own_vector<std::string> const& usual = view.main().parts;
-  return std::any_of(kind.parts.begin(), kind.parts.end(),
-                     [&](std::string const& part) { return std::find(usual.begin(), usual.end(), part) != usual.end(); });
+  return parts_not_in(kind.parts, view.main().parts).size() < kind.parts.size();
 }
 
 /// Which figures the kind has, and how its steps can become shorter.
@@ -110,8 +119,8 @@ inline own_vector<std::pair<std::uint64_t, double>> outliers_of(report_view cons
   for (auto const& step : steps) times.push_back(step.second);
   auto const spread = median_and_mad(times);
   if (!spread) return {};
-  steps.erase(std::remove_if(steps.begin(), steps.end(),
-                             [&](auto const& step) { return !is_outlier(step.second, *spread, robust_deviation(times, *spread)); }),
+  double const deviation = robust_deviation(times, *spread);
+  steps.erase(std::remove_if(steps.begin(), steps.end(), [&](auto const& step) { return !is_outlier(step.second, *spread, deviation); }),
               steps.end());
   return steps;
 }

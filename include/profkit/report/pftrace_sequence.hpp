@@ -12,7 +12,7 @@
 
 #include <protozero/varint.hpp>
 
-#include "../profile/own_memory.hpp"
+#include "../profile/own_containers.hpp"
 #include "../profile/time.hpp"
 #include "pftrace_buffer.hpp"
 #include "pftrace_fields.hpp"

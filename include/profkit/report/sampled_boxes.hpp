@@ -10,7 +10,7 @@
 
 #include "../analyze/samples/sample_rows.hpp"
 #include "../analyze/samples/samples_summary.hpp"
-#include "../profile/own_memory.hpp"
+#include "../profile/own_containers.hpp"
 #include "../profile/own_sort.hpp"
 #include "document.hpp"
 #include "samples_section.hpp"

@@ -7,7 +7,9 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -60,9 +62,15 @@ inline own_vector<plotted_step> plotted_steps(report_view const& view, bool is_o
   own_vector<plotted_step> result;
   // If the level changed, the steps of one level are not outliers.
   std::optional<level_change_summary> const& change = view.all.trend.change;
-  own_vector<std::pair<std::uint64_t, double>> const outliers = change ? own_vector<std::pair<std::uint64_t, double>>{} : outliers_of(view);
-  auto const is_outlying = [&](std::uint64_t index) {
-    return std::any_of(outliers.begin(), outliers.end(), [&](auto const& each) { return each.first == index; });
+  std::set<std::uint64_t> outliers;
+  if (!change) {
+    for (auto const& [index, ms] : outliers_of(view)) outliers.insert(index);
+  }
+  std::map<std::size_t, std::string> parts_of;  // by kind
+  auto const own_parts = [&](std::size_t kind) -> std::string const& {
+    auto const [words, is_new] = parts_of.try_emplace(kind);
+    if (is_new) words->second = own_parts_words(view, view.all.kinds[kind]);
+    return words->second;
   };
   for (listed_step const& each : view.all.listed_steps) {
     plotted_step step;
@@ -75,9 +83,8 @@ inline own_vector<plotted_step> plotted_steps(report_view const& view, bool is_o
       step.is = plotted_step::role::excluded;
     } else if (!is_main) {
       step.is = plotted_step::role::other_kind;
-      step.label =
-          fmt::format("step {}: {}, {}", each.index, time_words(milliseconds{step.ms}), own_parts_words(view, view.all.kinds[*each.kind]));
-    } else if (is_outlying(each.index)) {
+      step.label = fmt::format("step {}: {}, {}", each.index, time_words(milliseconds{step.ms}), own_parts(*each.kind));
+    } else if (outliers.count(each.index) > 0) {
       step.is = plotted_step::role::outlier;
       step.label = fmt::format("step {}: {}", each.index, time_words(milliseconds{step.ms}));
     } else if (change && each.index == change->step) {

@@ -18,7 +18,7 @@
 #include "../analyze/time/measured_time.hpp"
 #include "../analyze/time/path_tree.hpp"
 #include "../profile/finite.hpp"
-#include "../profile/own_memory.hpp"
+#include "../profile/own_containers.hpp"
 #include "../profile/own_sort.hpp"
 #include "../profile/profile.hpp"
 #include "../profile/rank_record.hpp"

@@ -188,7 +188,7 @@ class session_owner {
 
   /// Makes the calling thread the owner until the end of the block.
   struct ownership {
-    explicit ownership(session_owner const& of) noexcept : before{std::exchange(owned(), &of)} {}
+    explicit ownership(session_owner const& owner) noexcept : before{std::exchange(owned(), &owner)} {}
     ownership(ownership const&) = delete;
     ownership& operator=(ownership const&) = delete;
     ~ownership() { owned() = before; }

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "../../profile/own_memory.hpp"
+#include "../../profile/own_containers.hpp"
 #include "../../profile/profile.hpp"
 #include "../../profile/time.hpp"
 #include "../time/thread_lanes.hpp"

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "../../profile/own_memory.hpp"
+#include "../../profile/own_containers.hpp"
 #include "../step_kind_summary.hpp"
 
 namespace profkit::detail {

@@ -7,7 +7,7 @@
 #include <map>
 #include <utility>
 
-#include "../../profile/own_memory.hpp"
+#include "../../profile/own_containers.hpp"
 #include "../../profile/own_sort.hpp"
 #include "../merge/gpu_period_list.hpp"
 #include "../merge/step_list.hpp"

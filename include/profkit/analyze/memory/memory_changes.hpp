@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <utility>
 
-#include "../../profile/own_memory.hpp"
+#include "../../profile/own_containers.hpp"
 #include "../../profile/profile.hpp"
 #include "../../profile/time.hpp"
 #include "../time/bucket_order.hpp"

@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-#include "../../profile/own_memory.hpp"
+#include "../../profile/own_containers.hpp"
 #include "../../profile/profile.hpp"
 #include "../../profile/time.hpp"
 #include "../gpu/innermost_scopes.hpp"

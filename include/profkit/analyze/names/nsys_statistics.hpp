@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "../../profile/own_memory.hpp"
+#include "../../profile/own_containers.hpp"
 #include "../time/select_quantile.hpp"
 #include "../time/statistics.hpp"
 

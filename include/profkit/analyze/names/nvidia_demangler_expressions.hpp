@@ -12,7 +12,7 @@
 
 namespace profkit::detail {
 
-// NOLINTBEGIN(misc-no-recursion): `nesting` limits it to `max_depth` levels
+// NOLINTBEGIN(misc-no-recursion): limited by `nesting` to `max_depth` levels
 /// Prints no parentheses for operator precedence, like NVIDIA's demangler.
 inline std::string nvidia_demangler::expression() {
   nesting const level{*this};

@@ -12,7 +12,7 @@
 
 namespace profkit::detail {
 
-// NOLINTBEGIN(misc-no-recursion): `nesting` limits it to `max_depth` levels
+// NOLINTBEGIN(misc-no-recursion): limited by `nesting` to `max_depth` levels
 struct operator_spelling {
   std::string_view code;
   std::string_view text;

@@ -11,7 +11,7 @@
 
 namespace profkit::detail {
 
-// NOLINTBEGIN(misc-no-recursion): `nesting` limits it to `max_depth` levels
+// NOLINTBEGIN(misc-no-recursion): limited by `nesting` to `max_depth` levels
 /// Source: Itanium C++ ABI, 5.1.5.2.
 inline constexpr std::array<std::pair<std::string_view, std::string_view>, 33> builtin_types{{
     {"v", "void"},

@@ -11,7 +11,7 @@
 #include <string>
 #include <utility>
 
-#include "../../profile/own_memory.hpp"
+#include "../../profile/own_containers.hpp"
 #include "../../profile/own_sort.hpp"
 #include "../../profile/time.hpp"
 #include "collective_waits.hpp"

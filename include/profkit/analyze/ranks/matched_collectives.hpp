@@ -10,7 +10,7 @@
 #include <tuple>
 #include <utility>
 
-#include "../../profile/own_memory.hpp"
+#include "../../profile/own_containers.hpp"
 #include "communicator_parts.hpp"
 #include "job_rank.hpp"
 

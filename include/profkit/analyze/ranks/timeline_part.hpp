@@ -10,7 +10,7 @@
 #include <tuple>
 #include <utility>
 
-#include "../../profile/own_memory.hpp"
+#include "../../profile/own_containers.hpp"
 #include "../../profile/time.hpp"
 #include "../gpu/attribution.hpp"
 #include "rank_timeline.hpp"

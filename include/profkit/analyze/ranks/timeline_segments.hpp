@@ -8,7 +8,7 @@
 #include <map>
 #include <utility>
 
-#include "../../profile/own_memory.hpp"
+#include "../../profile/own_containers.hpp"
 #include "../../profile/profile.hpp"
 #include "../../profile/time.hpp"
 #include "rank_timeline.hpp"

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "../../profile/own_memory.hpp"
+#include "../../profile/own_containers.hpp"
 #include "../../profile/profile.hpp"
 #include "grouped_positions.hpp"
 
