@@ -17,7 +17,9 @@ CALLS = ["error{", "ValidationError{", "fail(", "cannot_make(", "complain(", "re
 # Texts of reports about missing or wrong data.
 TEXTS = {
     "include/profkit/report/quality_text.hpp": r"inline std::string clock_change_text.*?(?=overhead: )",
-    "include/profkit/session/own_collectors.hpp": r"\"between steps only\"[^\n]*",
+    "include/profkit/session/session_recording.hpp": r"\"between steps only\"[^\n]*",
+    "include/profkit/session/session_impl.hpp": r"why_no_answer\(\) const \{.*?\n  \}|why_not_collected\(collector const& added\) \{.*?\n  \}",
+    "include/profkit/session/session_ending.hpp": r"sizeof text,.*?;",
     "include/profkit/report/verdict_text.hpp": r"\"GPU clocks: n/a[^\n]*|\"not read after[^\n]*|inline std::string run_ahead_text.*?\n}|\"; the GPU takes longer[^\n]*",
     "include/profkit/session/other_recorders.hpp": r"why_not_shared\(\).*?;",
     "include/profkit/report/headline.hpp": r"return why_not_collected[^\n]*|return \"kernels were collected in no[^\n]*",
