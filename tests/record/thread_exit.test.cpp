@@ -157,8 +157,8 @@ TEST_CASE("a thread is not cancelled in a collector, a polled allocator or a lis
     thread.cancel();
     CHECK(thread.join());
     profkit::profile const profile = session.report().profile();
-    CHECK(profile.quality.abandoned_steps == 1);
-    CHECK(profile.steps.size() + 1 == steps);
+    CHECK(profile.quality.abandoned_steps <= 1);  // none if the thread ended where the next step would have begun
+    CHECK(profile.steps.size() + profile.quality.abandoned_steps == steps);
     for (profkit::collector_record const& each : profile.collectors) CHECK(each.status == "collected");
   }
 }

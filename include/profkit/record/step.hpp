@@ -42,7 +42,7 @@ class step_loop {
 ///
 /// Use it on the thread that created the session, one step at a time. Bookkeeping happens before the step begins and after it ends. Does
 /// not synchronise the device. A step exited by an exception counts as abandoned; it and its scopes are excluded. So does a step in which
-/// its thread ends (`pthread_cancel`, `pthread_exit`), with glibc.
+/// its thread ends (`pthread_cancel`, `pthread_exit`), with glibc. The beginning of a step is a cancellation point.
 class step : private scope {
  public:
   /// @brief Begins the step.

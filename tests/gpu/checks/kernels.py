@@ -47,7 +47,8 @@ def check_windows(checks, place):
         saved = place.out / f"{folder.name}.profile"
         arguments = [*run.options(5, WINDOWS_STEPS), *options, "--save-profile", saved]
         streamed, _ = train(place, arguments, folder, "windows.log", "records=1000000000")
-        differences = different(streamed, report_of_profile(place, saved, "windows.log"))
+        differences = [each for each in different(streamed, report_of_profile(place, saved, "windows.log"))
+                       if not each.startswith(("/profkit/files ", "/profkit/process_id "))]  # where the report is, not what it says
         size = saved.stat().st_size
         saved.unlink()
         checks.add(f"the figures computed during a run are those of its whole profile: {name}", not differences,
