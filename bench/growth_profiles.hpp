@@ -178,7 +178,7 @@ class replay {
 
  private:
   template <class Record, class IsNow>
-  void add(std::vector<Record> const& list, IsNow const& is_now) {
+  void add(profkit::detail::own_vector<Record> const& list, IsNow const& is_now) {
     std::size_t& next = next_[static_cast<void const*>(&list)];
     for (; next < list.size() && is_now(list[next]); ++next) to_.add(list[next]);
   }

@@ -15,25 +15,24 @@
 
 namespace profkit::detail {
 
-/// The files behind stdout and stderr when this code was loaded. If one of them was closed, a file of the program gets its number.
+/// Whether stdout and stderr were open when this code was loaded. If one of them was closed, a file of the program gets its number.
 class streams_at_start {
  public:
   streams_at_start() noexcept {
-    for (std::size_t i = 0; i < files_.size(); ++i) is_open_[i] = ::fstat(static_cast<int>(i), &files_[i]) == 0;
+    struct ::stat file {};
+    for (std::size_t i = 0; i < is_open_.size(); ++i) is_open_[i] = ::fstat(static_cast<int>(i), &file) == 0;
   }
 
-  /// Whether a descriptor is a stream on which people read messages: it was open at the start, and is the same file, or was replaced by a
-  /// pipe or a terminal. Any other file that has its number now belongs to the program.
+  /// Whether a descriptor is a stream on which people read messages: it was open at the start. The program may have replaced it since, for
+  /// example by a log. Otherwise a file that has its number now belongs to the program.
   [[nodiscard]] bool may_print(int descriptor) const noexcept {
     auto const i = static_cast<std::size_t>(descriptor);
     struct ::stat now {};
     if (::fstat(descriptor, &now) != 0) return false;
-    if (i >= files_.size()) return true;
-    return is_open_[i] && (is_same_file(files_[i], now) || S_ISFIFO(now.st_mode) || S_ISCHR(now.st_mode));
+    return i >= is_open_.size() || is_open_[i];
   }
 
  private:
-  std::array<struct ::stat, 3> files_{};
   std::array<bool, 3> is_open_{};
 };
 
