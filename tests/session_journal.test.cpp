@@ -387,7 +387,8 @@ TEST_CASE("a journal whose next file cannot be created ends, and says why", "[jo
   profkit::report const report = session.report();
   CHECK(find_row(report.summary(), "step/many")->host.count == 16 * scopes_of_a_step);
   CHECK(journal_in(report.profile()).status == "not written");
-  CHECK_THAT(journal_in(report.profile()).reason, ContainsSubstring("journal.next: it exists and is not a journal of profkit; it holds what came before"));
+  CHECK_THAT(journal_in(report.profile()).reason,
+             ContainsSubstring("journal.next: it exists and is not a journal of profkit; it holds what came before"));
   CHECK(find_row(profkit::load_report(folder.journal()).summary(), "step/many")->host.count > 0);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <profkit/session.hpp>
 #include <profkit/analyze/windows/window_stream.hpp>
+#include <profkit/session.hpp>
 
 #include <algorithm>
 #include <atomic>

@@ -80,13 +80,13 @@ bool are_whole(profkit::rank_timeline const& timeline, std::uint64_t collectives
 /// A job whose timelines were bounded. Rank 1 takes 2 ms longer in each step.
 /// @param period the ranks communicate in one of so many steps.
 /// @param more number of further collectives of rank 0 in each step, in a communicator of its own.
-std::vector<profkit::job_rank> bounded_job(std::uint32_t steps, std::uint64_t period, std::uint32_t more) {
+profkit::detail::own_vector<profkit::job_rank> bounded_job(std::uint32_t steps, std::uint64_t period, std::uint32_t more) {
   made_job made;
   made.ranks = 3;
   made.steps = steps;
   made.slow_rank = 1;
   made.delay = std::chrono::milliseconds{2};
-  std::vector<profkit::job_rank> ranks = made.make();
+  profkit::detail::own_vector<profkit::job_rank> ranks = made.make();
   for (profkit::job_rank& rank : ranks) {
     profkit::rank_timeline& timeline = rank.timeline;
     std::vector<std::string> const paths = std::exchange(timeline.paths, {});
@@ -155,7 +155,7 @@ void add_collective(profkit::profile& to, std::uint64_t sequence, profkit::inter
 TEST_CASE("a program that communicates in some of its steps keeps as many of them as another", "[ranks]") {
   for (std::uint64_t const period : {1U, 2U, 3U, 4U, 8U, 16U}) {
     INFO(period);
-    std::vector<profkit::job_rank> const ranks = bounded_job(static_cast<std::uint32_t>(200 * period), period, 0);
+    profkit::detail::own_vector<profkit::job_rank> const ranks = bounded_job(static_cast<std::uint32_t>(200 * period), period, 0);
     CHECK(ranks[0].timeline.steps.size() == profkit::detail::timeline_part::max_steps);
     CHECK(are_whole(ranks[0].timeline, 3));
     // The kept steps are from the whole run.
@@ -172,7 +172,7 @@ TEST_CASE("a program that communicates in some of its steps keeps as many of the
 }
 
 TEST_CASE("ranks with different numbers of collectives are compared in the steps that all of them kept", "[ranks]") {
-  std::vector<profkit::job_rank> const ranks = bounded_job(300, 1, 60);
+  profkit::detail::own_vector<profkit::job_rank> const ranks = bounded_job(300, 1, 60);
   CHECK(ranks[0].timeline.steps.size() < 40);
   CHECK(ranks[1].timeline.steps.size() == 128);
   profkit::job_summary const job = profkit::summarize_job(ranks);
@@ -225,7 +225,7 @@ TEST_CASE("a timeline keeps the same steps for any cut, with any bound that appl
 }
 
 TEST_CASE("a collective on the host that ends after its step counts up to the end of the step", "[ranks]") {
-  std::vector<profkit::job_rank> ranks;
+  profkit::detail::own_vector<profkit::job_rank> ranks;
   for (std::uint32_t rank = 0; rank < 2; ++rank) {
     profkit::profile const recorded = made_host_profile(rank, [](profkit::profile& to, std::uint64_t step, timestamp begin) {
       std::chrono::milliseconds const ms{1};
@@ -252,7 +252,7 @@ TEST_CASE("a collective on the host that ends after its step counts up to the en
 }
 
 TEST_CASE("the stages of the longest step are in the order of their beginnings", "[ranks]") {
-  std::vector<profkit::job_rank> ranks;
+  profkit::detail::own_vector<profkit::job_rank> ranks;
   for (std::uint32_t rank = 0; rank < 2; ++rank) {
     // The first step has no "data", so the path of "data" comes after that of "forward".
     profkit::profile const recorded = made_host_profile(rank, [&](profkit::profile& to, std::uint64_t step, timestamp begin) {
@@ -291,7 +291,7 @@ TEST_CASE("the largest times of a file do not overflow", "[ranks]") {
   timestamp const largest{nanoseconds{std::int64_t{1} << 62U}};
   made_job made;
   made.ranks = 5;
-  std::vector<profkit::job_rank> ranks = made.make();
+  profkit::detail::own_vector<profkit::job_rank> ranks = made.make();
   for (profkit::job_rank& rank : ranks) {
     rank.timeline.kinds[0].is_host = true;
     for (profkit::timeline_collective& each : rank.timeline.collectives) {

@@ -36,8 +36,8 @@ using std::chrono::nanoseconds;
 
 namespace {
 
-std::vector<profkit::job_rank> recorded_job(std::string const& run, std::uint32_t ranks) {
-  std::vector<profkit::job_rank> result;
+profkit::detail::own_vector<profkit::job_rank> recorded_job(std::string const& run, std::uint32_t ranks) {
+  profkit::detail::own_vector<profkit::job_rank> result;
   for (std::uint32_t rank = 0; rank < ranks; ++rank) {
     std::string const file = std::string{TEST_RANKS "/"} + run + "/rank" + std::to_string(rank) + ".profile";
     result.push_back(profkit::job_rank_of(profkit::analyze(profkit::load(file)), rank, file));
@@ -46,7 +46,7 @@ std::vector<profkit::job_rank> recorded_job(std::string const& run, std::uint32_
 }
 
 /// @return how many collectives have a waiting and a transfer that do not add up to their time.
-int wrong_sums(std::vector<profkit::job_rank> const& ranks) {
+int wrong_sums(profkit::detail::own_vector<profkit::job_rank> const& ranks) {
   std::vector<profkit::detail::matched_collective> const all = profkit::detail::collective_matcher{ranks}.take();
   profkit::detail::rank_clocks const clocks{ranks, all};
   int wrong = 0;
@@ -64,7 +64,7 @@ int wrong_sums(std::vector<profkit::job_rank> const& ranks) {
 
 /// Ranks without a GPU: each step has the scopes data (1 ms), forward (2 ms) and backward (3 ms), and ends in an all-reduce in backward.
 /// @param slow the scope in which rank 1 takes 1.5 ms longer; 0: none.
-std::vector<profkit::job_rank> job_on_hosts(std::uint32_t slow, std::uint32_t seed) {
+profkit::detail::own_vector<profkit::job_rank> job_on_hosts(std::uint32_t slow, std::uint32_t seed) {
   std::mt19937_64 random{seed};
   constexpr std::uint32_t ranks = 3;
   std::vector<profkit::profile> all(ranks);
@@ -109,7 +109,7 @@ std::vector<profkit::job_rank> job_on_hosts(std::uint32_t slow, std::uint32_t se
       all[rank].steps.push_back(record);
     }
   }
-  std::vector<profkit::job_rank> result;
+  profkit::detail::own_vector<profkit::job_rank> result;
   for (std::uint32_t rank = 0; rank < ranks; ++rank) result.push_back(profkit::job_rank_of(profkit::analyze(all[rank]), rank, ""));
   return result;
 }
@@ -145,7 +145,7 @@ TEST_CASE("if two ranks are equal, neither holds the other up", "[ranks]") {
 }
 
 TEST_CASE("a rank whose GPU computes 3 ms longer in each step is named with its scope and time", "[ranks]") {
-  std::vector<profkit::job_rank> const ranks = recorded_job("slowgpu", 2);
+  profkit::detail::own_vector<profkit::job_rank> const ranks = recorded_job("slowgpu", 2);
   CHECK(wrong_sums(ranks) == 0);
   profkit::job_summary const job = profkit::summarize_job(ranks);
   REQUIRE(job.straggler);
@@ -170,7 +170,7 @@ TEST_CASE("a rank with a host slower than its queue can hide is named with its s
 }
 
 TEST_CASE("a slow host hidden by the queue of its GPU is no straggler, but is mentioned", "[ranks]") {
-  std::vector<profkit::job_rank> const ranks = recorded_job("four", 4);
+  profkit::detail::own_vector<profkit::job_rank> const ranks = recorded_job("four", 4);
   CHECK(wrong_sums(ranks) == 0);
   profkit::job_summary const job = profkit::summarize_job(ranks);
   CHECK_FALSE(job.straggler);
@@ -191,7 +191,7 @@ TEST_CASE("a slow host hidden by the queue of its GPU is no straggler, but is me
 }
 
 TEST_CASE("the share of the link bandwidth is known for GPUs of one model on one host", "[ranks]") {
-  std::vector<profkit::job_rank> ranks = recorded_job("even", 2);
+  profkit::detail::own_vector<profkit::job_rank> ranks = recorded_job("even", 2);
   CHECK(profkit::summarize_job(ranks).collectives.at(0).link_share);
   for (profkit::job_rank& each : ranks) {
     for (profkit::collective_kind& kind : each.timeline.kinds) kind.algorithm = "NVLS";
@@ -211,7 +211,7 @@ TEST_CASE("waits below the clocks' error count as transfer, and as n/a if all ar
   made_job made;
   made.ranks = 2;
   made.jitter = nanoseconds{1'000};
-  std::vector<profkit::job_rank> ranks = made.make();
+  profkit::detail::own_vector<profkit::job_rank> ranks = made.make();
   // Rank 1 leaves each collective 20 us before or after rank 0, so clocks are known to 10 us, and waits take up to 1 us.
   std::int64_t sign = 1;
   for (profkit::timeline_collective& each : ranks[1].timeline.collectives) each.time.end += nanoseconds{20'000 * (sign = -sign)};
@@ -230,7 +230,7 @@ TEST_CASE("waits below the clocks' error count as transfer, and as n/a if all ar
 }
 
 TEST_CASE("without NCCL's numbers, its kernels are matched by their order", "[ranks]") {
-  std::vector<profkit::job_rank> ranks;
+  profkit::detail::own_vector<profkit::job_rank> ranks;
   for (std::uint32_t rank = 0; rank < 2; ++rank) {
     profkit::profile recorded = profkit::load(std::string{TEST_RANKS "/slowgpu/rank"} + std::to_string(rank) + ".profile");
     recorded.collectives.clear(), recorded.communicators.clear();
@@ -286,7 +286,7 @@ TEST_CASE("NCCL kernels without a collected collective are counted, and a rank w
 TEST_CASE("without a GPU, the straggler is named with its scope on the host", "[ranks]") {
   for (auto const& [slow, path] : std::map<std::uint32_t, char const*>{{1, "step/data"}, {2, "step/forward"}, {3, "step/backward"}}) {
     INFO(path);
-    std::vector<profkit::job_rank> const ranks = job_on_hosts(slow, slow);
+    profkit::detail::own_vector<profkit::job_rank> const ranks = job_on_hosts(slow, slow);
     CHECK(wrong_sums(ranks) == 0);
     profkit::job_summary const job = profkit::summarize_job(ranks);
     CHECK(job.matched == 20);
@@ -304,7 +304,7 @@ TEST_CASE("without a GPU, the straggler is named with its scope on the host", "[
 }
 
 TEST_CASE("on one machine, times are compared without correcting clocks", "[ranks]") {
-  std::vector<profkit::job_rank> ranks = job_on_hosts(0, 1);
+  profkit::detail::own_vector<profkit::job_rank> ranks = job_on_hosts(0, 1);
   for (profkit::job_rank& each : ranks) each.environment.host = "node";
   auto& slow = ranks[2].timeline.collectives;
   for (profkit::timeline_collective& each : slow) each.time.end += std::chrono::milliseconds{1};  // leaves late each time
@@ -318,9 +318,9 @@ TEST_CASE("on one machine, times are compared without correcting clocks", "[rank
 }
 
 TEST_CASE("nobody waits for a rank that arrives after another has left", "[ranks]") {
-  std::vector<profkit::job_rank> ranks = job_on_hosts(0, 1);
+  profkit::detail::own_vector<profkit::job_rank> ranks = job_on_hosts(0, 1);
   auto const change = [&](nanoseconds later) {
-    std::vector<profkit::job_rank> changed = ranks;
+    profkit::detail::own_vector<profkit::job_rank> changed = ranks;
     for (profkit::timeline_collective& each : changed[1].timeline.collectives) {
       each.time.end += std::chrono::milliseconds{5};
       each.time.begin = changed[1].timeline.collectives.front().time.begin < each.time.begin ? each.time.end - later : each.time.begin;
@@ -363,7 +363,7 @@ TEST_CASE("scopes whose time differs on one rank are listed with their times", "
 
 TEST_CASE("functions of host samples are merged over the ranks, and the rank where one takes longer is named", "[ranks]") {
   made_job made;
-  std::vector<profkit::job_rank> ranks = made.make();
+  profkit::detail::own_vector<profkit::job_rank> ranks = made.make();
   for (profkit::job_rank& each : ranks) {
     std::uint64_t const steps = each.measured_steps;
     auto const function = [&](char const* name, std::uint64_t samples) {
@@ -442,7 +442,7 @@ TEST_CASE("clocks that are wrong by seconds and drift change waits by less than 
   made.hosts = {"a", "b", "c", "d"};
   made.ahead = {std::chrono::seconds{-5}, std::chrono::seconds{5}, std::chrono::milliseconds{1}, std::chrono::microseconds{-3}};
   made.drift = {50e-6, -50e-6, 0.0, 20e-6};
-  std::vector<profkit::job_rank> const shifted = made.make();
+  profkit::detail::own_vector<profkit::job_rank> const shifted = made.make();
   CHECK(wrong_sums(shifted) == 0);
   profkit::job_summary const job = profkit::summarize_job(shifted);
   CHECK(job.clocks.has_many_hosts);
@@ -467,14 +467,14 @@ TEST_CASE("with any clocks, waits are correct within the bound", "[ranks]") {
     made.jitter = std::chrono::microseconds{200};
     made.hosts = {"a", "b", "c", "d"};
     made.end_noise = std::chrono::microseconds{5};
-    std::vector<profkit::job_rank> const right = made.make();
+    profkit::detail::own_vector<profkit::job_rank> const right = made.make();
     std::mt19937_64 random{seed};
     std::uniform_real_distribution<double> any{-1.0, 1.0};
     for (std::uint32_t rank = 0; rank < made.ranks; ++rank) {
       made.ahead.push_back(nanoseconds{static_cast<std::int64_t>(5e9 * any(random))});
       made.drift.push_back(50e-6 * any(random));
     }
-    std::vector<profkit::job_rank> const shifted = made.make();
+    profkit::detail::own_vector<profkit::job_rank> const shifted = made.make();
     profkit::job_summary const job = profkit::summarize_job(shifted);
     CHECK(job.clocks.bound > milliseconds{0.002});
     CHECK(job.clocks.bound < milliseconds{0.02});
@@ -505,7 +505,7 @@ TEST_CASE("the offset of a clock is its value in the middle of the run", "[ranks
   made.steps = 200;
   made.hosts = {"a", "b", "c", "d"};
   made.drift = {100e-6, 0.0, 0.0, 0.0};
-  std::vector<profkit::job_rank> const ranks = made.make();
+  profkit::detail::own_vector<profkit::job_rank> const ranks = made.make();
   auto const& own = ranks[0].timeline.collectives;
   milliseconds const length{own.back().time.end - own.front().time.begin};
   profkit::job_summary const job = profkit::summarize_job(ranks);
@@ -515,7 +515,7 @@ TEST_CASE("the offset of a clock is its value in the middle of the run", "[ranks
 }
 
 TEST_CASE("the clock of a recorded rank may be off by 5 s and drift", "[ranks]") {
-  std::vector<profkit::job_rank> ranks = recorded_job("slowgpu", 2);
+  profkit::detail::own_vector<profkit::job_rank> ranks = recorded_job("slowgpu", 2);
   profkit::job_summary const wanted = profkit::summarize_job(ranks);
   profkit::timestamp const begin = ranks[1].timeline.steps.front().begin;
   auto const move = [&](profkit::timestamp& moment) { moment += std::chrono::seconds{5} + nanoseconds{(moment - begin).count() / 20'000}; };
@@ -577,7 +577,7 @@ TEST_CASE("a step that the program excludes counts neither as measured nor as wa
   made_job made;
   made.steps = 20;
   made.warmup = 2;
-  std::vector<profkit::job_rank> ranks = made.make();
+  profkit::detail::own_vector<profkit::job_rank> ranks = made.make();
   // Rank 1 is very late in the excluded step, which is no start-up wait.
   std::uint64_t const excluded = 7;
   for (profkit::job_rank& each : ranks) {
@@ -596,7 +596,7 @@ TEST_CASE("a rank that holds the others up because it waits for a processor is t
   made_job made;
   made.is_delay_on_gpu = false;
   made.delay = std::chrono::milliseconds{2};
-  std::vector<profkit::job_rank> ranks = made.make();
+  profkit::detail::own_vector<profkit::job_rank> ranks = made.make();
   auto const finding_at = [&](double share) {
     for (profkit::job_rank& each : ranks) each.environment.host_speed = profkit::host_speed_record{{}, {}, 0.01};
     ranks[made.slow_rank].environment.host_speed->waiting = share;
@@ -680,7 +680,7 @@ TEST_CASE("no rank is named for waits hidden by computing", "[ranks]") {
 TEST_CASE("a slow GPU is named although the waiting GPUs compute, more slowly, beside the collectives", "[ranks]") {
   made_job made;
   made.delay = nanoseconds{300'000};
-  std::vector<profkit::job_rank> ranks = made.make();
+  profkit::detail::own_vector<profkit::job_rank> ranks = made.make();
   auto const beside_computing = [&](nanoseconds slowdown) {
     for (profkit::job_rank& rank : ranks) {
       for (profkit::timeline_collective& each : rank.timeline.collectives) {
@@ -714,7 +714,7 @@ TEST_CASE("ranks that are missing, damaged or different are named, and the other
   made.ranks = 6;
   made.slow_rank = 4;
   made.delay = nanoseconds{500'000};
-  std::vector<profkit::job_rank> ranks = made.make();
+  profkit::detail::own_vector<profkit::job_rank> ranks = made.make();
   ranks[1].problem = "the file is cut off";
   ranks[3].timeline.steps.resize(12);  // it died
   ranks[3].timeline.collectives.resize(12U * made.collectives);
@@ -737,7 +737,7 @@ TEST_CASE("ranks that are missing, damaged or different are named, and the other
 TEST_CASE("the last ranks are missing if the others recorded a larger job", "[ranks]") {
   made_job made;
   made.ranks = 7;
-  std::vector<profkit::job_rank> ranks = made.make();
+  profkit::detail::own_vector<profkit::job_rank> ranks = made.make();
   for (profkit::job_rank& each : ranks) each.environment.rank = profkit::rank_record{each.rank, made.ranks};
   CHECK(profkit::summarize_job(ranks).problems.empty());
   ranks.resize(4);
@@ -758,7 +758,7 @@ TEST_CASE("jobs without a usable rank have a summary", "[ranks]") {
   made_job made;
   made.ranks = 1;
   CHECK(profkit::summarize_job(made.make()).steps == 0);
-  std::vector<profkit::job_rank> apart = made_job{}.make();
+  profkit::detail::own_vector<profkit::job_rank> apart = made_job{}.make();
   for (profkit::job_rank& each : apart) each.timeline.kinds[0].communicator = each.rank + 1;
   CHECK(profkit::summarize_job(std::move(apart)).matched == 0);
 }
@@ -844,7 +844,7 @@ TEST_CASE("the excess is charged to the innermost scope with at least half of it
 }
 
 TEST_CASE("a rank whose GPU is used less than those of other ranks is named", "[ranks]") {
-  std::vector<profkit::job_rank> ranks = job_on_hosts(0, 1);
+  profkit::detail::own_vector<profkit::job_rank> ranks = job_on_hosts(0, 1);
   for (profkit::job_rank& each : ranks) {
     double const share = each.rank == 1 ? 0.5 : 0.9;
     each.utilization.resize(1);

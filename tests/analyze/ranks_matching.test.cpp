@@ -32,7 +32,7 @@ using std::chrono::nanoseconds;
 namespace {
 
 /// Gives the communicator of all ranks its size and the number of each rank.
-void declare(std::vector<profkit::job_rank>& ranks) {
+void declare(profkit::detail::own_vector<profkit::job_rank>& ranks) {
   auto const size = static_cast<std::uint32_t>(ranks.size());
   for (profkit::job_rank& each : ranks) {
     each.environment.rank = profkit::rank_record{each.rank, size};
@@ -53,11 +53,11 @@ void move_by(profkit::job_rank& rank, nanoseconds time) {
 
 /// Two jobs of two ranks each as one job of four.
 /// @param later the second pair does everything so much later.
-std::vector<profkit::job_rank> two_pairs(nanoseconds later) {
+profkit::detail::own_vector<profkit::job_rank> two_pairs(nanoseconds later) {
   made_job made;
   made.ranks = 2;
   made.jitter = nanoseconds{5'000};
-  std::vector<profkit::job_rank> result = made.make();
+  profkit::detail::own_vector<profkit::job_rank> result = made.make();
   made.seed = 5;
   for (profkit::job_rank& each : made.make()) {
     each.rank += 2;
@@ -103,7 +103,7 @@ TEST_CASE("if a rank has no file, the waits in its communicator are unknown", "[
   made_job made;
   made.slow_rank = 3;
   made.delay = std::chrono::milliseconds{2};
-  std::vector<profkit::job_rank> ranks = made.make();
+  profkit::detail::own_vector<profkit::job_rank> ranks = made.make();
   declare(ranks);
   profkit::job_summary const all = profkit::summarize_job(ranks);
   REQUIRE(all.straggler);
@@ -146,7 +146,7 @@ TEST_CASE("a rank that is late is named although another rank has no file", "[ra
   made_job made;
   made.slow_rank = 1;
   made.delay = std::chrono::milliseconds{2};
-  std::vector<profkit::job_rank> ranks = made.make();
+  profkit::detail::own_vector<profkit::job_rank> ranks = made.make();
   declare(ranks);
   ranks.pop_back();
   profkit::job_summary const job = profkit::summarize_job(ranks);
@@ -163,7 +163,7 @@ TEST_CASE("a communicator with all its ranks is compared although a larger one l
   made_job made;
   made.slow_rank = 3;
   made.delay = std::chrono::milliseconds{2};
-  std::vector<profkit::job_rank> ranks = made.make();
+  profkit::detail::own_vector<profkit::job_rank> ranks = made.make();
   for (profkit::job_rank& each : ranks) {
     profkit::collective_kind pair = each.timeline.kinds[0];
     pair.communicator = 10 + each.rank / 2;
@@ -187,7 +187,7 @@ TEST_CASE("a communicator with all its ranks is compared although a larger one l
 TEST_CASE("two ranks of a communicator in one process do not make it incomplete", "[ranks]") {
   made_job made;
   made.ranks = 2;
-  std::vector<profkit::job_rank> ranks = made.make();
+  profkit::detail::own_vector<profkit::job_rank> ranks = made.make();
   for (profkit::job_rank& each : ranks) {
     profkit::collective_kind& kind = each.timeline.kinds[0];
     kind.size = 4, kind.rank = 2 * each.rank;
@@ -223,7 +223,7 @@ TEST_CASE("the size of a communicator and the number of the rank are in the summ
 TEST_CASE("communicators with one name and number are told apart by the numbers of their ranks", "[ranks]") {
   for (bool const is_block : {true, false}) {
     CAPTURE(is_block);
-    std::vector<profkit::job_rank> ranks = two_pairs(std::chrono::microseconds{300});
+    profkit::detail::own_vector<profkit::job_rank> ranks = two_pairs(std::chrono::microseconds{300});
     // Pairs {0, 1} and {2, 3}, or {0, 2} and {1, 3}.
     if (!is_block) {
       std::swap(ranks[1], ranks[2]);
@@ -245,7 +245,7 @@ TEST_CASE("communicators with one name and number are told apart by the numbers 
 }
 
 TEST_CASE("collectives of communicators that cannot be told apart are not compared", "[ranks]") {
-  std::vector<profkit::job_rank> ranks = two_pairs(std::chrono::microseconds{300});
+  profkit::detail::own_vector<profkit::job_rank> ranks = two_pairs(std::chrono::microseconds{300});
   for (profkit::job_rank& each : ranks) {
     profkit::collective_kind& kind = each.timeline.kinds[0];
     kind.communicator = 0, kind.group = "tp", kind.is_host = true, kind.size = 2;
@@ -264,7 +264,7 @@ TEST_CASE("collectives of communicators that cannot be told apart are not compar
 
 TEST_CASE("NCCL's id identifies a communicator, whatever its name; a declared number needs the name", "[ranks]") {
   made_job made;
-  std::vector<profkit::job_rank> ranks = made.make();
+  profkit::detail::own_vector<profkit::job_rank> ranks = made.make();
   for (profkit::job_rank& each : ranks) each.timeline.kinds[0].group = "default_pg:" + std::to_string(each.rank);
   CHECK(profkit::summarize_job(ranks).matched == 60);
   for (profkit::job_rank& each : ranks) each.timeline.kinds[0].is_host = true;
@@ -274,7 +274,7 @@ TEST_CASE("NCCL's id identifies a communicator, whatever its name; a declared nu
 TEST_CASE("if ranks keep other shares of their steps, the steps that all keep are compared", "[ranks]") {
   made_job made;
   made.steps = 100;
-  std::vector<profkit::job_rank> ranks = made.make();
+  profkit::detail::own_vector<profkit::job_rank> ranks = made.make();
   constexpr std::uint64_t wide_stride = 600;
   auto const is_dropped = [](std::uint64_t step) { return profkit::detail::last_stride_of(step) < wide_stride; };
   profkit::rank_timeline& timeline = ranks[1].timeline;
@@ -294,7 +294,7 @@ TEST_CASE("without numbers, a lost record affects one step", "[ranks]") {
   made.slow_rank = 1;
   made.delay = std::chrono::milliseconds{1};
   made.jitter = nanoseconds{5'000};
-  std::vector<profkit::job_rank> ranks = made.make();
+  profkit::detail::own_vector<profkit::job_rank> ranks = made.make();
   auto& of_two = ranks[2].timeline.collectives;
   of_two.erase(of_two.begin() + 10);  // in step 3
   for (profkit::job_rank& each : ranks) forget_numbers(each);
@@ -314,7 +314,7 @@ TEST_CASE("without numbers, a lost record affects one step", "[ranks]") {
 }
 
 TEST_CASE("collectives without numbers do not correct the clocks of ranks of one host", "[ranks]") {
-  std::vector<profkit::job_rank> ranks = two_pairs(std::chrono::microseconds{800});
+  profkit::detail::own_vector<profkit::job_rank> ranks = two_pairs(std::chrono::microseconds{800});
   for (profkit::job_rank& each : ranks) forget_numbers(each);
   profkit::job_summary const job = profkit::summarize_job(ranks);
   CHECK(job.clocks.is_by_machine);
@@ -340,7 +340,7 @@ TEST_CASE("files of another run are named and left out", "[ranks]") {
   made_job made;
   made.slow_rank = 3;
   made.delay = std::chrono::milliseconds{2};
-  std::vector<profkit::job_rank> ranks = made.make();
+  profkit::detail::own_vector<profkit::job_rank> ranks = made.make();
   declare(ranks);
   CHECK(profkit::summarize_job(ranks).problems.empty());
 
@@ -384,7 +384,7 @@ TEST_CASE("files of another run are named and left out", "[ranks]") {
 }
 
 TEST_CASE("ranks of a job without a communicator of all ranks are not taken for those of another run", "[ranks]") {
-  std::vector<profkit::job_rank> ranks = two_pairs({});
+  profkit::detail::own_vector<profkit::job_rank> ranks = two_pairs({});
   for (profkit::job_rank& each : ranks) {
     profkit::collective_kind& kind = each.timeline.kinds[0];
     kind.communicator = 10 + each.rank / 2, kind.size = 2, kind.rank = each.rank % 2;
@@ -401,7 +401,7 @@ TEST_CASE("values that differ between ranks are counted if not all are named", "
   made_job made;
   made.ranks = 6;
   auto const problem = [&](std::vector<std::uint64_t> const& steps) {
-    std::vector<profkit::job_rank> ranks = made.make();
+    profkit::detail::own_vector<profkit::job_rank> ranks = made.make();
     for (std::size_t i = 0; i < ranks.size(); ++i) ranks[i].measured_steps = steps[i];
     return lines_of(profkit::summarize_job(ranks).problems);
   };
@@ -418,7 +418,7 @@ TEST_CASE("clocks of 0 and values that are not numbers name no rank", "[ranks]")
   made_job made;
   made.ranks = 3;
   auto const differences = [&](std::vector<double> const& mhz) {
-    std::vector<profkit::job_rank> ranks = made.make();
+    profkit::detail::own_vector<profkit::job_rank> ranks = made.make();
     for (std::size_t i = 0; i < ranks.size(); ++i) {
       ranks[i].clocks.resize(1);
       ranks[i].clocks[0].mean_mhz = mhz[i];

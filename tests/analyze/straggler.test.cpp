@@ -50,7 +50,7 @@ TEST_CASE("fewer than 5 compared steps name no rank", "[ranks]") {
 TEST_CASE("a rank that takes longer in one scope and less in another one holds the others up by what they wait", "[ranks]") {
   made_job made;
   made.delay = std::chrono::milliseconds{2};
-  std::vector<profkit::job_rank> ranks = made.make();
+  profkit::detail::own_vector<profkit::job_rank> ranks = made.make();
   nanoseconds const moved = std::chrono::milliseconds{10};
   for (profkit::job_rank& each : ranks) {
     for (profkit::timeline_step& step : each.timeline.steps) step.compute += moved;
@@ -74,7 +74,7 @@ TEST_CASE("a rank for which the others wait long in some steps is not named as a
   made_job made;
   made.steps = 40;
   made.slow_rank = 2;
-  std::vector<profkit::job_rank> ranks = made.make();
+  profkit::detail::own_vector<profkit::job_rank> ranks = made.make();
   for (profkit::job_rank& each : ranks) {
     for (profkit::timeline_collective& one : each.timeline.collectives) {
       if (one.step % 8 != 4 || !is_first_of_step(made, one) || each.rank == made.slow_rank) continue;
@@ -102,7 +102,7 @@ TEST_CASE("ranks of different communicators that are equally slow are named toge
   made_job made;
   made.also_slow = {2};
   made.delay = std::chrono::milliseconds{2};
-  std::vector<profkit::job_rank> ranks = made.make();
+  profkit::detail::own_vector<profkit::job_rank> ranks = made.make();
   for (profkit::job_rank& each : ranks) each.timeline.kinds.front().communicator = 10 + each.rank / 2;
   profkit::job_summary const job = profkit::summarize_job(ranks);
   REQUIRE(job.straggler);
@@ -119,7 +119,7 @@ TEST_CASE("waits at the same time in several communicators count once", "[ranks]
   made_job made;
   made.slow_rank = 1;
   made.delay = std::chrono::milliseconds{2};
-  std::vector<profkit::job_rank> ranks = made.make();
+  profkit::detail::own_vector<profkit::job_rank> ranks = made.make();
   for (profkit::job_rank& each : ranks) {
     each.timeline.kinds.push_back(each.timeline.kinds.front());
     each.timeline.kinds.back().communicator = 8;
@@ -157,7 +157,7 @@ TEST_CASE("the union of waits has their common parts once", "[ranks]") {
 TEST_CASE("ranks that cannot be compared have no slowest host", "[ranks]") {
   made_job made;
   made.ranks = 2;
-  std::vector<profkit::job_rank> ranks = made.make();
+  profkit::detail::own_vector<profkit::job_rank> ranks = made.make();
   ranks.back().timeline.kinds.front().communicator = 99;
   profkit::job_summary const job = profkit::summarize_job(ranks);
   CHECK(job.steps == 0);

@@ -117,8 +117,8 @@ profkit::detail::document comparison_of(profkit::profile const& before, profkit:
 }
 
 /// The ranks of a recorded job.
-std::vector<profkit::job_rank> ranks_of(std::filesystem::path const& folder) {
-  std::vector<profkit::job_rank> result;
+profkit::detail::own_vector<profkit::job_rank> ranks_of(std::filesystem::path const& folder) {
+  profkit::detail::own_vector<profkit::job_rank> result;
   for (std::uint32_t rank = 0;; ++rank) {
     std::string const name = "rank" + std::to_string(rank) + ".profile";
     if (!std::filesystem::exists(folder / name)) return result;
@@ -127,7 +127,7 @@ std::vector<profkit::job_rank> ranks_of(std::filesystem::path const& folder) {
 }
 
 /// More ranks and steps than a page shows individually.
-std::vector<profkit::job_rank> many_ranks() {
+profkit::detail::own_vector<profkit::job_rank> many_ranks() {
   made_job job;
   job.ranks = 80;
   job.steps = 130;
@@ -172,7 +172,7 @@ int main(int count, char** arguments) {
   write("compare_layer", comparison_of(eager, eager, 8, {}, true));
   write("compare_host", comparison_of(eager, graph, 8, by_host));
   write("compare_kinds", comparison_of(training_with_one_validation(), training_with_one_validation(), 1));
-  auto const job = [&](std::string const& name, std::vector<profkit::job_rank> ranks) {
+  auto const job = [&](std::string const& name, profkit::detail::own_vector<profkit::job_rank> ranks) {
     write("ranks_" + name, profkit::detail::ranks_document(profkit::summarize_job(std::move(ranks))));
   };
   for (char const* const name : {"even", "four", "slowgpu", "slowhost"}) job(name, ranks_of(std::filesystem::path{TEST_RANKS} / name));

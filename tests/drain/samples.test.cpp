@@ -10,8 +10,8 @@
 #include <cstdint>
 #include <map>
 #include <profkit/options.hpp>
-#include <profkit/scope.hpp>
 #include <profkit/record/recording_start.hpp>
+#include <profkit/scope.hpp>
 #include <string>
 #include <thread>
 #include <vector>

@@ -31,13 +31,13 @@ struct made_job {
   std::vector<std::chrono::nanoseconds> ahead{};  ///< of the clock of each rank
   std::vector<double> drift{};                    ///< of the clock of each rank
 
-  [[nodiscard]] std::vector<profkit::job_rank> make() const {
+  [[nodiscard]] profkit::detail::own_vector<profkit::job_rank> make() const {
     using std::chrono::nanoseconds;
     std::mt19937_64 random{seed};
     auto const up_to = [&](nanoseconds most) {
       return nanoseconds{static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(most.count() + 1))};
     };
-    std::vector<profkit::job_rank> result(ranks);
+    profkit::detail::own_vector<profkit::job_rank> result(ranks);
     for (std::uint32_t rank = 0; rank < ranks; ++rank) {
       profkit::job_rank& each = result[rank];
       each.rank = rank;

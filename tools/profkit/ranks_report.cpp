@@ -128,8 +128,8 @@ std::optional<fs::path> file_of_process(fs::path const& path) {
                        ": has no summary.profkit and no ranks: no rank0/summary.profkit, rank0.profile, FILE.rank0 or 0/summary.profkit"};
 }
 
-std::vector<profkit::job_rank> read_ranks(std::vector<std::pair<std::uint32_t, fs::path>> const& files) {
-  std::vector<profkit::job_rank> result;
+profkit::detail::own_vector<profkit::job_rank> read_ranks(std::vector<std::pair<std::uint32_t, fs::path>> const& files) {
+  profkit::detail::own_vector<profkit::job_rank> result;
   result.reserve(files.size());
   for (auto const& [rank, file] : files) result.push_back(read_rank(rank, file));
   return result;
@@ -155,7 +155,7 @@ std::vector<std::pair<std::uint32_t, fs::path>> rank_files(std::vector<std::stri
 }
 
 std::string ranks_report(std::vector<std::pair<std::uint32_t, fs::path>> const& files, ranks_output const& wanted) {
-  std::vector<profkit::job_rank> ranks = read_ranks(files);
+  profkit::detail::own_vector<profkit::job_rank> ranks = read_ranks(files);
   if (!wanted.trace.empty()) profkit::detail::write_file(wanted.trace, profkit::ranks_trace(ranks));
   profkit::job_summary const job = profkit::summarize_job(std::move(ranks));
   profkit::detail::document made = profkit::detail::ranks_document(job);

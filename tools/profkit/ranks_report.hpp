@@ -24,7 +24,8 @@ namespace profkit_program {
 [[nodiscard]] std::optional<std::filesystem::path> file_of_process(std::filesystem::path const& path);
 
 /// Reads the files of the ranks. A file that cannot be read is a rank with a problem.
-[[nodiscard]] std::vector<profkit::job_rank> read_ranks(std::vector<std::pair<std::uint32_t, std::filesystem::path>> const& files);
+[[nodiscard]] profkit::detail::own_vector<profkit::job_rank> read_ranks(
+    std::vector<std::pair<std::uint32_t, std::filesystem::path>> const& files);
 
 /// Finds the files of the ranks that several paths name: files, folders of one report, and folders of ranks.
 /// @return by rank.

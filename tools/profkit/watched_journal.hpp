@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include <profkit/analyze/summary.hpp>
+#include <profkit/analyze/windows/window_stream.hpp>
 #include <profkit/profile/arrival.hpp>
 #include <profkit/profile/error.hpp>
 #include <profkit/profile/input_file.hpp>
@@ -11,7 +12,6 @@
 #include <profkit/profile/journal_format.hpp>
 #include <profkit/profile/profile.hpp>
 #include <profkit/profile/time.hpp>
-#include <profkit/analyze/windows/window_stream.hpp>
 
 #include <algorithm>
 #include <chrono>

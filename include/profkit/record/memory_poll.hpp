@@ -13,8 +13,8 @@ struct polled_allocator {
   static constexpr std::uint64_t unknown = ~std::uint64_t{0};  ///< result of `usage` if it cannot be queried now: nothing is recorded
 
   site* source = nullptr;  ///< named like the memory source; must live as long as the program
-  /// @brief Returns bytes in use. Called on any thread, also shortly after the end of the session. What it does is not recorded: scopes that it
-  /// opens and allocations that it reports have no effect. The thread cannot be cancelled in it.
+  /// @brief Returns bytes in use. Called on any thread, also shortly after the end of the session. What it does is not recorded: scopes
+  /// that it opens and allocations that it reports have no effect. The thread cannot be cancelled in it.
   std::uint64_t (*usage)() noexcept = nullptr;
 };
 

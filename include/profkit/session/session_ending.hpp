@@ -62,6 +62,9 @@ bool session_impl<Unused>::end() noexcept {
     session_exit::forget(*this);
   }
   bool const are_threads_gone = owner_.join() && live_reports_.join();
+  void const* mine = this;  // still set if there was no memory to end the recording
+  if (are_threads_gone)
+    __atomic_compare_exchange_n(&recorder.owner, &mine, static_cast<void const*>(nullptr), false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
   return are_threads_gone && !is_step_open && !session_exit::has_begun();  // other threads may still be in its steps
 }
 
