@@ -204,7 +204,8 @@ std::string judge_blocked(place where, child_outcome const& found) {
 
 bool is_possible(place where, deed what) {
   if (what == deed::throw_exception || what == deed::throw_number || what == deed::throw_no_memory) return may_throw(where);
-  return what != deed::thread || where != place::destructor;  // a session must not be destroyed while another thread uses it
+  // A session that is being destroyed must not be used by another thread, and takes no collectors.
+  return (what != deed::thread && what != deed::collect) || where != place::destructor;
 }
 
 std::vector<child_case> cases_of_acts() {
