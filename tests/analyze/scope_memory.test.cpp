@@ -478,7 +478,7 @@ TEST_CASE("balances of scopes and of code outside scopes add up to the change of
 }
 
 TEST_CASE("the highest total in an interval is found, wherever the previous interval was", "[memory]") {
-  std::vector<profkit::detail::memory_change> changes;
+  profkit::detail::own_vector<profkit::detail::memory_change> changes;
   std::mt19937_64 random{7};
   for (int i = 0; i < 200; ++i) {
     changes.push_back({profkit::timestamp{std::chrono::nanoseconds{i * 3}}, random() % 50, 0, random() % 2 == 0});
