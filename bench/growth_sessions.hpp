@@ -148,7 +148,7 @@ inline costs many_steps(std::size_t n, std::string const& folder) {
   return costs_of_steps(n, folder, [](std::uint64_t) {});
 }
 
-/// Steps of which each tenth has another set of scopes, so that kinds of steps are compared.
+/// Every tenth step has another set of scopes, so that kinds of steps are compared.
 inline costs many_step_kinds(std::size_t n, std::string const& folder) {
   named_sites sites{n};
   return costs_of_steps(n, folder, [&](std::uint64_t step) { profkit::scope const one{sites[step]}; });

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <profkit/collect/host_samples.hpp>
+#include <profkit/session/session_state.hpp>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -594,4 +595,26 @@ TEST_CASE("a report without host samples does not mention them", "[session]") {
   CHECK_FALSE(report.summary().host_samples);
   CHECK(report.text().find("SAMPLES") == std::string::npos);
   CHECK(report.full_text().find("Host samples") == std::string::npos);
+}
+
+TEST_CASE("a session goes from each state to those of the table, and to no other", "[session]") {
+  using profkit::detail::session_state;
+  constexpr session_state all[] = {session_state::created, session_state::running, session_state::ending, session_state::ended,
+                                   session_state::abandoned};
+  std::vector<std::string> permitted;
+  for (session_state const from : all) {
+    for (session_state const to : all) {
+      if (may_follow(from, to)) permitted.push_back(std::to_string(static_cast<int>(from)) + std::to_string(static_cast<int>(to)));
+    }
+  }
+  CHECK(permitted == std::vector<std::string>{"01", "03", "04", "12", "13", "14", "23", "24"});
+  profkit::detail::session_states states;
+  CHECK_FALSE(states.move(session_state::ending));
+  CHECK(states.is(session_state::created));
+  CHECK(states.move(session_state::running));
+  CHECK(states.move(session_state::ending));
+  CHECK_FALSE(states.move(session_state::running));
+  CHECK(states.move(session_state::ended));
+  CHECK_FALSE(states.move(session_state::abandoned));
+  CHECK(states.is(session_state::ended));
 }

@@ -80,12 +80,16 @@ def each(program, options=("report,out=out", "report,out=out,journal=run.journal
             yield option, lambda way, send=(): Run(program, pathlib.Path(name), way, option, send)
 
 
-def in_step(program, way):
+def ends_with_report(program, way, abandoned):
     for options, run in each(program):
-        done = run(way).status_is(CODE).reports(3, 1)
+        done = run(way).status_is(CODE).reports(3, abandoned)
         require("profkit:" not in done.stderr, done.stderr)
         if "journal" in options:
             done.journal(True)
+
+
+def in_step(program, way):
+    ends_with_report(program, way, 1)
 
 
 def static(program):
@@ -112,11 +116,7 @@ def static_step(program):
 def other_threads(program):
     """A session of another thread: it ends when the thread ends, or is moved there."""
     for way in ("thread_local", "thread_local_main", "other_thread"):
-        for options, run in each(program):
-            done = run(way).status_is(CODE).reports(3, 0)
-            require("profkit:" not in done.stderr, done.stderr)
-            if "journal" in options:
-                done.journal(True)
+        ends_with_report(program, way, 0)
 
 
 def step_outlives(program):

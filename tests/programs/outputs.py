@@ -38,8 +38,8 @@ def require_files(folder, missing=frozenset()):
     require(there == FILES - missing, f"these are there: {there}")
 
 
-def files_first(program, folder):
-    """Files are written even if the pipe of stdout has no reader."""
+def filled_pipe():
+    """@return both ends of a pipe that has no room."""
     read, write = os.pipe()
     os.set_blocking(write, False)
     try:
@@ -47,6 +47,12 @@ def files_first(program, folder):
             pass
     except BlockingIOError:
         os.set_blocking(write, True)
+    return read, write
+
+
+def files_first(program, folder):
+    """Files are written even if the pipe of stdout has no reader."""
+    read, write = filled_pipe()
     with subprocess.Popen([program], cwd=folder, env={"PROFKIT": "report,out=out"}, stdout=write, stderr=subprocess.DEVNULL) as running:
         os.close(write)
         deadline = time.monotonic() + 30
@@ -329,13 +335,7 @@ def data_files(program, folder):
 
 def full_pipe(program, folder):
     """Messages for a full pipe that nobody reads do not stop the program."""
-    read, write = os.pipe()
-    os.set_blocking(write, False)
-    try:
-        while os.write(write, bytes(4096)):
-            pass
-    except BlockingIOError:
-        os.set_blocking(write, True)
+    read, write = filled_pipe()
     begin = time.monotonic()
     options = "report,report=every:1,out=/dev/null/out,journal=/dev/null/a"
     with subprocess.Popen([program, "data"], cwd=folder, env={"PROFKIT": options}, stdout=write, stderr=write) as running:

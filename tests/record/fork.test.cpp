@@ -42,7 +42,7 @@ int in_child(profkit::session& of_parent) {
   return 0;
 }
 
-/// A child of which no fork handler knows.
+/// A child in which no fork handler has run.
 ::pid_t fork_unannounced() { return static_cast<::pid_t>(::syscall(SYS_clone, SIGCHLD, nullptr, nullptr, nullptr, nullptr)); }
 
 /// @return the exit code of a child; -1 if it ended by a signal.

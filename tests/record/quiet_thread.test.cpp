@@ -42,10 +42,10 @@ void record_everything() {
   profkit::set_default_scope(rest, profkit::scope_token::current());
 }
 
-std::atomic<std::uint64_t> calls{0};
+std::atomic<std::uint64_t> listener_calls{0};
 
 std::uint64_t usage() noexcept {
-  ++calls;
+  ++listener_calls;
   record_everything();
   return 4096;
 }
@@ -62,7 +62,7 @@ struct instrumented_source final : profkit::memory_source {
 };
 
 void on_change() noexcept {
-  ++calls;
+  ++listener_calls;
   record_everything();
 }
 
@@ -81,14 +81,14 @@ void check_only_work(profkit::profile const& profile, std::size_t scopes) {
 
 TEST_CASE("a scope in a listener calls no listener and is not recorded", "[quiet]") {
   profkit::session session{plain_options(0, 10)};
-  calls = 0;
+  listener_calls = 0;
   {
     profkit::scope_listener const listener{on_change};
     REQUIRE(listener.is_attached());
     for (profkit::step step : session) {
       for (int i = 0; i < 5; ++i) PROF_SCOPE("work");
     }
-    CHECK(calls == 10 * 2 * (1 + 5));
+    CHECK(listener_calls == 10 * 2 * (1 + 5));
   }
   profkit::profile const profile = session.report().profile();
   check_only_work(profile, 50);
@@ -128,11 +128,11 @@ TEST_CASE("a listener and polled allocators together do not call each other", "[
 }
 
 TEST_CASE("a listener without a session may open scopes", "[quiet]") {
-  calls = 0;
+  listener_calls = 0;
   profkit::scope_listener const listener{on_change};
   { PROF_SCOPE("work"); }
   std::thread{[] { PROF_SCOPE("elsewhere"); }}.join();
-  CHECK(calls == 4);
+  CHECK(listener_calls == 4);
 }
 
 TEST_CASE("a listener still sees the scope that is open", "[quiet]") {
@@ -192,9 +192,9 @@ TEST_CASE("the library's own threads record nothing, from their first to their l
   };
   profkit::session session{plain_options(0, 1)};
   profkit::scope_listener const listener{on_change};
-  calls = 0;
+  listener_calls = 0;
   for (profkit::step step : session) {
-    std::uint64_t const before = calls;
+    std::uint64_t const before = listener_calls;
     profkit::detail::own_thread const own{"own", [] {
                                             static thread_local at_exit last;
                                             static_cast<void>(last);
@@ -203,7 +203,7 @@ TEST_CASE("the library's own threads record nothing, from their first to their l
                                             record_everything();
                                           }};
     own.join();
-    CHECK(calls == before);
+    CHECK(listener_calls == before);
   }
   profkit::profile const profile = session.report().profile();
   CHECK(profile.scopes.size() == 1);
@@ -233,13 +233,13 @@ TEST_CASE("a thread that jumps out of a quiet block records again", "[quiet]") {
   static std::jmp_buf before;
   profkit::session session{plain_options(0, 1)};
   profkit::scope_listener const listener{[]() noexcept {
-    if (++calls == 1) std::longjmp(before, 1);
+    if (++listener_calls == 1) std::longjmp(before, 1);
   }};
-  calls = 0;
+  listener_calls = 0;
   if (setjmp(before) == 0) {
     PROF_SCOPE("never begun");
   }
   { PROF_SCOPE("after"); }
-  CHECK(calls == 3);
+  CHECK(listener_calls == 3);
   CHECK(scope_names(session.report().profile()) == std::vector<std::string>{"after"});
 }

@@ -113,7 +113,7 @@ TEST_CASE("a step in which its thread is cancelled is abandoned", "[thread_exit]
   CHECK(report.profile().quality.open_scopes == 0);
 }
 
-TEST_CASE("a step outside of which the thread ends is not abandoned", "[thread_exit]") {
+TEST_CASE("a step is not abandoned if its thread ends after the step", "[thread_exit]") {
   profkit::session session{plain_options(0, 100)};
   ending_thread const thread{[&] {
     { profkit::step const step{session}; }

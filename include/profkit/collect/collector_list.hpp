@@ -75,15 +75,15 @@ class called_collector {
     no_cancellation const whole;
     since_ns_.store(monotonic_ns());
     mark const called{*this, called_.exchange(&each)};
+    in_collector const here;
     if (!is_closed_.load()) guarded(each, function);
   }
 
   /// Calls a function that shares data with the end of the session, unless that has begun.
   template <class Work>
   void own_work(Work&& work) {
-    called_.store(this);
+    mark const called{*this, called_.exchange(this)};  // also removed if there is no memory for the work
     if (!is_closed_.load()) work();
-    called_.store(nullptr);
   }
 
  private:
@@ -95,7 +95,6 @@ class called_collector {
     ~mark() { calls.called_.store(before); }
     called_collector& calls;
     void* before;
-    in_collector here;
   };
 
   template <class Call>

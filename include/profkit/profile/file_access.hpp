@@ -22,7 +22,7 @@
 
 namespace profkit::detail {
 
-// Access to files of which nothing is known: no function waits for a pipe, a terminal or a file system longer than its caller permits.
+// Access to files that may be anything: no function waits for a pipe, a terminal or a file system longer than its caller permits.
 
 /// The longest time that one file waits for the reader of a pipe, or for a terminal.
 inline constexpr std::chrono::milliseconds max_file_wait{4000};

@@ -73,8 +73,8 @@ inline void reset_after_fork() noexcept {
   if (own != nullptr) own->thread_system_id = static_cast<std::uint64_t>(::syscall(SYS_gettid));  // the C library may have the parent's
 }
 
-/// Whether this is a child of the process that records, of which no fork handler knows (`_Fork`, the system call). Nobody reads its logs,
-/// so it stops recording. Checked where a thread would take more memory.
+/// Whether this is a child of the process that records, and no fork handler has run in it (`_Fork`, the system call). Nobody reads its
+/// logs, so it stops recording. Checked where a thread would take more memory.
 [[nodiscard]] inline bool is_child_that_records() noexcept {
   if (is_recording_process()) return false;
   if ((__atomic_load_n(&recorder.flags, __ATOMIC_RELAXED) & recording) == 0) return false;

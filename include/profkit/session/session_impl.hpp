@@ -78,7 +78,8 @@ class session_impl final : public session_core, private ends_with_process {
 
   void end_step(raw_step const& done) noexcept override {
     no_cancellation const whole;
-    if (!is_of_parent() && states_.is(session_state::running)) {
+    static_cast<void>(is_of_parent());  // then the session does not run here
+    if (states_.is(session_state::running)) {
       try {
         steps_.end(done);
       } catch (std::exception const& failure) {
@@ -169,7 +170,11 @@ class session_impl final : public session_core, private ends_with_process {
     throw error{std::string{"profkit::session::"} + function + "() was called by a collector; call it outside of collectors"};
   }
 
-  [[nodiscard]] bool is_of_parent() const noexcept override { return options_.enabled && process_.is_parent(); }
+  [[nodiscard]] bool is_of_parent() const noexcept override {
+    if (!options_.enabled || !process_.is_parent()) return false;
+    states_.move(session_state::abandoned);
+    return true;
+  }
 
   /// Why the owner did not answer.
   [[nodiscard]] std::string why_no_answer() const {
@@ -210,7 +215,7 @@ class session_impl final : public session_core, private ends_with_process {
   found_rank const rank_;
   options options_;
   owning_process const process_;
-  session_states states_;
+  session_states mutable states_;  ///< mutable: any call in a child finds out that the session is abandoned
   std::optional<session_journal> journal_;
   session_owner owner_;
   session_recording recording_{owner_};

@@ -158,7 +158,6 @@ class session_recording {
           true, [] { return true; }, [&] { add_windows(); }));
       phase_ = phase::gpu_scopes;
     }
-    describe();
     append_to_journal();  // the program may be killed while a collector waits
     if (journal_ != nullptr) journal_->write();
     if (phase_ == phase::gpu_scopes) {

@@ -11,19 +11,19 @@ enum class session_state : std::uint8_t {
   created,   ///< records nothing yet, or profkit is off
   running,   ///< records
   ending,    ///< the session's thread drains the rest and makes the report
-  ended,     ///< the report is made, or cannot be made
-  abandoned  ///< this process is the child of a `fork`; the session belongs to the parent
+  ended,     ///< the report is made, or cannot be made; also in the child of a `fork`
+  abandoned  ///< this process is the child of a `fork`, and the session had not ended before it
 };
 
 /// Whether a session may go from one state to another.
 [[nodiscard]] constexpr bool may_follow(session_state from, session_state to) noexcept {
   constexpr bool table[5][5] = {
       // to: created, running, ending, ended, abandoned     from:
-      {false, true, false, true, true},    // created
-      {false, false, true, true, true},    // running; directly to `ended` if its thread does not answer
-      {false, false, false, true, true},   // ending
-      {false, false, false, false, true},  // ended
-      {false, false, false, false, false}  // abandoned
+      {false, true, false, true, true},     // created
+      {false, false, true, true, true},     // running; directly to `ended` if its thread does not answer
+      {false, false, false, true, true},    // ending
+      {false, false, false, false, false},  // ended
+      {false, false, false, false, false}   // abandoned
   };
   return table[static_cast<int>(from)][static_cast<int>(to)];
 }
