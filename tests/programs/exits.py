@@ -15,7 +15,7 @@ import tempfile
 import time
 
 CODE = 7
-BUSY = "exit() was called while a collector or profkit itself was running"
+BUSY = "exit() was called by a collector, or while profkit wrote a report"
 
 
 def require(truth, what):

@@ -19,8 +19,10 @@
 // the thresholds above which it maps blocks and returns memory to the system, for the whole process. With profkit's blocks in that heap,
 // the program would have fewer page faults than without profkit, and other times. (Source: mallopt(3), M_MMAP_THRESHOLD.)
 
-/// Null unless the program is linked with LeakSanitizer, which otherwise does not find pointers in mappings.
+// Null unless the program is linked with LeakSanitizer, which otherwise does not find pointers in mappings.
+// NOLINTNEXTLINE(bugprone-reserved-identifier): the sanitizer's name
 extern "C" __attribute__((weak)) void __lsan_register_root_region(void const* memory, std::size_t bytes);
+// NOLINTNEXTLINE(bugprone-reserved-identifier): like the other
 extern "C" __attribute__((weak)) void __lsan_unregister_root_region(void const* memory, std::size_t bytes);
 
 namespace profkit::detail {
@@ -109,14 +111,16 @@ class block_allocator {
   /// @throws std::bad_alloc
   [[nodiscard]] T* allocate(std::size_t count) {
     static_assert(alignof(T) <= __STDCPP_DEFAULT_NEW_ALIGNMENT__);
-    if (count > max_bytes_of_block / sizeof(T)) throw std::bad_alloc{};
-    std::size_t const bytes = count * sizeof(T);
+    constexpr std::size_t size = sizeof(T);  // NOLINT(bugprone-sizeof-expression): also of pointers
+    if (count > max_bytes_of_block / size) throw std::bad_alloc{};
+    std::size_t const bytes = count * size;
     if (bytes >= min_mapped_bytes) return static_cast<T*>(map_block(bytes));
     return static_cast<T*>(::operator new(bytes));
   }
 
   void deallocate(T* memory, std::size_t count) noexcept {
-    std::size_t const bytes = count * sizeof(T);
+    constexpr std::size_t size = sizeof(T);  // NOLINT(bugprone-sizeof-expression): also of pointers
+    std::size_t const bytes = count * size;
     if (bytes >= min_mapped_bytes) {
       unmap_block(memory, bytes);
     } else {

@@ -35,7 +35,8 @@ template <class Iterator, class Less = std::less<>>
 void own_stable_sort(Iterator first, Iterator last, Less const& less = {}) {
   using value = typename std::iterator_traits<Iterator>::value_type;
   using distance = typename std::iterator_traits<Iterator>::difference_type;
-  constexpr distance piece = sizeof(value) < min_mapped_bytes / 2 ? (min_mapped_bytes - 1) / sizeof(value) : 1;
+  constexpr std::size_t bytes = sizeof(value);  // NOLINT(bugprone-sizeof-expression): also of pointers
+  constexpr distance piece = bytes < min_mapped_bytes / 2 ? (min_mapped_bytes - 1) / bytes : 1;
   distance const size = last - first;
   for (distance i = 0; i < size; i += piece) std::stable_sort(first + i, first + std::min(i + piece, size), less);
   own_vector<value> buffer;

@@ -14,7 +14,8 @@ using pftrace_writer = protozero::basic_pbf_writer<own_string>;
 
 }  // namespace profkit::detail
 
-/// How protozero writes into an `own_string`, as into a `std::string` (`protozero/buffer_string.hpp`).
+/// @cond
+// How protozero writes into an `own_string`, as into a `std::string` (`protozero/buffer_string.hpp`).
 template <>
 struct protozero::buffer_customization<profkit::detail::own_string> {
   using buffer = profkit::detail::own_string;
@@ -28,3 +29,4 @@ struct protozero::buffer_customization<profkit::detail::own_string> {
   static char* at_pos(buffer* to, std::size_t position) { return to->data() + position; }
   static void push_back(buffer* to, char byte) { to->push_back(byte); }
 };
+/// @endcond
