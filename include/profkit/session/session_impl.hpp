@@ -147,8 +147,9 @@ class session_impl final : public session_core, private ends_with_process {
   /// @param figures n/a: computed from the profile.
   static profkit::report report_of(profile recorded, std::optional<summary> figures) {
     auto content = std::make_shared<profile const>(std::move(recorded));
-    if (!figures) return profkit::report{std::move(content)};
-    return profkit::report{std::move(content), std::make_shared<summary const>(*std::move(figures))};
+    using made = profkit::report;  // nvcc writes `class ::profkit::report{`, which is not C++, since a function has the same name
+    if (!figures) return made{std::move(content)};
+    return made{std::move(content), std::make_shared<summary const>(*std::move(figures))};
   }
 
   [[nodiscard]] profkit::report report_without_data(std::string reason) const {
