@@ -154,6 +154,12 @@ class own_vector : public std::vector<T, block_allocator<T>> {
   friend bool operator!=(of_program const& a, own_vector const& b) { return !(b == a); }
 };
 
+/// Makes room for one more element, so that the next `push_back` does not allocate. For lists that have to stay as long as another one.
+template <class T>
+void make_room_for_one(own_vector<T>& list) {
+  if (list.size() == list.capacity()) list.reserve(2 * list.size() + 8);
+}
+
 /// A string whose large blocks are mappings, for what is written or printed. It converts into `std::string` by copying.
 class own_string : public std::basic_string<char, std::char_traits<char>, block_allocator<char>> {
   using base = std::basic_string<char, std::char_traits<char>, block_allocator<char>>;
