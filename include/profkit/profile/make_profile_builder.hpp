@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -38,14 +39,17 @@ inline std::uint32_t position_of(std::string_view name, name_positions& table, o
   return table.find_or_add(std::string{name}, names, [&] { return std::string{name}; });
 }
 
-/// Long lists grow fourfold. Unwritten memory takes address space but no pages, while copying a list needs the pages of both lists. If
-/// there is not enough address space, a list grows like any vector.
+/// Makes room in a list of 1 MiB for all records that it may still receive, up to 32 MiB. Longer lists grow fourfold. Unwritten memory
+/// takes address space but no pages, while copying a list needs the pages of both lists. If there is not enough address space, a list
+/// grows like any vector.
 template <class Record>
-__attribute__((noinline)) void make_room(own_vector<Record>& list) {
+__attribute__((noinline)) void make_room(own_vector<Record>& list, std::uint64_t records_left) {
   constexpr std::size_t many = (std::size_t{1} << 20U) / sizeof(Record);
-  if (list.capacity() < many) return;
+  constexpr std::size_t usual = 32 * many;
+  std::size_t const capacity = list.capacity();
+  if (capacity < many) return;
   try {
-    list.reserve(4 * list.capacity());
+    list.reserve(capacity < usual ? capacity + std::min(records_left, std::uint64_t{usual - capacity}) : 4 * capacity);
   } catch (std::exception const&) {
   }
 }
@@ -228,7 +232,7 @@ inline bool profile_builder_code<Unused>::add_within_budget(Record const& record
     return false;
   }
   own_vector<Record>& to = made_.*list;
-  if (__builtin_expect(to.size() == to.capacity(), 0)) make_room(to);
+  if (__builtin_expect(to.size() == to.capacity(), 0)) make_room(to, records_left_);
   to.push_back(record);
   --records_left_;
   return true;

@@ -32,6 +32,7 @@ inline constexpr std::size_t min_mapped_bytes = std::size_t{64} << 10U;
 /// address of a mapping plus its `size_class`; 0: none. They are a cache of the process and survive sessions.
 inline constexpr std::size_t max_kept_blocks = 32;
 inline constexpr std::size_t max_bytes_of_kept_blocks = std::size_t{16} << 20U;  ///< maximum sum of their sizes
+inline constexpr std::size_t max_bytes_of_kept_block = std::size_t{4} << 20U;
 inline std::uintptr_t kept_blocks[max_kept_blocks] = {};
 inline std::size_t kept_bytes = 0;
 
@@ -64,6 +65,7 @@ struct size_class {
 
 /// @return whether the mapping is kept.
 [[nodiscard]] inline bool keep_block(void* memory, size_class const& mapped) noexcept {
+  if (mapped.bytes > max_bytes_of_kept_block) return false;
   if (__atomic_add_fetch(&kept_bytes, mapped.bytes, __ATOMIC_RELAXED) <= max_bytes_of_kept_blocks) {
     for (std::uintptr_t& each : kept_blocks) {
       std::uintptr_t none = 0;
