@@ -5,9 +5,11 @@
 // process of its own, forked before the session.
 //
 // usage: profkit_failing_allocations some                    a sample of each part of the run
+//        profkit_failing_allocations windows                 the same of a long run, most records of which are only in figures
 //        profkit_failing_allocations every STRIDE            every STRIDE-th allocation
 //        profkit_failing_allocations one THREADS DURATION N  in this process, with files in the current directory, for a debugger with
 //                                                            a breakpoint at `memory_is_refused`; the names are those of failed cases
+//        profkit_failing_allocations every_windows STRIDE, one_windows THREADS DURATION N   the same of a long run
 #include <profkit/profkit.hpp>
 
 #include <sys/mman.h>
@@ -134,7 +136,13 @@ struct measured {
 };
 
 constexpr std::uint64_t steps = 5;
-constexpr std::uint64_t scopes = 50;  ///< in a step, on each of two threads
+std::uint64_t scopes = 50;  ///< in a step, on each of two threads
+bool is_long = false;       ///< the session adds most records to its figures while it runs, and begins further files of its journal
+
+void make_runs_long() {
+  is_long = true;
+  scopes = 12'000;
+}
 
 /// Calls profkit. @return false if it throws an exception that a program expects.
 template <class Call>
@@ -186,7 +194,7 @@ bool make_step(profkit::session& session) {
   });
   is_wanted = true;
   if (other.joinable()) other.join();
-  std::this_thread::sleep_for(milliseconds{4});
+  std::this_thread::sleep_for(milliseconds{is_long ? 40 : 4});
   return is_made;
 }
 
@@ -198,6 +206,11 @@ profkit::options options_of_run() {
   result.output_directory = "out";
   result.print_report = true;
   result.report_every_steps = 3;
+  if (is_long) {
+    result.max_records = 1000;
+    result.keep = {profkit::kept_steps::slowest, 2};
+    result.journal_bytes = std::uint64_t{1} << 20U;
+  }
   return result;
 }
 
@@ -216,7 +229,8 @@ void check(profkit::report const& last, std::uint64_t steps_made) {
   auto const found = static_cast<std::uint64_t>(std::count_if(profile.scopes.begin(), profile.scopes.end(), is_work));
   // The scopes of a step that was refused may be there too.
   bool const is_whole = profile.steps.size() == steps_made && found >= 2 * scopes * steps_made;
-  if (is_whole || admits_loss(profile)) return;
+  bool const has_whole_figures = is_long && last.summary().scopes_recorded >= 4 * scopes * steps_made;
+  if (is_whole || has_whole_figures || admits_loss(profile)) return;
   std::fprintf(stderr, "uncounted loss: %zu of %llu steps, %llu of %llu scopes\n", profile.steps.size(),
                static_cast<unsigned long long>(steps_made), static_cast<unsigned long long>(found),
                static_cast<unsigned long long>(2 * scopes * steps_made));
@@ -321,9 +335,10 @@ void for_each_kind(measured const& of_run, std::function<void(threads, duration,
 
 std::vector<child_case> sample(measured const& of_run) {
   constexpr long in_part[part_count - 1] = {10, 3, 4, 4, 5, 2, 1, 4};
+  constexpr long in_part_of_long_run[part_count - 1] = {1, 1, 8, 3, 6, 1, 1, 1};
   std::vector<child_case> result;
   for_each_kind(of_run, [&](threads whose, duration how_long, std::size_t part, long begin, long end) {
-    long const count = std::min(in_part[part], end - begin);
+    long const count = std::min((is_long ? in_part_of_long_run : in_part)[part], end - begin);
     for (long i = 0; i < count; ++i) {
       // Other positions for each kind.
       long const shift = (static_cast<long>(whose) * 3 + static_cast<long>(how_long)) * (end - begin) / (9 * count);
@@ -351,7 +366,13 @@ Enum value_of(char const* const (&names)[Count], std::string const& name) {
 }  // namespace
 
 int main(int count, char** arguments) {
-  std::string const kind = count > 1 ? arguments[1] : "";
+  std::string kind = count > 1 ? arguments[1] : "";
+  for (char const* const each : {"some", "every", "one"}) {
+    if (kind != (each == std::string{"some"} ? "windows" : each + std::string{"_windows"})) continue;
+    make_runs_long();
+    kind = each;
+    break;
+  }
   if (kind == "one" && count == 5) {
     return run(value_of<threads>(thread_names, arguments[2]), value_of<duration>(duration_names, arguments[3]), number_of(arguments[4]),
                nullptr);
@@ -368,7 +389,7 @@ int main(int count, char** arguments) {
   std::vector<child_case> cases;
   if (kind == "some") cases = sample(*of_run);
   if (kind == "every" && count == 3) cases = every(*of_run, std::max(1L, number_of(arguments[2])));
-  if (cases.empty()) return std::fputs("usage: failing_allocations some | every STRIDE | one THREADS DURATION N\n", stderr), 2;
+  if (cases.empty()) return std::fputs("usage: failing_allocations some | windows | every STRIDE | one THREADS DURATION N\n", stderr), 2;
   std::size_t const failures = processes.run(cases, 3);
   std::printf("%zu of %zu cases fail\n", failures, cases.size());
   return failures == 0 ? 0 : 1;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // profkit's memory and the program's: a session changes neither where the program's memory comes from, nor what it costs.
+#include <profkit/perfetto.hpp>
 #include <profkit/profkit.hpp>
 #include <profkit/report/report.hpp>
 #include <profkit/report/report_json.hpp>
@@ -218,9 +219,10 @@ void record(profkit::options const& options) {
   }
   profkit::report const last = session.report();
   last.write("own_memory_files");
-  last.write_trace("own_memory_trace.json", 1000);
+  last.write_trace("own_memory_trace.json", 1000);  // and the compact trace
   profkit::save(last.profile(), "own_memory.profkit");
   require(profkit::load("own_memory.profkit").scopes.size() == last.profile().scopes.size(), "the saved profile has other scopes");
+  require(options.journal.empty() || !profkit::load(options.journal).scopes.empty(), "the journal has no scopes");
   require(!last.full_text().empty() && !last.markdown().empty() && !profkit::report_json(last.summary()).empty(), "no text");
   std::fputs(fmt::format("{}\n", last).c_str(), stdout);
 }
@@ -243,6 +245,7 @@ void heap() {
   record(options);
   options.journal.clear();
   options.max_records = 100'000;
+  options.full_report = true;
   record(options);
   is_counting = false;
   std::printf("%zu requests to the heap, %zu of them large, the largest of %zu bytes\n", requests.load(), large_requests.load(),

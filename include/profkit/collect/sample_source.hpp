@@ -29,14 +29,15 @@ class waiting_samples {
   /// Whether the oldest sample was taken before a moment.
   [[nodiscard]] bool has_before(timestamp moment) const noexcept { return !empty() && list_[next_].time < moment; }
 
-  /// Returns the oldest sample and removes it. There must be one.
-  raw_sample take() noexcept {
-    raw_sample const result = list_[next_++];
-    if (empty()) {
-      next_ = 0;
-      list_.clear();
-    }
-    return result;
+  /// The oldest sample. There must be one.
+  [[nodiscard]] raw_sample const& oldest() const noexcept { return list_[next_]; }
+
+  /// Removes the oldest sample. There must be one.
+  void pop() noexcept {
+    ++next_;
+    if (!empty()) return;
+    next_ = 0;
+    list_.clear();
   }
 
  private:

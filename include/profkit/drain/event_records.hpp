@@ -31,7 +31,7 @@ struct thread_reading {
   open_ranges open;
 };
 
-/// Converts events of logs to records.
+/// Converts events of logs to records. If there is no memory for an event, another call converts it: nothing is added twice.
 class event_records {
  public:
   explicit event_records(profile_builder& into) : into_{into} {}
@@ -61,8 +61,9 @@ class event_records {
 
   /// Ends the innermost scope or call, which was left without its destructor, at the time of the previous event.
   __attribute__((noinline)) void leave_jumped_over(thread_reading& at) {
-    if (!at.open.empty() && at.open.back().call == nullptr) into_.count(&quality_record::misnested_scopes);
+    bool const is_scope = !at.open.empty() && at.open.back().call == nullptr;
     leave(at, at.earliest, nullptr);
+    if (is_scope) into_.count(&quality_record::misnested_scopes);
   }
 
  private:
@@ -85,8 +86,7 @@ class event_records {
         open(at, site_of(*event), static_cast<std::int64_t>(event[2]), time);
         return;
       case event_kind::enter_step:
-        at.open.push_scope(time, into_.position_of(path_of_step(site_of(*event))), scope_kind::step);
-        steps_.begin(event[1], time);
+        open_step(event, at, time);
         return;
       case event_kind::enter_noted:
         open(at, site_of(*event), std::nullopt, time);
@@ -133,12 +133,20 @@ class event_records {
     at.open.push_scope(time, has_path ? path : around, has_path ? scope_kind::ordinary : scope_kind::collapsed);
   }
 
+  void open_step(std::uint64_t const* event, thread_reading& at, timestamp time) {
+    at.open.make_room();
+    std::uint32_t const path = into_.position_of(path_of_step(site_of(*event)));
+    steps_.begin(event[1], time);
+    at.open.push_scope(time, path, scope_kind::step);
+  }
+
   /// Ends the innermost scope or call. If there is none, its beginning belongs to an earlier session.
   /// @param next the slot after the event; null if unknown.
   [[gnu::always_inline]] void leave(thread_reading& at, timestamp time, std::uint64_t const* next) {
     if (at.open.empty()) return;
     open_range const& done = at.open.back();
     interval const when{done.begin, time};
+    if (__builtin_expect(!at.collectives.empty(), 0)) at.collectives.end(at.open.depth(), time, into_);
     if (done.call != nullptr) {
       at.call = {done.call, into_.extended_correlation(done.correlation), next};
       into_.add(api_call_record{when, at.call.correlation, position_of_call(*done.call), *at.thread});
@@ -147,7 +155,6 @@ class event_records {
     } else if (done.kind == scope_kind::step) {
       leave_step({when, done.path, *at.thread});
     }
-    if (__builtin_expect(!at.collectives.empty(), 0)) at.collectives.end(at.open.depth(), time, into_);
     at.open.pop();
   }
 
@@ -208,12 +215,12 @@ class event_records {
     record.algorithm = into_.position_of_collective_word(what.algorithm);
     record.protocol = into_.position_of_collective_word(what.protocol);
     if (!what.is_captured) record.correlation = at.call.launch_before(event);
-    at.call.continue_at(event, event + slots_of(*event));
     record.path = at.open.path();
     if (record.path == path_record::no_parent) record.path = into_.so_far().threads[*at.thread].default_path;
     record.thread = *at.thread;
     record.is_captured = what.is_captured;
     into_.add(record);
+    at.call.continue_at(event, event + slots_of(*event));
   }
 
   collective_record record_of(communicator const& group, char const* function) {

@@ -85,6 +85,7 @@ class log_drain {
       static_cast<void>(reader_.drain(clock_, read_until_, true, slots, pause));
       take_steps(~std::uint64_t{0});
       add_steps(~std::uint64_t{0});
+      into_.count(&quality_record::open_scopes, open_scopes());  // at the end: without memory, the drain is repeated
     } else {
       keep_spare_logs();
     }

@@ -67,7 +67,6 @@ class log_reader {
       if (!drain(**log, clock, until_ticks, last, slots, pause)) return false;
     }
     count_lost_events();
-    if (last) into_.count(&quality_record::open_scopes, open_scopes());
     return true;
   }
 
@@ -173,8 +172,9 @@ class log_reader {
   __attribute__((noinline)) void charge(waiting_samples& samples, timestamp until, thread_log const& log, thread_reading& at) {
     while (samples.has_before(until)) {
       if (!at.thread) at.thread = into_.add(thread_record{log.thread_system_id, name_of_thread(log).data()});
-      raw_sample const each = samples.take();
+      raw_sample const& each = samples.oldest();
       into_.add(sample_record{each.time, at.open.path(), each.function, *at.thread, each.weight});
+      samples.pop();
     }
   }
 

@@ -48,6 +48,11 @@ class open_ranges {
   /// The path of the innermost scope; `path_record::no_parent` if none is open.
   [[nodiscard]] std::uint32_t path() const noexcept { return empty() ? path_record::no_parent : back().path; }
 
+  /// The next range needs no memory.
+  void make_room() {
+    if (__builtin_expect(depth_ == ranges_.size(), 0)) grow();
+  }
+
   void push_scope(timestamp begin, std::uint32_t path, scope_kind kind = scope_kind::ordinary) {
     open_range& next = push();
     next.begin = begin;
@@ -89,7 +94,7 @@ class open_ranges {
 
  private:
   open_range& push() {
-    if (__builtin_expect(depth_ == ranges_.size(), 0)) grow();
+    make_room();
     return ranges_[depth_++];
   }
 

@@ -28,14 +28,12 @@ class step_scopes {
     if (found != times_.rend() && found->time.begin == time.begin) found->time.end = time.end;
   }
 
-  /// Takes the time of a step's scope. The interval is empty if the end of the scope is unknown. Returns nothing if the scope was not
-  /// recorded. Steps must be taken in the order in which they ran. Taking a step also removes the times of abandoned steps before it.
+  /// The time of a step's scope. The interval is empty if the end of the scope is unknown. Returns nothing if the scope was not recorded.
+  /// Must be called for steps in the order in which they ran. Removes the times of earlier steps.
   [[nodiscard]] std::optional<interval> take(std::uint64_t ticks) {
     times_.erase(times_.begin(), at(ticks));
     if (times_.empty() || times_.front().ticks != ticks) return std::nullopt;
-    interval const time = times_.front().time;
-    times_.pop_front();
-    return time;
+    return times_.front().time;
   }
 
  private:

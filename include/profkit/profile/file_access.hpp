@@ -19,6 +19,7 @@
 #include <string_view>
 #include <system_error>
 
+#include "own_memory.hpp"
 #include "write_signals.hpp"
 
 namespace profkit::detail {
@@ -87,8 +88,8 @@ struct own_descriptor {
 
 /// Bytes of a regular file; empty for anything else, which is not opened.
 /// @param max_bytes from the beginning; negative: from the end.
-[[nodiscard]] inline std::string part_of_file(std::filesystem::path const& path, ::off_t max_bytes) {
-  std::string content;
+[[nodiscard]] inline own_string part_of_file(std::filesystem::path const& path, ::off_t max_bytes) {
+  own_string content;
   struct ::stat found {};
   if (::lstat(path.c_str(), &found) != 0 || !S_ISREG(found.st_mode)) return content;
   own_descriptor const file{open_file(path.c_str(), O_RDONLY | O_NOFOLLOW)};

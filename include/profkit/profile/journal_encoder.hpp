@@ -8,6 +8,7 @@
 #include <limits>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 
 #include "archive_writer.hpp"
 #include "byte_output.hpp"
@@ -34,32 +35,42 @@ class journal_encoder {
     return result;
   }
 
-  /// Appends a frame with all changes since the last call. Without changes it appends nothing, unless `last` is set. It appends nothing
-  /// after the last frame.
+  /// Appends frames with all changes since the last call. Without changes it appends nothing, unless `last` is set. It appends nothing
+  /// after the last frame. If there is no memory for a frame, the frames before it stay, and the next call continues with it.
   /// @param rest records that follow those of `so_far` in its lists.
   void append(profile const& so_far, bool last, own_string& to, profile const& rest = {}) {
     if (has_ended_) return;
-    has_ended_ = last;
     member_addresses const rest_lists{const_cast<profile&>(rest)};  // the lists are only read
     bool is_done = false;
     while (!is_done) {
       bool has_news = false;
-      std::size_t const begin = put_content(to, [&](archive_writer& archive) {
-        delta what{*this, archive, rest_lists.list};
-        fields(what, const_cast<profile&>(so_far));  // `fields` lists the members for reading and writing
-        is_done = !what.has_more;
-        has_news = what.has_news;
-      });
+      written_counts next = written_;
+      std::size_t begin = 0;
+      try {
+        begin = put_content(to, [&](archive_writer& archive) {
+          delta what{next, latest_, archive, rest_lists.list};
+          fields(what, const_cast<profile&>(so_far));  // `fields` lists the members for reading and writing
+          is_done = !what.has_more;
+          has_news = what.has_news;
+        });
+      } catch (...) {
+        latest_.clear();  // the next frame contains all values again
+        throw;
+      }
+      written_ = std::move(next);
       if (has_news || (last && is_done)) {
         put_header(last && is_done ? frame_kind::last : frame_kind::part, begin, to);
       } else {
         to.resize(begin);
       }
     }
+    has_ended_ = last;
   }
 
   /// To be called when the rest was moved elsewhere: it starts again with empty lists.
-  void forget_rest() noexcept { std::fill(written_of_rest_.begin(), written_of_rest_.end(), std::size_t{0}); }
+  void forget_rest() noexcept {
+    for (written_count& each : written_) each.of_rest = 0;
+  }
 
   /// Appends the first frame of the next file. The frame after it contains all values again.
   void append(journal_head const& head, own_string& to) {
@@ -72,8 +83,16 @@ class journal_encoder {
   /// Limits the loss if a kill cuts off a frame.
   static constexpr std::size_t max_records_per_list = std::size_t{1} << 16U;
 
+  /// The number of written records of a growing list.
+  struct written_count {
+    std::size_t of_list = 0;
+    std::size_t of_rest = 0;
+  };
+  using written_counts = own_vector<written_count>;
+
   struct delta {
-    journal_encoder& encoder;
+    written_counts& written_of;
+    own_vector<own_string>& latest_of;
     archive_writer& to;
     own_vector<void*> const& rest;
     std::size_t members = 0;
@@ -98,12 +117,8 @@ class journal_encoder {
     /// Positions in records refer to lists that have no limit per frame. So their targets are in the same frame or an earlier one.
     template <class Record>
     void put_new_records(own_vector<Record> const& list, own_vector<Record> const& rest_of_list) {
-      if (lists == encoder.written_.size()) {
-        encoder.written_.push_back(0);
-        encoder.written_of_rest_.push_back(0);
-      }
-      std::size_t& written = encoder.written_[lists];
-      std::size_t& written_of_rest = encoder.written_of_rest_[lists++];
+      if (lists == written_of.size()) written_of.emplace_back();
+      auto& [written, written_of_rest] = written_of[lists++];
       std::size_t const max_count = is_flat<Record> ? max_records_per_list : std::numeric_limits<std::size_t>::max();
       std::size_t const count = std::min(list.size() - written, max_count);
       std::size_t const count_of_rest = std::min(rest_of_list.size() - written_of_rest, max_count - count);
@@ -118,8 +133,8 @@ class journal_encoder {
 
     template <class Member>
     void put_if_changed(Member const& member) {
-      if (others == encoder.latest_.size()) encoder.latest_.emplace_back();
-      own_string& latest = encoder.latest_[others++];
+      if (others == latest_of.size()) latest_of.emplace_back();
+      own_string& latest = latest_of[others++];
       own_string now;
       string_output output{now};
       archive_writer archive{output};
@@ -133,16 +148,21 @@ class journal_encoder {
     }
   };
 
-  /// Appends a frame with an empty header.
+  /// Appends a frame with an empty header; nothing if there is no memory.
   /// @return the position of the frame.
   template <class Write>
   static std::size_t put_content(own_string& to, Write const& write) {
     std::size_t const begin = to.size();
-    to.append(frame_header_bytes, '\0');
-    string_output output{to};
-    archive_writer archive{output};
-    write(archive);
-    archive.flush();
+    try {
+      to.append(frame_header_bytes, '\0');
+      string_output output{to};
+      archive_writer archive{output};
+      write(archive);
+      archive.flush();
+    } catch (...) {
+      to.resize(begin);
+      throw;
+    }
     return begin;
   }
 
@@ -159,8 +179,7 @@ class journal_encoder {
     return sum.value();
   }
 
-  own_vector<std::size_t> written_;  ///< number of written records of each growing list
-  own_vector<std::size_t> written_of_rest_;
+  written_counts written_;         ///< by growing list
   own_vector<own_string> latest_;  ///< all other members, as last written
   bool has_ended_ = false;
 };

@@ -19,6 +19,7 @@
 #include "error.hpp"
 #include "file_access.hpp"
 #include "journal_format.hpp"
+#include "own_memory.hpp"
 
 namespace profkit::detail {
 
@@ -123,7 +124,7 @@ class journal_output {
 
   /// Whether it is a regular file that begins like a journal, or like one whose first write was cut off.
   [[nodiscard]] static bool is_journal(std::string const& file) {
-    std::string const beginning = part_of_file(file, static_cast<::off_t>(journal_magic.size()));
+    own_string const beginning = part_of_file(file, static_cast<::off_t>(journal_magic.size()));
     return !beginning.empty() && journal_magic.compare(0, beginning.size(), beginning) == 0;
   }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -35,19 +36,20 @@ struct builder_tables {
 
 /// @return the position of a text in a list, to which it is appended if it is new.
 inline std::uint32_t position_of(std::string_view name, name_positions& table, own_vector<std::string>& names) {
-  auto const [position, is_new] = table.find_or_add(std::string{name}, names.size());
-  if (is_new) names.emplace_back(name);
-  return position;
+  return table.find_or_add(std::string{name}, names, [&] { return std::string{name}; });
 }
 
-/// Long lists grow fourfold. Unwritten memory takes address space but no pages, while copying a list needs the pages of both lists. If
-/// there is not enough address space, a list grows like any vector.
+/// Makes room in a list of 1 MiB for all records that it may still receive, up to 32 MiB. Longer lists grow fourfold. Unwritten memory
+/// takes address space but no pages, while copying a list needs the pages of both lists. If there is not enough address space, a list
+/// grows like any vector.
 template <class Record>
-__attribute__((noinline)) void make_room(own_vector<Record>& list) {
+__attribute__((noinline)) void make_room(own_vector<Record>& list, std::uint64_t records_left) {
   constexpr std::size_t many = (std::size_t{1} << 20U) / sizeof(Record);
-  if (list.capacity() < many) return;
+  constexpr std::size_t usual = 32 * many;
+  std::size_t const capacity = list.capacity();
+  if (capacity < many) return;
   try {
-    list.reserve(4 * list.capacity());
+    list.reserve(capacity < usual ? capacity + std::min(records_left, std::uint64_t{usual - capacity}) : 4 * capacity);
   } catch (std::exception const&) {
   }
 }
@@ -81,6 +83,7 @@ std::optional<std::uint32_t> profile_builder_code<Unused>::position_if_room(path
 template <class Unused>
 std::uint32_t profile_builder_code<Unused>::add(thread_record thread) {
   auto const position = static_cast<std::uint32_t>(made_.threads.size());
+  make_room_for_one(made_.threads);
   tables_->threads.try_emplace(thread.system_id, position);
   made_.threads.push_back(std::move(thread));
   return position;
@@ -94,9 +97,8 @@ std::optional<std::uint32_t> profile_builder_code<Unused>::find_thread(std::uint
 
 template <class Unused>
 std::uint32_t profile_builder_code<Unused>::position_of(gpu_name_record name) {
-  auto const [position, is_new] = tables_->gpu_names.find_or_add(name.mangled.empty() ? name.name : name.mangled, made_.gpu_names.size());
-  if (is_new) made_.gpu_names.push_back(std::move(name));
-  return position;
+  std::string key = name.mangled.empty() ? name.name : name.mangled;
+  return tables_->gpu_names.find_or_add(std::move(key), made_.gpu_names, [&] { return std::move(name); });
 }
 
 template <class Unused>
@@ -116,18 +118,14 @@ std::uint32_t profile_builder_code<Unused>::position_of_collective_word(std::str
 
 template <class Unused>
 std::uint32_t profile_builder_code<Unused>::position_of(communicator_record communicator) {
-  std::string const key = std::to_string(communicator.id) + ' ' + std::to_string(communicator.rank) + ' ' + communicator.name;
-  auto const [position, is_new] = tables_->communicators.find_or_add(key, made_.communicators.size());
-  if (is_new) made_.communicators.push_back(std::move(communicator));
-  return position;
+  std::string key = std::to_string(communicator.id) + ' ' + std::to_string(communicator.rank) + ' ' + communicator.name;
+  return tables_->communicators.find_or_add(std::move(key), made_.communicators, [&] { return std::move(communicator); });
 }
 
 template <class Unused>
 std::uint32_t profile_builder_code<Unused>::position_of(function_record function) {
-  std::string const key = function.name + '\n' + function.module + '\n' + function.caller;
-  auto const [position, is_new] = tables_->functions.find_or_add(key, made_.functions.size());
-  if (is_new) made_.functions.push_back(std::move(function));
-  return position;
+  std::string key = function.name + '\n' + function.module + '\n' + function.caller;
+  return tables_->functions.find_or_add(std::move(key), made_.functions, [&] { return std::move(function); });
 }
 
 template <class Unused>
@@ -135,9 +133,9 @@ std::uint16_t profile_builder_code<Unused>::position_of(allocator_record allocat
   // A session polls few allocators, so more are only named by collectors that will not be polled.
   std::size_t const max_size = allocator.is_polled ? 2 * max_allocators : max_allocators;
   if (made_.allocators.size() >= max_size && !tables_->allocators.knows(allocator.name)) allocator = {other_allocators, 0, false};
-  auto const [position, is_new] = tables_->allocators.find_or_add(allocator.name, made_.allocators.size());
-  if (is_new) made_.allocators.push_back(std::move(allocator));
-  return static_cast<std::uint16_t>(position);
+  std::string key = allocator.name;
+  return static_cast<std::uint16_t>(
+      tables_->allocators.find_or_add(std::move(key), made_.allocators, [&] { return std::move(allocator); }));
 }
 
 template <class Unused>
@@ -234,7 +232,7 @@ inline bool profile_builder_code<Unused>::add_within_budget(Record const& record
     return false;
   }
   own_vector<Record>& to = made_.*list;
-  if (__builtin_expect(to.size() == to.capacity(), 0)) make_room(to);
+  if (__builtin_expect(to.size() == to.capacity(), 0)) make_room(to, records_left_);
   to.push_back(record);
   --records_left_;
   return true;

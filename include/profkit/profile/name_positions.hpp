@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 #include "own_containers.hpp"
@@ -12,11 +13,19 @@ namespace profkit::detail {
 /// Maps unique texts to positions in a list.
 class name_positions {
  public:
-  /// @param size size of the list, which becomes the position of a new text.
-  /// @return the position of the text, and whether it is new. If it is new, the caller must append the entry to the list.
-  std::pair<std::uint32_t, bool> find_or_add(std::string key, std::size_t size) {
-    auto const [known, is_new] = positions_.try_emplace(std::move(key), static_cast<std::uint32_t>(size));
-    return {known->second, is_new};
+  /// Appends an entry to the list of this table if the text is new. Without memory, neither the table nor the list changes.
+  /// @param make_entry returns the entry.
+  /// @return the position of the text in the list.
+  template <class Entry, class MakeEntry>
+  std::uint32_t find_or_add(std::string key, own_vector<Entry>& list, MakeEntry const& make_entry) {
+    static_assert(std::is_nothrow_move_constructible_v<Entry>);
+    if (auto const known = positions_.find(key); known != positions_.end()) return known->second;
+    Entry entry = make_entry();
+    make_room_for_one(list);
+    auto const position = static_cast<std::uint32_t>(list.size());
+    positions_.emplace(std::move(key), position);  // the last allocation
+    list.push_back(std::move(entry));
+    return position;
   }
 
   [[nodiscard]] bool knows(std::string const& key) const { return positions_.count(key) > 0; }

@@ -34,6 +34,7 @@ inline constexpr std::size_t min_mapped_bytes = std::size_t{64} << 10U;
 /// address of a mapping plus its `size_class`; 0: none. They are a cache of the process and survive sessions.
 inline constexpr std::size_t max_kept_blocks = 32;
 inline constexpr std::size_t max_bytes_of_kept_blocks = std::size_t{16} << 20U;  ///< maximum sum of their sizes
+inline constexpr std::size_t max_bytes_of_kept_block = std::size_t{4} << 20U;
 inline std::uintptr_t kept_blocks[max_kept_blocks] = {};
 inline std::size_t kept_bytes = 0;
 
@@ -66,6 +67,7 @@ struct size_class {
 
 /// @return whether the mapping is kept.
 [[nodiscard]] inline bool keep_block(void* memory, size_class const& mapped) noexcept {
+  if (mapped.bytes > max_bytes_of_kept_block) return false;
   if (__atomic_add_fetch(&kept_bytes, mapped.bytes, __ATOMIC_RELAXED) <= max_bytes_of_kept_blocks) {
     for (std::uintptr_t& each : kept_blocks) {
       std::uintptr_t none = 0;
@@ -157,6 +159,12 @@ class own_vector : public std::vector<T, block_allocator<T>> {
   friend bool operator==(of_program const& a, own_vector const& b) { return b == a; }
   friend bool operator!=(of_program const& a, own_vector const& b) { return !(b == a); }
 };
+
+/// Makes room for one more element, so that the next `push_back` does not allocate. For lists that have to stay as long as another one.
+template <class T>
+void make_room_for_one(own_vector<T>& list) {
+  if (list.size() == list.capacity()) list.reserve(2 * list.size() + 8);
+}
 
 /// A string whose large blocks are mappings, for what is written or printed. It converts into `std::string` by copying.
 class own_string : public std::basic_string<char, std::char_traits<char>, block_allocator<char>> {

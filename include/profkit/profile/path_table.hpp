@@ -6,6 +6,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 #include "own_containers.hpp"
@@ -59,9 +60,12 @@ class path_table {
   std::uint32_t add(path_record wanted, std::size_t hash, own_vector<path_record>& paths) {
     auto const position = static_cast<std::uint32_t>(paths.size());
     std::uint64_t const length = length_of(wanted);
+    static_assert(std::is_nothrow_move_constructible_v<path_record>);
+    make_room_for_one(places_);
+    make_room_for_one(paths);
+    by_hash_.emplace(hash, position);  // the last allocation: without memory, nothing changes
     places_.push_back({length, depth_of(wanted)});
     paths.push_back(std::move(wanted));
-    by_hash_.emplace(hash, position);
     if (length > long_path_bytes) long_bytes_ += length;
     return position;
   }

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
+#include <iterator>
 
 #include "journal_format.hpp"
 #include "own_memory.hpp"
@@ -56,30 +58,46 @@ class profile_follower {
   own_vector<std::size_t> copied_;  ///< number of copied entries of each growing list
 };
 
-/// Moves the entries of all growing lists of a profile to the ends of the lists of another profile.
+/// Moves the entries of all growing lists of a profile to the ends of the lists of another profile. Without memory, it moves none.
 class profile_append {
  public:
   static void move(profile& from, profile& to) {
     member_addresses const members{to};
-    profile_append next{members.list};
-    fields(next, from);
-  }
-
-  template <class Member>
-  void operator()(Member& from) {
-    auto& into = *static_cast<Member*>(to_[member_++]);
-    if constexpr (is_growing<Member>) {
-      if (into.empty()) into.swap(from);
-      into.insert(into.end(), from.begin(), from.end());
-      from.clear();
-    }
+    visitor<make_room> first{members.list};
+    fields(first, from);
+    visitor<move_entries> then{members.list};
+    fields(then, from);
   }
 
  private:
-  explicit profile_append(own_vector<void*> const& to) : to_{to} {}
+  template <class Action>
+  struct visitor {
+    own_vector<void*> const& to;
+    std::size_t member = 0;
 
-  own_vector<void*> const& to_;
-  std::size_t member_ = 0;
+    template <class Member>
+    void operator()(Member& from) {
+      auto& into = *static_cast<Member*>(to[member++]);
+      if constexpr (is_growing<Member>) Action{}(from, into);
+    }
+  };
+
+  struct make_room {
+    template <class List>
+    void operator()(List const& from, List& into) const {
+      std::size_t const size = into.size() + from.size();
+      if (!into.empty() && size > into.capacity()) into.reserve(std::max(size, 2 * into.size()));
+    }
+  };
+
+  struct move_entries {
+    template <class List>
+    void operator()(List& from, List& into) const noexcept {
+      if (into.empty()) into.swap(from);
+      into.insert(into.end(), std::make_move_iterator(from.begin()), std::make_move_iterator(from.end()));
+      from.clear();
+    }
+  };
 };
 
 }  // namespace profkit::detail

@@ -47,7 +47,7 @@ class calendar_clock {
   /// than this.
   static constexpr std::int64_t min_change_ns = 100'000;
 
-  calendar_clock() noexcept : calendar_clock{read_calendar()} {}
+  calendar_clock() : calendar_clock{read_calendar()} {}
   explicit calendar_clock(calendar_reading start)
       : start_offset_ns_{start.offset_ns}, offsets_{{start.monotonic_ns, start.monotonic_ns, start.offset_ns}} {}
 

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "../profile/file_access.hpp"
+#include "../profile/own_memory.hpp"
 #include "../profile/time.hpp"
 
 namespace profkit::detail {
@@ -54,7 +55,8 @@ struct earlier_report {
 };
 
 /// A text without blanks and line ends.
-[[nodiscard]] inline std::string without_blanks(std::string text) {
+template <class String>
+[[nodiscard]] String without_blanks(String text) {
   text.erase(std::remove_if(text.begin(), text.end(), [](char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }), text.end());
   return text;
 }
@@ -63,7 +65,7 @@ struct earlier_report {
 /// @return nothing if it is not a file that profkit wrote.
 [[nodiscard]] inline std::optional<earlier_report> read_report_head(std::filesystem::path const& file) {
   constexpr ::off_t max_head = ::off_t{1} << 16U;
-  std::string const head = without_blanks(part_of_file(file, max_head));
+  own_string const head = without_blanks(part_of_file(file, max_head));
   constexpr std::string_view first = "{\"schema\":";
   std::size_t const own = head.find("\"profkit\":{\"version\":");
   if (head.compare(0, first.size(), first) != 0 || own == std::string::npos || own > 64) return std::nullopt;
@@ -101,7 +103,7 @@ struct earlier_report {
 [[nodiscard]] inline std::vector<std::string> read_file_list(std::filesystem::path const& file) {
   constexpr ::off_t max_bytes = 2048;
   std::vector<std::string> result;
-  std::string const end = part_of_file(file, -max_bytes);
+  own_string const end = part_of_file(file, -max_bytes);
   std::size_t const begin = end.rfind(file_list_magic);
   for (std::string_view const name : report_file_names) {
     if (begin != std::string::npos && end.find("\n" + std::string{name} + "\n", begin) != std::string::npos) result.emplace_back(name);

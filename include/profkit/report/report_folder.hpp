@@ -17,6 +17,7 @@
 #include "../profile/atomic_file.hpp"
 #include "../profile/error.hpp"
 #include "../profile/file_access.hpp"
+#include "../profile/own_memory.hpp"
 #include "earlier_report.hpp"
 #include "file_attempts.hpp"
 
@@ -81,14 +82,14 @@ class report_folder {
     });
   }
 
-  void write_text(std::string const& name, std::string const& content) {
+  void write_text(std::string const& name, std::string_view content) {
     write(name, [&](std::filesystem::path const& path, replacing mode) { write_file(path, content, mode); });
   }
 
   /// Writes `report.json` and `report.html`, before the other files. If the first one fails, the names of the files of this report are kept
   /// in the second one, or in a file of their own.
   /// @param names what `begin` returned.
-  void write_first(std::string const& json, std::string const& page, std::vector<std::string> const& names) {
+  void write_first(std::string_view json, std::string_view page, std::vector<std::string> const& names) {
     std::filesystem::path const alone = folder_ / file_list_name;
     bool const has_list = !read_file_list(alone).empty();
     write_text(json_name(), json);
@@ -98,7 +99,11 @@ class report_folder {
       all.insert(all.end(), owned_.begin(), owned_.end());
       list = file_list(all);
     }
-    write_text("report.html", list.empty() ? page : page + "<!-- " + list + "-->\n");
+    if (list.empty()) {
+      write_text("report.html", page);
+    } else {
+      write_text("report.html", own_string{page} + "<!-- " + list + "-->\n");
+    }
     if (!written_.empty() && has_list) ::unlink(alone.c_str());
     if (!written_.empty()) return;
     try {

@@ -61,8 +61,10 @@ inline void write_outputs(report const& last, options const& wanted) noexcept {
   if (made && has_directory) attempt([&] { warn_of_other_report(last, wanted.output_directory); });
   if (made && has_directory) attempt([&] { files = write_report_files(last, *made, wanted.output_directory, wanted.trace_steps); });
   if (wanted.trace && !has_directory) {
-    std::string const file = wanted.trace_file.empty() ? "trace.json" : wanted.trace_file;
-    attempt([&] { report_code<void>::write_default_trace(last.profile(), file, wanted.trace_steps); });
+    attempt([&] {
+      std::string const file = wanted.trace_file.empty() ? "trace.json" : wanted.trace_file;
+      report_code<void>::write_default_trace(last.profile(), file, wanted.trace_steps);
+    });
   }
   if (made && wanted.full_report) {
     attempt([&] { print_to_stdout(report_code<void>::full_text(*made, false) + "\n"); });

@@ -260,7 +260,13 @@ class session_recording {
     are_operations_wanted_ = true;
     take_windows();
     if (journal_ != nullptr) journal_->write();
-    windows_.add_complete(*until);
+    std::uint64_t const lost = windows_.lost();
+    try {
+      windows_.add_complete(*until);
+    } catch (std::exception const&) {
+      content_.count(&quality_record::discarded_records, windows_.lost() - lost);
+      throw;
+    }
     if (journal_ != nullptr && journal_->is_full()) begin_next_journal_file();
   }
 
@@ -275,10 +281,15 @@ class session_recording {
   void append_to_journal() {
     if (journal_ == nullptr) return;
     describe();
-    std::uint64_t const left_open = content_.so_far().quality.open_scopes;
-    content_.count(&quality_record::open_scopes, logs_->open_scopes());
+    struct with_open_scopes {
+      with_open_scopes(profile_builder& in, std::uint64_t open) : content{in}, before{in.so_far().quality.open_scopes} {
+        content.count(&quality_record::open_scopes, open);
+      }
+      ~with_open_scopes() { content.set(&quality_record::open_scopes, before); }
+      profile_builder& content;
+      std::uint64_t const before;
+    } const in_frame{content_, logs_->open_scopes()};
     journal_->append(content_.so_far(), content_.rest(), false);
-    content_.set(&quality_record::open_scopes, left_open);
   }
 
   /// Copies single values to the profile.

@@ -32,9 +32,7 @@ class gpu_figures {
   own_vector<std::uint32_t> add_names(own_vector<gpu_name_record> const& names) {
     own_vector<std::uint32_t> result;
     for (gpu_name_record const& each : names) {
-      auto const [position, is_new] = positions_.find_or_add(each.mangled.empty() ? each.name : each.mangled, names_.size());
-      if (is_new) names_.push_back(each);
-      result.push_back(position);
+      result.push_back(positions_.find_or_add(each.mangled.empty() ? each.name : each.mangled, names_, [&] { return each; }));
     }
     return result;
   }

@@ -57,10 +57,12 @@ class kept_parts {
   /// Keeps the step if it qualifies; replaces another one if necessary.
   void offer(step_record const& step) {
     if (which_.choice == kept_steps::slowest && !step.is_measured()) return;
-    profile& part = parts_[step.index];
+    own_vector<step_record> steps{step};
+    std::set<std::pair<std::chrono::nanoseconds, std::uint64_t>> duration{{step.time.duration(), step.index}};
+    profile& part = parts_[step.index];  // the last allocation: a part always has a step
     if (!part.steps.empty()) by_duration_.erase({duration_of(part), step.index});
-    part.steps = {step};
-    by_duration_.emplace(duration_of(part), step.index);
+    part.steps.swap(steps);
+    by_duration_.merge(duration);
     if (parts_.size() <= which_.count) return;
     auto const out = which_.choice == kept_steps::slowest ? parts_.find(by_duration_.begin()->second) : parts_.begin();
     by_duration_.erase({duration_of(out->second), out->first});

@@ -134,8 +134,8 @@ class live_memory {
     if (at == live_.end()) return;
     if (at->second.is_in_scope) {
       auto const scope = in_scope_.find(at->second.scope);
-      scope->second.erase(where);
-      if (scope->second.empty()) in_scope_.erase(scope);
+      if (scope != in_scope_.end()) scope->second.erase(where);  // none if there was no memory for it
+      if (scope != in_scope_.end() && scope->second.empty()) in_scope_.erase(scope);
     }
     live_.erase(at);
   }

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <optional>
 #include <set>
 #include <string>
@@ -62,26 +63,41 @@ class window_stream {
   [[nodiscard]] profile& waiting() noexcept { return waiting_; }
   [[nodiscard]] profile const& waiting() const noexcept { return waiting_; }
 
-  /// Adds complete windows.
+  /// Adds complete windows. If there is no memory for a window, its records and later ones are lost, because its figures may contain some
+  /// of them: see `lost`.
   void add_complete(arrival const& until) {
     has_steps_ = until.has_steps;
     move_late_records(until.has_steps);
     std::size_t const scopes = waiting_.scopes.size();
     waiting_.scopes.insert(waiting_.scopes.end(), until.open_scopes.begin(), until.open_scopes.end());
+    struct remove_open_scopes {
+      own_vector<scope_record>& list;
+      std::size_t size;
+      ~remove_open_scopes() {
+        if (list.size() > size) list.resize(size);
+      }
+    } const at_end{waiting_.scopes, scopes};  // also if there is no memory
     attribution const launched = attribution_of_waiting();
     window_waits const waits = waits_.with_waiting(count_waiting());
     if (auto const border = window_border{waiting_, launched, until, from_, waits}.find()) {
       if (until.has_steps) pass_over(until.open_scopes, *border);
-      add(launched, *border, until.has_steps);
-      waiting_.scopes.resize(scopes);
-      window_context{waiting_, launched, *border, until.has_steps, until.open_scopes}.keep_in(waiting_);
-      known_scopes_ = waiting_.scopes.size();
-      known_calls_ = waiting_.api_calls.size();
-      known_collectives_ = waiting_.collectives.size();
-    } else {
-      waiting_.scopes.resize(scopes);
+      try {
+        add(launched, *border, until.has_steps);
+        waiting_.scopes.resize(scopes);
+        window_context{waiting_, launched, *border, until.has_steps, until.open_scopes}.keep_in(waiting_);
+      } catch (std::exception const&) {
+        waiting_.scopes.resize(std::min(scopes, waiting_.scopes.size()));
+        lose_waiting();
+        if (from_ < *border) ++windows_;
+        from_ = *border;
+        throw;
+      }
+      know_waiting();
     }
   }
+
+  /// The number of records that were lost because there was no memory.
+  [[nodiscard]] std::uint64_t lost() const noexcept { return lost_; }
 
   /// Adds everything. To be called after the end of recording.
   void add_rest(bool has_steps) {
@@ -127,6 +143,20 @@ class window_stream {
   [[nodiscard]] std::uint64_t windows() const noexcept { return windows_; }
 
  private:
+  void lose_waiting() noexcept {
+    lost_ += count_records(waiting_);
+    auto const clear = [](auto&... lists) { (lists.clear(), ...); };
+    clear(waiting_.scopes, waiting_.gpu_scopes, waiting_.gpu_operations, waiting_.api_calls, waiting_.counters, waiting_.allocations,
+          waiting_.work, waiting_.collectives, waiting_.samples);
+    know_waiting();
+  }
+
+  void know_waiting() noexcept {
+    known_scopes_ = waiting_.scopes.size();
+    known_calls_ = waiting_.api_calls.size();
+    known_collectives_ = waiting_.collectives.size();
+  }
+
   [[nodiscard]] std::size_t count_waiting() const noexcept {
     return waiting_.scopes.size() + waiting_.gpu_operations.size() + waiting_.api_calls.size();
   }
@@ -252,6 +282,7 @@ class window_stream {
   bool has_steps_ = false;
   timestamp from_ = timestamp::min();  ///< end of the last window
   std::uint64_t windows_ = 0;
+  std::uint64_t lost_ = 0;
   std::optional<std::uint32_t> steps_thread_;
   gpu_step_period_ends ends_;                     ///< ends of the latest GPU periods
   own_vector<gpu_step_period> open_gpu_periods_;  ///< GPU periods of added steps that end after the last window
