@@ -11,10 +11,13 @@
 #include <cstdint>
 #include <cstdlib>
 #include <deque>
+#include <filesystem>
+#include <fstream>
 #include <mutex>
 #include <optional>
 #include <profkit/profile/save_load.hpp>
 #include <profkit/profkit.hpp>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -75,12 +78,25 @@ class numbered_collector final : public profkit::collector {
   std::string name_;
 };
 
+/// Processor time of the session's thread in nanoseconds. The rest of the process includes what the system takes to make threads.
+inline double ns_of_session_thread() {
+  for (auto const& thread : std::filesystem::directory_iterator{"/proc/self/task"}) {
+    std::string name;
+    std::getline(std::ifstream{thread.path() / "comm"}, name);
+    if (name != "profkit") continue;
+    // Source: Linux `include/linux/posix-timers_types.h`: CPUCLOCK_PERTHREAD_MASK and CPUCLOCK_SCHED.
+    auto const number = static_cast<unsigned>(std::stoul(thread.path().filename().string()));
+    return now_ns(static_cast<clockid_t>(~number << 3U | 6U));
+  }
+  throw std::runtime_error{"the session has no thread"};
+}
+
 /// Waits until the session's thread has read the logs and added its windows, and so rests.
 inline void wait_for_rest() {
   constexpr double resting_ns = 2e6;
-  for (double before = now_ns(CLOCK_PROCESS_CPUTIME_ID);;) {
+  for (double before = ns_of_session_thread();;) {
     std::this_thread::sleep_for(std::chrono::milliseconds{40});
-    double const now = now_ns(CLOCK_PROCESS_CPUTIME_ID);
+    double const now = ns_of_session_thread();
     if (now - before < resting_ns) return;
     before = now;
   }
@@ -107,14 +123,12 @@ inline profkit::options options_of(std::uint64_t steps) {
 template <class Body>
 costs costs_of_session(profkit::options options, std::string const& folder, Body const& body) {
   costs result;
-  double const begin = now_ns(CLOCK_PROCESS_CPUTIME_ID);
-  double const own = now_ns(CLOCK_THREAD_CPUTIME_ID);
+  double const begin = now_ns(CLOCK_THREAD_CPUTIME_ID);
   profkit::session session{std::move(options)};
   body(session);
-  double const recording = now_ns(CLOCK_THREAD_CPUTIME_ID) - own + static_cast<double>(ns_of_other_threads.load());
+  result.set(phase::recording, now_ns(CLOCK_THREAD_CPUTIME_ID) - begin + static_cast<double>(ns_of_other_threads.load()));
   wait_for_rest();
-  result.set(phase::recording, recording);
-  result.set(phase::draining, now_ns(CLOCK_PROCESS_CPUTIME_ID) - begin - recording);
+  result.set(phase::draining, ns_of_session_thread());
   std::optional<profkit::report> made;
   result.measure(phase::report, [&] { made.emplace(session.report()); });
   write_report(*made, folder, result);
