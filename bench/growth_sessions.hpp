@@ -78,15 +78,24 @@ class numbered_collector final : public profkit::collector {
   std::string name_;
 };
 
-/// Processor time of the session's thread in nanoseconds. The rest of the process includes what the system takes to make threads.
-inline double ns_of_session_thread() {
+/// The processor clock of the session's thread; nothing before the thread has begun.
+inline std::optional<clockid_t> clock_of_session_thread() {
   for (auto const& thread : std::filesystem::directory_iterator{"/proc/self/task"}) {
     std::string name;
     std::getline(std::ifstream{thread.path() / "comm"}, name);
     if (name != "profkit") continue;
     // Source: Linux `include/linux/posix-timers_types.h`: CPUCLOCK_PERTHREAD_MASK and CPUCLOCK_SCHED.
     auto const number = static_cast<unsigned>(std::stoul(thread.path().filename().string()));
-    return now_ns(static_cast<clockid_t>(~number << 3U | 6U));
+    return static_cast<clockid_t>(~number << 3U | 6U);
+  }
+  return std::nullopt;
+}
+
+/// Processor time of the session's thread in nanoseconds. The rest of the process includes what the system takes to make threads.
+inline double ns_of_session_thread() {
+  for (int tries = 0; tries < 1000; ++tries) {
+    if (auto const clock = clock_of_session_thread()) return now_ns(*clock);
+    std::this_thread::sleep_for(std::chrono::milliseconds{10});
   }
   throw std::runtime_error{"the session has no thread"};
 }
