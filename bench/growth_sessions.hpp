@@ -304,21 +304,27 @@ inline costs many_open_scopes(std::size_t n, std::string const& folder) {
   });
 }
 
-/// Threads that exist at the same time.
+/// Threads that exist at the same time, for the same time whatever their number, because each round of draining looks at each log.
 inline costs many_threads(std::size_t n, std::string const& folder) {
   return costs_of_steps(2, folder, [&](std::uint64_t) {
+    auto const end = std::chrono::steady_clock::now() + std::chrono::milliseconds{1500};
     std::mutex mutex;
     std::condition_variable changed;
-    std::size_t ready = 0;
+    bool is_over = false;
     std::vector<std::thread> threads;
     for (std::size_t i = 0; i < n; ++i) {
       threads.push_back(measured_thread([&] {
         PROF_SCOPE("work of a thread");
         std::unique_lock<std::mutex> lock{mutex};
-        if (++ready == n) changed.notify_all();
-        changed.wait(lock, [&] { return ready == n; });
+        changed.wait(lock, [&] { return is_over; });
       }));
     }
+    std::this_thread::sleep_until(end);
+    {
+      std::lock_guard<std::mutex> const lock{mutex};
+      is_over = true;
+    }
+    changed.notify_all();
     for (std::thread& each : threads) each.join();
   });
 }
