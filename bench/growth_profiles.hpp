@@ -155,7 +155,6 @@ class replay {
     for (auto const& each : from.functions) to.position_of(each);
     for (auto const& each : from.communicators) to.position_of(each);
     for (auto const& each : from.collective_words) to.position_of_collective_word(each);
-    to.set(&profkit::profile::graph_nodes, from.graph_nodes);
     to.set(&profkit::profile::collectors, from.collectors);
     to.set(&profkit::profile::sampling, from.sampling);
     to.set(&profkit::profile::time, from.time);
@@ -165,6 +164,8 @@ class replay {
   void add_until(profkit::timestamp end) {
     add(from_.api_calls, [&](auto const& each) { return each.time.end <= end; });
     add(from_.gpu_operations, [&](auto const& each) { return each.time.end <= end; });
+    std::size_t const launched = next_[&from_.gpu_operations];
+    add(from_.graph_nodes, [&](auto const& each) { return each.node <= launched; });  // a program that captures all the time
     add(from_.gpu_scopes, [&](auto const& each) { return each.begin <= end; });
     add(from_.work, [&](auto const& each) { return each.begin <= end; });
     add(from_.samples, [&](auto const& each) { return each.time <= end; });

@@ -11,10 +11,13 @@
 #include <cstdint>
 #include <cstdlib>
 #include <deque>
+#include <filesystem>
+#include <fstream>
 #include <mutex>
 #include <optional>
 #include <profkit/profile/save_load.hpp>
 #include <profkit/profkit.hpp>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -75,12 +78,34 @@ class numbered_collector final : public profkit::collector {
   std::string name_;
 };
 
+/// The processor clock of the session's thread; nothing before the thread has begun.
+inline std::optional<clockid_t> clock_of_session_thread() {
+  for (auto const& thread : std::filesystem::directory_iterator{"/proc/self/task"}) {
+    std::string name;
+    std::getline(std::ifstream{thread.path() / "comm"}, name);
+    if (name != "profkit") continue;
+    // Source: Linux `include/linux/posix-timers_types.h`: CPUCLOCK_PERTHREAD_MASK and CPUCLOCK_SCHED.
+    auto const number = static_cast<unsigned>(std::stoul(thread.path().filename().string()));
+    return static_cast<clockid_t>(~number << 3U | 6U);
+  }
+  return std::nullopt;
+}
+
+/// Processor time of the session's thread in nanoseconds. The rest of the process includes what the system takes to make threads.
+inline double ns_of_session_thread() {
+  for (int tries = 0; tries < 1000; ++tries) {
+    if (auto const clock = clock_of_session_thread()) return now_ns(*clock);
+    std::this_thread::sleep_for(std::chrono::milliseconds{10});
+  }
+  throw std::runtime_error{"the session has no thread"};
+}
+
 /// Waits until the session's thread has read the logs and added its windows, and so rests.
 inline void wait_for_rest() {
   constexpr double resting_ns = 2e6;
-  for (double before = now_ns(CLOCK_PROCESS_CPUTIME_ID);;) {
+  for (double before = ns_of_session_thread();;) {
     std::this_thread::sleep_for(std::chrono::milliseconds{40});
-    double const now = now_ns(CLOCK_PROCESS_CPUTIME_ID);
+    double const now = ns_of_session_thread();
     if (now - before < resting_ns) return;
     before = now;
   }
@@ -107,14 +132,12 @@ inline profkit::options options_of(std::uint64_t steps) {
 template <class Body>
 costs costs_of_session(profkit::options options, std::string const& folder, Body const& body) {
   costs result;
-  double const begin = now_ns(CLOCK_PROCESS_CPUTIME_ID);
-  double const own = now_ns(CLOCK_THREAD_CPUTIME_ID);
+  double const begin = now_ns(CLOCK_THREAD_CPUTIME_ID);
   profkit::session session{std::move(options)};
   body(session);
-  double const recording = now_ns(CLOCK_THREAD_CPUTIME_ID) - own + static_cast<double>(ns_of_other_threads.load());
+  result.set(phase::recording, now_ns(CLOCK_THREAD_CPUTIME_ID) - begin + static_cast<double>(ns_of_other_threads.load()));
   wait_for_rest();
-  result.set(phase::recording, recording);
-  result.set(phase::draining, now_ns(CLOCK_PROCESS_CPUTIME_ID) - begin - recording);
+  result.set(phase::draining, ns_of_session_thread());
   std::optional<profkit::report> made;
   result.measure(phase::report, [&] { made.emplace(session.report()); });
   write_report(*made, folder, result);
@@ -281,21 +304,27 @@ inline costs many_open_scopes(std::size_t n, std::string const& folder) {
   });
 }
 
-/// Threads that exist at the same time.
+/// Threads that exist at the same time, for the same time whatever their number, because each round of draining looks at each log.
 inline costs many_threads(std::size_t n, std::string const& folder) {
   return costs_of_steps(2, folder, [&](std::uint64_t) {
+    auto const end = std::chrono::steady_clock::now() + std::chrono::milliseconds{1500};
     std::mutex mutex;
     std::condition_variable changed;
-    std::size_t ready = 0;
+    bool is_over = false;
     std::vector<std::thread> threads;
     for (std::size_t i = 0; i < n; ++i) {
       threads.push_back(measured_thread([&] {
         PROF_SCOPE("work of a thread");
         std::unique_lock<std::mutex> lock{mutex};
-        if (++ready == n) changed.notify_all();
-        changed.wait(lock, [&] { return ready == n; });
+        changed.wait(lock, [&] { return is_over; });
       }));
     }
+    std::this_thread::sleep_until(end);
+    {
+      std::lock_guard<std::mutex> const lock{mutex};
+      is_over = true;
+    }
+    changed.notify_all();
     for (std::thread& each : threads) each.join();
   });
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <profkit/analyze/windows/window_stream.hpp>
+#include <profkit/collect/memory_source.hpp>
 #include <profkit/session.hpp>
 
 #include <algorithm>
@@ -16,6 +17,7 @@
 #include <profkit/profile/save_load.hpp>
 #include <random>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -334,6 +336,45 @@ TEST_CASE("figures cover the whole session if not all records are kept") {
     for (std::thread& each : threads) each.join();
     check_figures(session.report(), "many", 12 * scopes_of_a_part);
   }
+}
+
+namespace {
+
+class one_reading final : public profkit::memory_source {
+ public:
+  [[nodiscard]] std::string_view name() const noexcept override { return "pool"; }
+  [[nodiscard]] std::vector<profkit::memory_reading> read() override { return {{"used", ++bytes_, {}, {}}}; }
+
+ private:
+  std::uint64_t bytes_ = 0;
+};
+
+/// Delays the session's thread after the drains of the collectors before it.
+class slow_drain final : public profkit::collector {
+ public:
+  [[nodiscard]] std::string_view name() const noexcept override { return "slow"; }
+  void drain(profkit::profile_builder&, bool) override { std::this_thread::sleep_for(std::chrono::milliseconds{60}); }
+};
+
+}  // namespace
+
+TEST_CASE("figures have the readings of all steps if steps end while the session's thread is busy") {
+  constexpr std::uint64_t steps = 40;
+  profkit::options options = plain_options(0, steps);
+  options.max_records = 1000;
+  profkit::session session{options};
+  session.collect(one_reading{});
+  session.collect(slow_drain{});
+  for (profkit::step const& each : session) {
+    static_cast<void>(each);
+    for (int i = 0; i < 10'000; ++i) PROF_SCOPE("many");
+    std::this_thread::sleep_for(std::chrono::milliseconds{10});
+  }
+  profkit::report const report = session.report();
+  CHECK(report.summary().steps.host.count == steps);
+  REQUIRE(report.summary().memory.size() == 1);
+  CHECK(report.summary().memory.front().samples == steps);
+  CHECK(report.summary().memory.front().last_bytes == steps);
 }
 
 TEST_CASE("a scope of another thread that is open for long counts once, and does not hold up the figures of many steps") {

@@ -17,6 +17,8 @@
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "../support/made_full_profile.hpp"
@@ -82,7 +84,7 @@ made_journal journal_in_parts() {
   state = profile_with_everything();
   put(false);
   state.scopes.push_back(state.scopes.back());
-  state.graph_nodes = {{77, 0}};
+  state.graph_nodes.push_back({77, 0});
   state.quality.dropped_events += 3;
   state.time.end += std::chrono::seconds{1};
   put(true);
@@ -90,6 +92,84 @@ made_journal journal_in_parts() {
 }
 
 }  // namespace
+
+namespace {
+
+/// Writes a frame of format 12, which contains all of `profile::graph_nodes` if it changed.
+struct frame_of_format_12 {
+  profkit::detail::archive_writer& to;
+  bool has_nodes;
+
+  template <class Member>
+  void operator()(Member const& member) {
+    if constexpr (std::is_same_v<Member, profkit::detail::own_vector<profkit::graph_node_record>>) {
+      to(has_nodes);
+      if (has_nodes) to(member);
+    } else if constexpr (profkit::detail::is_growing<Member>) {
+      to(member);
+    } else {
+      to(true);
+      to(member);
+    }
+  }
+};
+
+void append_of_format_12(profkit::profile part, bool has_nodes, profkit::detail::own_string& to) {
+  profkit::detail::own_string content;
+  profkit::detail::string_output output{content};
+  profkit::detail::archive_writer archive{output};
+  frame_of_format_12 frame{archive, has_nodes};
+  profkit::detail::fields(frame, part);
+  archive.flush();
+  profkit::detail::frame_header header{profkit::detail::frame_kind::part, 0, content.size()};
+  profkit::detail::checksum sum;
+  profkit::detail::add_header(sum, header);
+  sum.add(std::string_view{content});
+  header.checksum = sum.value();
+  char bytes[sizeof header];
+  std::memcpy(bytes, &header, sizeof header);
+  to.append(bytes, sizeof bytes);
+  to += content;
+}
+
+}  // namespace
+
+TEST_CASE("a journal of format 12 replaces the nodes of graphs", "[journal]") {
+  profkit::detail::own_string bytes = profkit::detail::journal_encoder::beginning();
+  std::uint32_t const format = 12;
+  std::memcpy(&bytes[profkit::detail::journal_magic.size()], &format, sizeof format);
+  profkit::profile part = profile_with_everything();
+  std::size_t const nodes = part.graph_nodes.size();
+  REQUIRE(nodes > 0);
+  append_of_format_12(part, true, bytes);
+  profkit::profile next;
+  next.environment = part.environment;
+  next.time = part.time;
+  next.graph_nodes = part.graph_nodes;
+  next.graph_nodes.push_back({77, 0});
+  append_of_format_12(next, true, bytes);
+  append_of_format_12(next, false, bytes);
+  temporary_file const file;
+  file.write(std::string{bytes});
+  profkit::profile const read = profkit::load(file.path);
+  REQUIRE(read.graph_nodes.size() == nodes + 1);
+  CHECK(read.graph_nodes.back().node == 77);
+}
+
+TEST_CASE("a frame contains only the new nodes of graphs", "[journal]") {
+  profkit::detail::journal_encoder encoder;
+  profkit::profile state = profile_with_everything();
+  profkit::detail::own_string bytes;
+  encoder.append(state, false, bytes);
+  std::vector<std::size_t> sizes;
+  for (std::uint64_t i = 0; i < 100; ++i) {
+    state.graph_nodes.push_back({1000 + i, 0});
+    bytes.clear();
+    encoder.append(state, false, bytes);
+    sizes.push_back(bytes.size());
+  }
+  CHECK(sizes.back() == sizes.front());
+}
 
 TEST_CASE("the checksum is CRC-32C, for any division of the bytes into pieces", "[journal]") {
   profkit::detail::checksum whole;

@@ -57,7 +57,7 @@ class cupti_collection final : public collector {
     if (!tracing_) return;
     if (last) tracing_->finish();
     take_batch(into);
-    take_graph_nodes(into);
+    take_graph_nodes(into, last);
     if (last) into.count(&quality_record::dropped_operations, tracing_->dropped());
   }
 
@@ -100,14 +100,9 @@ class cupti_collection final : public collector {
     return is_valid ? 0 : 1;
   }
 
-  void take_graph_nodes(profile_builder& into) {
-    auto const nodes = tracing_->graph_nodes_if_changed(seen_graph_nodes_);
-    if (!nodes) return;
-    own_vector<graph_node_record> records;
-    for (auto const& [node, scope] : *nodes) {
-      records.push_back({node, scope ? paths_.path_of(*scope.node(), into) : path_record::no_parent});
-    }
-    into.set(&profile::graph_nodes, std::move(records));
+  void take_graph_nodes(profile_builder& into, bool last) {
+    for (auto const& [node, scope] : tracing_->take_graph_nodes(last))
+      into.add(graph_node_record{node, scope ? paths_.path_of(*scope.node(), into) : path_record::no_parent});
   }
 
   /// The position of a thread; adds the thread if it has no scopes.
@@ -130,7 +125,6 @@ class cupti_collection final : public collector {
   std::unique_ptr<cupti_tracing> tracing_;
   cupti_batch batch_;  ///< a member, so that its memory is reused
   scope_node_paths paths_;
-  std::uint64_t seen_graph_nodes_ = 0;   ///< number of changes of the graph nodes that were read
   own_vector<std::uint32_t> gpu_names_;  ///< positions in `profile::gpu_names`, by the reader's numbers
   own_vector<std::uint32_t> api_names_;
 };

@@ -3,6 +3,7 @@
 
 #include <cupti.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <exception>
@@ -12,6 +13,7 @@
 #include <set>
 #include <utility>
 
+#include "../profile/own_memory.hpp"
 #include "../record/scope_token.hpp"
 #include "cupti_library.hpp"
 
@@ -23,8 +25,8 @@ namespace profkit::detail {
 /// One object per process, never destroyed, because another thread may be in a callback when a session ends.
 class cupti_graph_nodes {
  public:
-  /// The scope that was open on the capturing thread, by CUPTI's number of the node.
-  using captured_nodes = std::map<std::uint64_t, scope_token>;
+  /// CUPTI's number of a node, and the scope that was open on the capturing thread.
+  using captured_node = std::pair<std::uint64_t, scope_token>;
 
   static cupti_graph_nodes& instance() {
     static cupti_graph_nodes* const nodes = new cupti_graph_nodes;
@@ -54,20 +56,42 @@ class cupti_graph_nodes {
     }
   }
 
-  /// All nodes, if they changed since `seen`, which is updated; otherwise nothing. While a node is being copied, it may temporarily belong
-  /// to the scope that copies.
-  [[nodiscard]] std::optional<captured_nodes> get_if_changed(std::uint64_t& seen) {
+  /// The nodes that are new or changed since the last call. The newest node waits for the next callback, which says whether it is a copy,
+  /// unless `last` is set. If several threads capture, a copy may be returned twice, first with the scope that copies.
+  [[nodiscard]] own_vector<captured_node> take_changed(bool last) {
+    own_vector<captured_node> result;
     std::lock_guard<std::mutex> const lock{mutex_};
-    if (std::exchange(seen, changes_) == changes_) return std::nullopt;
-    return nodes_;
+    std::sort(changed_.begin(), changed_.end());
+    changed_.erase(std::unique(changed_.begin(), changed_.end()), changed_.end());
+    result.reserve(changed_.size());
+    bool is_newest_known = true;
+    for (std::uint64_t const number : changed_) {
+      auto const at = nodes_.find(number);
+      if (at == nodes_.end()) continue;
+      if (number == newest_ && !last) {
+        is_newest_known = false;
+        continue;
+      }
+      at->second.is_taken = true;
+      result.emplace_back(number, at->second.scope);
+    }
+    changed_.clear();
+    if (!is_newest_known) changed_.push_back(newest_);
+    return result;
   }
 
  private:
+  struct entry {
+    scope_token scope;
+    bool is_taken = false;  ///< `take_changed` has returned it
+  };
+
   void forget() {
     std::lock_guard<std::mutex> const lock{mutex_};
     copies_.clear();
     nodes_.clear();
-    changes_ = 0;
+    changed_.clear();
+    newest_ = 0;
   }
 
   void created(CUgraphNode node) {
@@ -76,8 +100,14 @@ class cupti_graph_nodes {
     scope_token const scope = scope_token::of_launches();
     std::lock_guard<std::mutex> const lock{mutex_};
     if (copies_.count(graph_of(*number)) != 0) return;
-    nodes_[*number] = scope;
-    ++changes_;
+    set(*number, scope);
+    newest_ = *number;
+  }
+
+  /// To be called with the mutex.
+  void set(std::uint64_t number, scope_token const& scope) {
+    changed_.push_back(number);
+    nodes_[number].scope = scope;
   }
 
   /// CUPTI's number of the graph that contains a node. Source: cuptiGetGraphId in cupti_callbacks.h, and the records' graphId.
@@ -91,13 +121,12 @@ class cupti_graph_nodes {
     std::optional<std::uint64_t> const origin = number_of(original);
     std::lock_guard<std::mutex> const lock{mutex_};
     copies_.insert(graph_of(*number));
-    ++changes_;
-    auto const known = origin ? nodes_.find(*origin) : nodes_.end();
-    if (known == nodes_.end()) {
-      nodes_.erase(*number);
-    } else {
-      nodes_[*number] = known->second;
-    }
+    newest_ = 0;
+    if (auto const known = origin ? nodes_.find(*origin) : nodes_.end(); known != nodes_.end()) return set(*number, known->second.scope);
+    auto const created = nodes_.find(*number);
+    if (created == nodes_.end()) return;
+    if (created->second.is_taken) return set(*number, {});
+    nodes_.erase(created);
   }
 
   /// To be called without the mutex, because CUPTI takes its own locks.
@@ -110,9 +139,10 @@ class cupti_graph_nodes {
 
   std::atomic<decltype(&::cuptiGetGraphNodeId)> number_of_{nullptr};
   std::mutex mutex_;
-  captured_nodes nodes_;
-  std::uint64_t changes_ = 0;       ///< number of changes of `nodes_`
-  std::set<std::uint32_t> copies_;  ///< graphs that are copies of others
+  std::map<std::uint64_t, entry> nodes_;
+  own_vector<std::uint64_t> changed_;  ///< nodes that are new or changed since `take_changed`
+  std::uint64_t newest_ = 0;           ///< a node that may be a copy; 0: none
+  std::set<std::uint32_t> copies_;     ///< graphs that are copies of others
 };
 
 }  // namespace profkit::detail

@@ -12,7 +12,6 @@
 #include <iterator>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <string>
 #include <utility>
 
@@ -106,11 +105,9 @@ class cupti_tracing {
     if (lock.owns_lock()) cupti_.check(cupti_.flush_all(0), "cuptiActivityFlushAll");
   }
 
-  /// The graph nodes captured since construction, and their copies; nothing if unchanged.
-  /// @param seen 0 for the first call; updated.
-  [[nodiscard]] std::optional<cupti_graph_nodes::captured_nodes> graph_nodes_if_changed(std::uint64_t& seen) {
-    return graph_nodes_.get_if_changed(seen);
-  }
+  /// The graph nodes that were captured or copied since the last call.
+  /// @param last whether to include the newest node, which may be about to become a copy.
+  [[nodiscard]] own_vector<cupti_graph_nodes::captured_node> take_graph_nodes(bool last) { return graph_nodes_.take_changed(last); }
 
   /// Number of lost records; final after `finish`.
   [[nodiscard]] std::uint64_t dropped() const noexcept { return dropped_; }

@@ -134,6 +134,7 @@ class log_reader {
     // Read before `next_slot`, because a log in the state `log_left` gets no further events.
     std::uint32_t const state = __atomic_load_n(&log.state, __ATOMIC_ACQUIRE);
     std::uint64_t const* const end = __atomic_load_n(&log.next_slot, __ATOMIC_ACQUIRE);
+    if (log.read == end && state != log_left && samples_ == nullptr) return true;  // most threads of most programs
     thread_reading& at = reading_of(log);
     std::uint64_t const newest = last ? ~leave_mark : until_ticks;
     waiting_samples* samples = samples_ == nullptr ? nullptr : samples_->samples_of(log);

@@ -105,6 +105,13 @@ class journal_file {
 
   static constexpr std::uint64_t beginning = journal_magic.size() + sizeof(std::uint32_t);
 
+  /// Whether frames of a format contain only the new records of a list.
+  template <class Member>
+  [[nodiscard]] static constexpr bool grows(std::uint32_t format) noexcept {
+    bool const is_older = std::is_same_v<Member, own_vector<graph_node_record>> && format < first_format_with_growing_nodes;
+    return is_growing<Member> && !is_older;
+  }
+
   /// Reads the output of `journal_encoder::delta`, and stores the destinations.
   struct reading {
     archive_reader& from;
@@ -113,7 +120,7 @@ class journal_file {
     template <class Member>
     void operator()(Member& member) {
       bool is_there = true;
-      if constexpr (!is_growing<Member>) from(is_there);
+      if (!grows<Member>(format())) from(is_there);
       if (is_there) from(member);
       members.push_back(is_there ? &member : nullptr);
     }
@@ -130,6 +137,7 @@ class journal_file {
       auto* const from = static_cast<Member*>(*next++);
       if (from == nullptr) return;
       if constexpr (is_growing<Member>) {
+        if (!grows<Member>(format())) to.clear();
         to.insert(to.end(), std::make_move_iterator(from->begin()), std::make_move_iterator(from->end()));
       } else {
         to = std::move(*from);

@@ -64,13 +64,14 @@ void fields(Archive& archive, journal_head& value) {
 /// The name of the previous journal file. If a journal is a symbolic link, its files are beside the file that it names.
 [[nodiscard]] inline std::string earlier_journal(std::string const& file) { return target_of_links(file).string() + ".1"; }
 
+/// Journals of earlier formats contain all of `profile::graph_nodes` whenever it changed, like a single value.
+inline constexpr std::uint32_t first_format_with_growing_nodes = 13;
+
 /// Whether a member of a profile is a list that only grows.
 template <class Member>
 inline constexpr bool is_growing = false;
 template <class Record>
 inline constexpr bool is_growing<own_vector<Record>> = true;
-template <>
-inline constexpr bool is_growing<own_vector<graph_node_record>> = false;
 template <>
 inline constexpr bool is_growing<own_vector<collector_record>> = false;
 

@@ -220,6 +220,11 @@ inline void profile_builder_code<Unused>::add(device_utilization_record const& w
 }
 
 template <class Unused>
+inline void profile_builder_code<Unused>::add(graph_node_record const& node) {
+  made_.graph_nodes.push_back(node);
+}
+
+template <class Unused>
 void profile_builder_code<Unused>::add(measured_roof_record roof) {
   made_.measured_roofs.push_back(std::move(roof));
 }

@@ -260,7 +260,7 @@ struct profile {
   detail::own_vector<gpu_step_record> gpu_steps;               ///< times of `cuda_step_timer`
   detail::own_vector<gpu_name_record> gpu_names;               ///< table: names of GPU operations
   detail::own_vector<gpu_operation_record> gpu_operations;     ///< kernels, copies and memsets
-  detail::own_vector<graph_node_record> graph_nodes;           ///< captured nodes of CUDA graphs
+  detail::own_vector<graph_node_record> graph_nodes;           ///< captured nodes of CUDA graphs; the last record of a node counts
   detail::own_vector<std::string> api_names;                   ///< such as "cudaLaunchKernel_v7000"
   detail::own_vector<api_call_record> api_calls;               ///< calls of the CUDA runtime or driver
   bool has_all_api_calls = false;                              ///< false: only calls that launch operations or wait for a device

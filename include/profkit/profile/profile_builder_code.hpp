@@ -19,8 +19,7 @@ namespace profkit::detail {
 template <class Member>
 inline constexpr bool is_replaceable = true;
 template <class Record>
-inline constexpr bool is_replaceable<own_vector<Record>> =
-    std::is_same_v<Record, graph_node_record> || std::is_same_v<Record, collector_record>;
+inline constexpr bool is_replaceable<own_vector<Record>> = std::is_same_v<Record, collector_record>;
 
 /// Each allocator has figures for each path, so the table bounds the number of allocators.
 inline constexpr std::size_t max_allocators = 64;
@@ -146,7 +145,8 @@ class profile_builder_code {
   void add(device_clock_record const& reading);       ///< a reading of a device's clocks
   void add(device_utilization_record const& window);  ///< the utilization of a device
 
-  void add(measured_roof_record roof);  ///< measured rates of a device
+  void add(measured_roof_record roof);      ///< measured rates of a device
+  void add(graph_node_record const& node);  ///< a node of a CUDA graph; replaces an earlier record with the same number
 
   // Single values.
 
@@ -162,8 +162,7 @@ class profile_builder_code {
     made_.quality.*what = std::forward<Value>(value);
   }
 
-  /// @brief Replaces a value of the profile, such as `&profile::item_name`, or one of the two short lists that are replaced as a whole:
-  /// `&profile::collectors` and `&profile::graph_nodes`.
+  /// @brief Replaces a value of the profile, such as `&profile::item_name` or `&profile::collectors`, a short list.
   template <class T, class Value>
   void set(T profile::*what, Value&& value) {
     static_assert(is_replaceable<T>, "tables and records only grow: use position_of and add");

@@ -9,7 +9,7 @@
 
 namespace profkit::detail {
 
-inline constexpr std::uint32_t profile_format = 12;
+inline constexpr std::uint32_t profile_format = 13;
 inline constexpr std::uint32_t oldest_profile_format = 5;  ///< the oldest format that can be read
 
 /// The profile format that an archive reads or writes. For an archive without a format, such as one that copies, the newest format.

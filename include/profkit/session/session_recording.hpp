@@ -254,6 +254,8 @@ class session_recording {
     if (!windows_.is_due(content_) && !is_full) return;
     std::optional<arrival> until = logs_->arrived();
     if (!until) return;
+    append_to_journal();      // the program may be killed while a collector waits
+    drain_collectors(false);  // readings of a step that a window contains would otherwise miss the window
     describe();
     until->times_steps = collectors_.time_steps();
     until->unread_gpu_scope = oldest_unread_scope();
