@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include <csignal>
+#include <ctime>
 
 #include <algorithm>
 #include <array>
@@ -113,8 +114,20 @@ class progress_log {
 struct progress {
   std::atomic<bool> is_recording{false};
   std::array<progress_log, threads> blocks;
-  progress_log wakes;  ///< wake-ups of a thread that sleeps as long as the journal thread
+  progress_log wakes;  ///< wake-ups of a thread that sleeps and computes as long as the session's thread
 };
+
+/// Uses as much processor time.
+void compute_for(std::chrono::nanoseconds time) {
+  auto const used = [] {
+    ::timespec now{};
+    ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return std::chrono::seconds{now.tv_sec} + std::chrono::nanoseconds{now.tv_nsec};
+  };
+  auto const end = used() + time;
+  while (used() < end) {
+  }
+}
 
 void record_block() {
   for (std::uint64_t i = 0; i < outer_scopes; ++i) {
@@ -151,7 +164,8 @@ char const* name_of(how run) {
   std::thread{[&] {
     for (std::uint64_t wakes = 1;; ++wakes) {
       shown.wakes.put(wakes);
-      std::this_thread::sleep_for(milliseconds{25});
+      std::this_thread::sleep_for(milliseconds{20});
+      compute_for(milliseconds{4});
     }
   }}.detach();
   std::thread{[&] {

@@ -295,7 +295,7 @@ TEST_CASE("with steps=auto the GPU step time decides if it is longer", "[cuda]")
   profkit::report const report = session.report();
   REQUIRE(report.profile().stop);
   CHECK(report.profile().stop->is_of_gpu);
-  CHECK(report.summary().steps.host.count == 60);
+  CHECK(report.summary().steps.host.count >= 60);  // more if the session's thread lacks a processor
 }
 
 TEST_CASE("with steps=auto a device that lags behind is not mistaken for one without times", "[cuda]") {

@@ -353,7 +353,7 @@ int main(int count, char** arguments) {
   if (kind == "states") cases = cases_of_states();
   if (cases.empty()) return std::fputs("usage: profkit_session_calls threads|ends [ROUNDS [FILTER]] | states\n", stderr), 2;
   child_processes processes{"session-calls-" + kind};
-  std::size_t const failures = processes.run(cases, 2);
+  std::size_t const failures = processes.run(cases, std::max(2U, std::thread::hardware_concurrency() / 2));
   std::printf("%zu of %zu cases fail\n", failures, cases.size());
   return failures == 0 ? 0 : 1;
 }
