@@ -40,7 +40,10 @@ class session final : public step_loop {
   /// @brief Stops recording, then prints and writes the report and the trace if the options ask for them. Errors go to stderr. An open
   /// step counts as abandoned. The same happens if the program calls `exit` while the session exists.
   ~session() override {
-    if (core_->end()) delete core_;
+    if (core_->end())
+      delete core_;
+    else
+      core_->keep();
   }
 
   /// @brief Adds a collector: `session.collect(profkit::host_memory())`. If the collector cannot work, the report states the reason.

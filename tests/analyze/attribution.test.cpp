@@ -221,7 +221,7 @@ TEST_CASE("the order of the records does not matter", "[attribution]") {
 TEST_CASE("calls are found by any correlation, and the first of those that share one", "[attribution]") {
   std::mt19937_64 random{6};
   for (std::uint64_t const distance : {std::uint64_t{1}, std::uint64_t{12}, std::uint64_t{4096}, std::uint64_t{1} << 40U}) {
-    std::vector<profkit::api_call_record> calls(3000);
+    profkit::detail::own_vector<profkit::api_call_record> calls(3000);
     for (profkit::api_call_record& each : calls) each.correlation = distance * (random() % 2000);
     profkit::detail::correlation_index const index{calls};
     std::size_t wrong = 0;
@@ -234,7 +234,7 @@ TEST_CASE("calls are found by any correlation, and the first of those that share
     }
     CHECK(wrong == 0);
   }
-  std::vector<profkit::api_call_record> const no_calls;
+  profkit::detail::own_vector<profkit::api_call_record> const no_calls;
   CHECK(profkit::detail::correlation_index{no_calls}.find(7) == none);
 }
 

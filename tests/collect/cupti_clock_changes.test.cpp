@@ -83,10 +83,10 @@ TEST_CASE("a change of the clock during a kernel does not affect its duration") 
   clock_is_set const undo;
   for (profkit::step step : session) {
     PROF_SCOPE("work");
-    std::uint64_t const begin = calendar_ns() + 100'000;
+    std::uint64_t const begin = calendar_ns() + 20'000'000;  // a busy host may launch it late
     std::uint64_t const end = begin + 100'000'000 + static_cast<std::uint64_t>(by.count());
     fake_cupti().kernel("_Z4workv", 1, begin, end);
-    std::this_thread::sleep_for(1ms);  // on a busy host longer, but not longer than the kernel
+    std::this_thread::sleep_for(30ms);  // on a busy host longer, but not longer than the kernel
     set_clock_by(by);
     std::this_thread::sleep_for(101ms);
   }

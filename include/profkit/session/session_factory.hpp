@@ -33,6 +33,14 @@ class session_core : public step_loop {
   /// @return whether this object may be destroyed. It must not be destroyed while another thread is in a step, or in the child of a `fork`,
   /// where a thread of the parent may have left it in an inconsistent state.
   [[nodiscard]] virtual bool end() noexcept = 0;
+
+  /// To be called if `end` returns false: leak checkers find the object in a list.
+  void keep() noexcept { next_kept_ = __atomic_exchange_n(&newest_kept, this, __ATOMIC_ACQ_REL); }
+
+ private:
+  inline static session_core* newest_kept = nullptr;
+
+  session_core* next_kept_ = nullptr;
 };
 
 /// Creates the implementation of a session, and the report of a saved session. Only declared here, so that one translation unit of a

@@ -220,7 +220,7 @@ class session_impl final : public session_core, private ends_with_process {
   std::optional<session_journal> journal_;
   session_owner owner_;
   session_recording recording_{owner_};
-  step_side steps_{options_, recording_, owner_};
+  step_side steps_{options_, recording_};
   std::uint32_t clock_flag_ = 0;  ///< 0 or `use_monotonic_clock`
   std::atomic<std::uint64_t> next_step_{0};
   std::atomic<bool> is_step_open_{false};

@@ -119,15 +119,6 @@ class session_owner {
     return answer::given;
   }
 
-  /// Runs a function on the session's thread without waiting for it.
-  void post(std::function<void()> function) {
-    if (is_current() || !has_thread_) {
-      static_cast<void>(ask(function));
-    } else {
-      static_cast<void>(add(std::make_shared<request>(std::move(function), 0)));
-    }
-  }
-
   /// Replaces the session's thread between steps. Does nothing if another thread is the owner.
   void run_round_without_thread() {
     if (!mutex_.try_lock()) return;

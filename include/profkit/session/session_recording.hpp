@@ -80,8 +80,13 @@ class session_recording {
   /// `log_drain` says which functions may be called on the step thread.
   [[nodiscard]] log_drain& logs() noexcept { return *logs_; }
 
-  /// Sets a speed of the host to be reported.
-  void set_host_speed(std::optional<host_speed_record> const& measured) noexcept { content_.environment().host_speed = measured; }
+  /// The speed of the host before the measured steps, from the step thread.
+  [[nodiscard]] handoff_queue<host_speed_record>& host_speeds() noexcept { return host_speeds_; }
+  /// Sets the last speed of the host.
+  void set_host_speed(std::optional<host_speed_record> const& measured) noexcept {
+    host_speeds_.take_all([](host_speed_record const&) {});
+    content_.environment().host_speed = measured;
+  }
   /// Sets the reason why the session has no journal although one was requested.
   void has_no_journal(std::string reason) { no_journal_ = std::move(reason); }
   /// From now on, copies the GPU times of steps for `next_gpu_step`.
@@ -296,6 +301,7 @@ class session_recording {
 
   /// Copies single values to the profile.
   void describe() {
+    host_speeds_.take_all([this](host_speed_record const& each) { content_.environment().host_speed = each; });
     content_.environment().clock_offset_ns = logs_->calendar().offset_ns();
     content_.set(&profile::time, logs_->time());
     content_.set(&quality_record::clock_changes, logs_->calendar().changes());
@@ -330,6 +336,7 @@ class session_recording {
   std::string no_journal_;
   step_counters counters_;
   window_stream windows_;
+  handoff_queue<host_speed_record> host_speeds_;
   handoff_queue<gpu_step_record> gpu_steps_;
   std::size_t passed_gpu_steps_ = 0;
   bool passes_gpu_steps_ = false;

@@ -28,8 +28,8 @@ class step_side {
   /// Maximum time that the session uses on the step thread after a step for GPU scopes.
   static constexpr std::chrono::microseconds max_time_between_steps{50};
 
-  /// @param content borrowed, like `owner`.
-  step_side(options const& wanted, session_recording& content, session_owner& owner) : recording_{content}, owner_{owner} {
+  /// @param content borrowed.
+  step_side(options const& wanted, session_recording& content) : recording_{content} {
     if (wanted.wanted_interval) rule_.emplace(*wanted.wanted_interval, wanted.warmup_steps, wanted.max_steps);
   }
 
@@ -83,7 +83,7 @@ class step_side {
     if (!host_speed_) {
       host_probe_.begin(host_speed_);
       try {
-        owner_.post([&content = recording_, speed = host_speed_] { content.set_host_speed(speed); });
+        if (host_speed_) recording_.host_speeds().push(*host_speed_);
       } catch (std::exception const&) {  // no memory: it is in the last report only
       }
     }
@@ -132,7 +132,6 @@ class step_side {
   }
 
   session_recording& recording_;
-  session_owner& owner_;
   called_collector calls_;
   std::size_t collectors_of_step_ = 0;  ///< a collector added during a step is called from the next step on
   host_probe host_probe_;

@@ -48,6 +48,7 @@ inline timestamp middle_of(interval const& call) { return call.begin + call.dura
 /// Correlations are assigned in sequence, so their low bits rarely collide, and consecutive calls have neighbouring buckets.
 class correlation_index {
  public:
+  explicit correlation_index(detail::own_vector<api_call_record>&&) = delete;  // borrowed, so no converted temporary
   explicit correlation_index(detail::own_vector<api_call_record> const& calls) : calls_{calls}, next_(calls.size()) {
     while ((std::size_t{1} << bits_) < calls.size()) ++bits_;
     first_.assign(std::size_t{1} << bits_, attribution::none);

@@ -13,6 +13,7 @@ namespace profkit::detail {
 /// Maps paths to parts of the budget: a scope directly inside the step, the step itself, or the outermost scope of another thread.
 class budget_parts {
  public:
+  explicit budget_parts(own_vector<path_record>&&) = delete;  // borrowed, so no converted temporary
   explicit budget_parts(own_vector<path_record> const& paths) : paths_{paths} {
     for (std::uint32_t path = 0; path < paths.size(); ++path) {  // parents precede their children
       std::uint32_t const parent = paths[path].parent;

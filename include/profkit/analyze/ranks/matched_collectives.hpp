@@ -46,6 +46,7 @@ struct matched_collective {
 /// it lost a record, and those of this step are not matched.
 class collective_matcher {
  public:
+  explicit collective_matcher(own_vector<job_rank>&&) = delete;  // borrowed, so no converted temporary
   explicit collective_matcher(own_vector<job_rank> const& ranks) : ranks_{ranks} {
     std::uint64_t stride = 1;
     for (job_rank const& each : ranks) stride = std::max(stride, each.timeline.stride);

@@ -34,6 +34,7 @@ class adoption_rows {
     std::size_t above;  ///< the row of the path's parent in the same role
   };
 
+  explicit adoption_rows(own_vector<path_record>&&) = delete;  // borrowed, so no converted temporary
   explicit adoption_rows(own_vector<path_record> const& paths) : paths_{paths}, row_of_(paths.size(), no_row) { find_origins(); }
 
   [[nodiscard]] bool adopts(std::size_t path) const { return paths_[path].adopted_from != none; }

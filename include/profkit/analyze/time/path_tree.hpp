@@ -50,6 +50,7 @@ class path_tree {
     own_vector<std::uint32_t> outermost;  ///< those that are not inside another path of this name
   };
 
+  explicit path_tree(own_vector<path_record>&&) = delete;  // borrowed, so no converted temporary
   explicit path_tree(own_vector<path_record> const& paths) : paths_{paths}, position_of_(paths.size()), end_of_(paths.size()) {
     own_vector<own_vector<std::uint32_t>> children(paths.size());
     own_vector<std::uint32_t> stack;

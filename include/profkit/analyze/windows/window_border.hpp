@@ -179,6 +179,7 @@ class window_border {
   /// Counts ended steps for many moments, fast if consecutive moments are close.
   class ended_steps {
    public:
+    explicit ended_steps(own_vector<interval>&&) = delete;  // borrowed, so no converted temporary
     explicit ended_steps(own_vector<interval> const& steps) : steps_{steps} {}
 
     /// The number of steps that ended until a moment.
