@@ -33,8 +33,8 @@ class costs {
  public:
   [[nodiscard]] double operator[](phase which) const noexcept { return ns_[static_cast<std::size_t>(which)]; }
   /// The sum of two phases; of one phase if they are the same.
-  [[nodiscard]] double sum(std::array<phase, 2> const& of) const noexcept {
-    return (*this)[of[0]] + (of[0] == of[1] ? 0.0 : (*this)[of[1]]);
+  [[nodiscard]] double sum(std::array<phase, 2> const& phases) const noexcept {
+    return (*this)[phases[0]] + (phases[0] == phases[1] ? 0.0 : (*this)[phases[1]]);
   }
   void set(phase which, double ns) noexcept { ns_[static_cast<std::size_t>(which)] = ns; }
 
