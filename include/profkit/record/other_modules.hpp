@@ -18,7 +18,7 @@
 
 namespace profkit::detail {
 
-/// Calls a function with the recorder of each note of a module. @param module_bytes size of the module in memory.
+/// Calls a function with the recorder of each note of a module.
 template <class Found>
 void read_recorder_notes(std::uintptr_t base, ElfW(Phdr) const* headers, std::size_t count, Found&& found) {
   for (std::size_t i = 0; i < count; ++i) {
