@@ -37,6 +37,7 @@ session_owner::round_result session_impl<Unused>::round() {
   if (now >= next_look_at_threads_) {
     next_look_at_threads_ = now + std::chrono::seconds{1};
     // After `pthread_exit` in `main`, the process ends with its last thread. The session's own threads must not keep it.
+    // NOLINTNEXTLINE(concurrency-mt-unsafe): no other thread of the program is left
     if (own_thread::are_others_gone()) std::exit(0);
   }
   return result;
