@@ -21,11 +21,13 @@
 
 namespace profkit::detail {
 
-/// Maps the page. @return null if the system has no memory, or the kernel is older than 4.14.
+/// Maps the page. @return null if the system has no memory, or the kernel is older than 4.14, or an emulator ignores all advice (QEMU 7.2).
 inline process_mark* map_process_mark() noexcept {
   unsigned char* const memory = map_memory(small_page);
   if (memory == nullptr) return nullptr;
-  if (::madvise(memory, small_page, MADV_WIPEONFORK) == 0) return reinterpret_cast<process_mark*>(memory);
+  constexpr int no_advice = -1;
+  if (::madvise(memory, small_page, no_advice) != 0 && ::madvise(memory, small_page, MADV_WIPEONFORK) == 0)
+    return reinterpret_cast<process_mark*>(memory);
   ::munmap(memory, small_page);
   return nullptr;
 }
