@@ -5,7 +5,7 @@
 // process of its own, forked before the session.
 //
 // usage: profkit_failing_allocations some                    a sample of each part of the run
-//        profkit_failing_allocations windows                 the same of a long run, most records of which are only in figures
+//        profkit_failing_allocations windows                 the same in a long run that keeps most of its records as figures only
 //        profkit_failing_allocations every STRIDE            every STRIDE-th allocation
 //        profkit_failing_allocations one THREADS DURATION N  in this process, with files in the current directory, for a debugger with
 //                                                            a breakpoint at `memory_is_refused`; the names are those of failed cases
