@@ -101,7 +101,7 @@ if [[ " ${wanted[*]} " == *" release "* ]]; then
   need_conan
 fi
 want_packages ld.lld=lld
-[[ " ${wanted[*]} " != *" asan-ubsan "* ]] || need_sanitizers
+[[ " ${wanted[*]} " != *san* ]] || need_sanitizers
 [[ " ${wanted[*]} " != *" aarch64 "* ]] || want_packages aarch64-linux-gnu-g++=g++-aarch64-linux-gnu qemu-aarch64=qemu-user
 need_cmake
 need_catch2
@@ -124,11 +124,11 @@ quickly=(-DCMAKE_CXX_FLAGS_DEBUG=)
 wrapper=()
 
 for stage in "${wanted[@]}"; do
+  # CMake cannot change the compiler of a build folder.
+  [[ "$stage" != *san* ]] || grep -qs "^CMAKE_CXX_COMPILER:.*[/=]$clang\$" "build/$stage/CMakeCache.txt" || rm -rf "build/$stage"
   case $stage in
     release) stage release ci "-DPython3_EXECUTABLE=$python" "-DPROFKIT_PYTHON=$python" "-DPROFKIT_CONAN=$conan" ;;
     asan-ubsan)
-      # CMake cannot change the compiler of a build folder.
-      grep -qs "^CMAKE_CXX_COMPILER:.*[/=]$clang\$" build/asan-ubsan/CMakeCache.txt || rm -rf build/asan-ubsan
       rm -rf build/asan-ubsan/coverage # files of an earlier run
       stage asan-ubsan asan-ubsan "${quickly[@]}" "-DCMAKE_CXX_COMPILER=$clang"
       coverage asan-ubsan
@@ -136,7 +136,10 @@ for stage in "${wanted[@]}"; do
     tsan)
       # The runtime of the sanitizer does not support the address space layout of some kernels.
       ! setarch "$(uname -m)" -R true 2>/dev/null || wrapper=(setarch "$(uname -m)" -R)
-      stage tsan tsan "${quickly[@]}" -DCMAKE_CXX_FLAGS_DEBUG=-Og
+      # The runtime of g++ 12 may hold its own locks across fork. The shared one of clang++ permits programs with their own operator new.
+      runtime="-shared-libsan -Wl,-rpath,$("$clang" -print-runtime-dir)"
+      ! have ld.lld || runtime+=" -fuse-ld=lld"
+      stage tsan tsan -DCMAKE_CXX_FLAGS_DEBUG=-Og "-DCMAKE_CXX_COMPILER=$clang" "-DCMAKE_EXE_LINKER_FLAGS=$runtime"
       wrapper=()
       ;;
     aarch64)

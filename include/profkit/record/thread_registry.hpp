@@ -174,8 +174,9 @@ inline bool can_read_names = true;
   std::array<char, 16> name{};
   // A log that was abandoned in a signal handler has no name, but its thread usually still runs.
   auto const has_left = [&] { return __atomic_load_n(&log.state, __ATOMIC_ACQUIRE) != log_owned && log.thread_name[0] != '\0'; };
-  // Asks again after reading, because a later thread may get the same number.
-  if (!has_left() && read_thread_name(log.thread_system_id, name) && !has_left()) return name;
+  bool const is_read = !has_left() && read_thread_name(log.thread_system_id, name);
+  // Asks again after reading, because a later thread may get the same number. Also orders the name that a thread has left before this.
+  if (!has_left() && is_read) return name;
   __builtin_memcpy(name.data(), log.thread_name, name.size());
   return name;
 }
