@@ -82,33 +82,13 @@ set(PROFKIT_HEADERS
     profkit/analyze/names/nvidia_demangler_names.hpp
     profkit/analyze/names/nvidia_demangler_types.hpp
     profkit/analyze/ranks/collective_name.hpp
-    profkit/analyze/ranks/collective_waits.hpp
-    profkit/analyze/ranks/communicator_parts.hpp
-    profkit/analyze/ranks/differing_scopes.hpp
     profkit/analyze/ranks/found_collectives.hpp
-    profkit/analyze/ranks/excess_finder.hpp
-    profkit/analyze/ranks/frontier.hpp
-    profkit/analyze/ranks/holding_ranks.hpp
     profkit/analyze/ranks/host_segments.hpp
-    profkit/analyze/ranks/job_checks.hpp
-    profkit/analyze/ranks/job_collectives.hpp
-    profkit/analyze/ranks/job_fields.hpp
-    profkit/analyze/ranks/job_functions.hpp
-    profkit/analyze/ranks/job_rank.hpp
-    profkit/analyze/ranks/job_summary.hpp
-    profkit/analyze/ranks/make_job.hpp
-    profkit/analyze/ranks/matched_collectives.hpp
-    profkit/analyze/ranks/rank_clocks.hpp
     profkit/analyze/ranks/rank_timeline.hpp
-    profkit/analyze/ranks/slow_host.hpp
-    profkit/analyze/ranks/stale_ranks.hpp
-    profkit/analyze/ranks/straggler_search.hpp
     profkit/analyze/ranks/timeline_fields.hpp
     profkit/analyze/ranks/timeline_part.hpp
     profkit/analyze/ranks/timeline_recorder.hpp
     profkit/analyze/ranks/timeline_segments.hpp
-    profkit/analyze/ranks/typical_step.hpp
-    profkit/analyze/ranks/wait_union.hpp
     profkit/analyze/step_fields.hpp
     profkit/analyze/step_kind_summary.hpp
     profkit/analyze/step_summary.hpp
@@ -227,7 +207,6 @@ set(PROFKIT_HEADERS
     profkit/profile/copy_direction.hpp
     profkit/profile/device_utilization_record.hpp
     profkit/profile/described.hpp
-    profkit/profile/earlier_formats.hpp
     profkit/profile/error.hpp
     profkit/profile/finite.hpp
     profkit/profile/flat_records.hpp
@@ -366,20 +345,10 @@ set(PROFKIT_HEADERS
     profkit/report/number_format.hpp
     profkit/report/own_format.hpp
     profkit/report/page_code.hpp
-    profkit/report/parts_table.hpp
     profkit/report/picture_section.hpp
     profkit/report/plain_report.hpp
     profkit/report/quality_section.hpp
     profkit/report/quality_text.hpp
-    profkit/report/ranks_document.hpp
-    profkit/report/ranks_comparison.hpp
-    profkit/report/ranks_details.hpp
-    profkit/report/ranks_findings.hpp
-    profkit/report/ranks_map_section.hpp
-    profkit/report/ranks_json.hpp
-    profkit/report/ranks_screen.hpp
-    profkit/report/ranks_sections.hpp
-    profkit/report/ranks_trace.hpp
     profkit/report/report.hpp
     profkit/report/report_code.hpp
     profkit/report/report_folder.hpp
@@ -391,7 +360,6 @@ set(PROFKIT_HEADERS
     profkit/report/section_blocks.hpp
     profkit/report/sentence_numbers.hpp
     profkit/report/short_names.hpp
-    profkit/report/shown_ranks.hpp
     profkit/report/shown_text.hpp
     profkit/report/status_line.hpp
     profkit/report/step_details.hpp

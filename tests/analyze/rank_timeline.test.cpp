@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <profkit/analyze/analyze.hpp>
-#include <profkit/analyze/ranks/collective_waits.hpp>
-#include <profkit/analyze/ranks/make_job.hpp>
-#include <profkit/analyze/ranks/rank_clocks.hpp>
 #include <profkit/analyze/ranks/timeline_fields.hpp>
 #include <profkit/analyze/ranks/timeline_part.hpp>
 #include <profkit/analyze/ranks/timeline_segments.hpp>
 #include <profkit/profile/error.hpp>
-#include <profkit/report/ranks_trace.hpp>
 
 #include <algorithm>
 #include <catch2/catch_approx.hpp>
@@ -24,6 +20,10 @@
 
 #include "../support/made_job.hpp"
 #include "../support/state_bytes.hpp"
+#include "ranks/collective_waits.hpp"
+#include "ranks/make_job.hpp"
+#include "ranks/rank_clocks.hpp"
+#include "ranks/ranks_trace.hpp"
 
 using Catch::Approx;
 using profkit::timestamp;

@@ -1,16 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <profkit/analyze/analyze.hpp>
 #include <profkit/analyze/ranks/collective_name.hpp>
-#include <profkit/analyze/ranks/collective_waits.hpp>
-#include <profkit/analyze/ranks/frontier.hpp>
-#include <profkit/analyze/ranks/job_collectives.hpp>
-#include <profkit/analyze/ranks/make_job.hpp>
-#include <profkit/analyze/ranks/rank_clocks.hpp>
-#include <profkit/analyze/ranks/straggler_search.hpp>
 #include <profkit/analyze/ranks/timeline_part.hpp>
 #include <profkit/profile/save_load.hpp>
-#include <profkit/report/ranks_findings.hpp>
-#include <profkit/report/ranks_json.hpp>
 
 #include <algorithm>
 #include <catch2/catch_approx.hpp>
@@ -28,6 +20,14 @@
 
 #include "../support/made_job.hpp"
 #include "../support/state_bytes.hpp"
+#include "ranks/collective_waits.hpp"
+#include "ranks/frontier.hpp"
+#include "ranks/job_collectives.hpp"
+#include "ranks/make_job.hpp"
+#include "ranks/rank_clocks.hpp"
+#include "ranks/ranks_findings.hpp"
+#include "ranks/ranks_json.hpp"
+#include "ranks/straggler_search.hpp"
 
 using Catch::Approx;
 using Catch::Matchers::ContainsSubstring;

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <profkit/analyze/analyze.hpp>
-#include <profkit/analyze/ranks/make_job.hpp>
 #include <profkit/profile/save_load.hpp>
-#include <profkit/report/ranks_details.hpp>
-#include <profkit/report/ranks_json.hpp>
 #include <profkit/report/summary_file.hpp>
 
 #include <algorithm>
@@ -21,6 +18,9 @@
 
 #include "../support/made_job.hpp"
 #include "../support/temporary_folder.hpp"
+#include "ranks/make_job.hpp"
+#include "ranks/ranks_details.hpp"
+#include "ranks/ranks_json.hpp"
 
 // Which collectives of the ranks are the same one, and which ranks are of one job.
 

@@ -1,7 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <profkit/analyze/ranks/make_job.hpp>
-#include <profkit/analyze/ranks/wait_union.hpp>
-#include <profkit/report/ranks_findings.hpp>
 
 #include <algorithm>
 #include <catch2/catch_approx.hpp>
@@ -12,6 +9,9 @@
 #include <vector>
 
 #include "../support/made_job.hpp"
+#include "ranks/make_job.hpp"
+#include "ranks/ranks_findings.hpp"
+#include "ranks/wait_union.hpp"
 
 namespace {
 

@@ -4,13 +4,10 @@
 // recorded runs, and recorded and synthetic jobs of many ranks.
 //   usage: write_pages FOLDER
 #include <profkit/analyze/analyze.hpp>
-#include <profkit/analyze/ranks/job_rank.hpp>
-#include <profkit/analyze/ranks/make_job.hpp>
 #include <profkit/profile/atomic_file.hpp>
 #include <profkit/profile/save_load.hpp>
 #include <profkit/report/html_page.hpp>
 #include <profkit/report/make_document.hpp>
-#include <profkit/report/ranks_document.hpp>
 
 #include <chrono>
 #include <cmath>
@@ -32,6 +29,9 @@
 #include "../support/made_runs.hpp"
 #include "compare.hpp"
 #include "comparison_document.hpp"
+#include "ranks/job_rank.hpp"
+#include "ranks/make_job.hpp"
+#include "ranks/ranks_document.hpp"
 #include "summary_figures.hpp"
 
 namespace {

@@ -5,13 +5,11 @@
 #include <profkit/analyze/gpu/attribution.hpp>
 #include <profkit/analyze/gpu/counted_operations.hpp>
 #include <profkit/analyze/names/nsys_summary.hpp>
-#include <profkit/analyze/ranks/make_job.hpp>
 #include <profkit/analyze/time/measured_time.hpp>
 #include <profkit/analyze/time/statistics.hpp>
 #include <profkit/profile/rank_record.hpp>
 #include <profkit/profile/save_load.hpp>
 #include <profkit/report/nsys_csv.hpp>
-#include <profkit/report/ranks_json.hpp>
 #include <profkit/report/report_json.hpp>
 #include <profkit/report/trace_json.hpp>
 
@@ -34,6 +32,8 @@
 #include "../support/made_job.hpp"
 #include "../support/profile_of.hpp"
 #include "../support/report_page.hpp"
+#include "ranks/make_job.hpp"
+#include "ranks/ranks_json.hpp"
 
 using Catch::Approx;
 using nlohmann::json;
@@ -214,7 +214,7 @@ TEST_CASE("the parts of a recorded step add up to its wall time, and the GPU is 
   CHECK(starving == Approx(summary.gpu->idle->inclusive.count() - summary.gpu->idle->self.count()));
 }
 
-TEST_CASE("a recorded run of an earlier format has its step, its collector of kernels and its copies from and to the host", "[recorded]") {
+TEST_CASE("a recorded run has its step, its collector of kernels and its copies from and to the host", "[recorded]") {
   recorded_run const run{any_run()};
   auto const steps = std::count_if(run.profile.paths.begin(), run.profile.paths.end(), [](auto const& each) { return each.is_step; });
   CHECK(steps == 1);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <profkit/analyze/ranks/job_rank.hpp>
 #include <profkit/analyze/ranks/rank_timeline.hpp>
 #include <profkit/profile/time.hpp>
 
@@ -12,6 +11,8 @@
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "ranks/job_rank.hpp"
 
 /// A simulated job. In each step each rank computes, then all ranks run some collectives of 64 MiB. Ranks start a collective at different
 /// times and end it together.

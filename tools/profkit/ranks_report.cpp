@@ -9,19 +9,12 @@
 #include <filesystem>
 #include <iterator>
 #include <optional>
-#include <profkit/analyze/ranks/job_rank.hpp>
-#include <profkit/analyze/ranks/job_summary.hpp>
-#include <profkit/analyze/ranks/make_job.hpp>
 #include <profkit/analyze/summary.hpp>
 #include <profkit/profile/atomic_file.hpp>
 #include <profkit/profile/error.hpp>
 #include <profkit/profile/rank_record.hpp>
 #include <profkit/report/document.hpp>
 #include <profkit/report/html_page.hpp>
-#include <profkit/report/ranks_document.hpp>
-#include <profkit/report/ranks_json.hpp>
-#include <profkit/report/ranks_screen.hpp>
-#include <profkit/report/ranks_trace.hpp>
 #include <profkit/report/report_code.hpp>
 #include <profkit/report/summary_file.hpp>
 #include <profkit/report/text_style.hpp>
@@ -30,6 +23,14 @@
 #include <system_error>
 #include <utility>
 #include <vector>
+
+#include "ranks/job_rank.hpp"
+#include "ranks/job_summary.hpp"
+#include "ranks/make_job.hpp"
+#include "ranks/ranks_document.hpp"
+#include "ranks/ranks_json.hpp"
+#include "ranks/ranks_screen.hpp"
+#include "ranks/ranks_trace.hpp"
 
 namespace profkit_program {
 

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include <profkit/analyze/ranks/job_rank.hpp>
+#include "ranks/job_rank.hpp"
 
 namespace profkit_program {
 

@@ -7,11 +7,11 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <profkit/profile/own_memory.hpp>
 #include <set>
 #include <string>
 #include <utility>
 
-#include "../../profile/own_memory.hpp"
 #include "job_rank.hpp"
 #include "job_summary.hpp"
 #include "rank_clocks.hpp"

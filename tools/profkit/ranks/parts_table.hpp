@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <profkit/profile/own_memory.hpp>
+#include <profkit/report/cells.hpp>
+#include <profkit/report/document.hpp>
 #include <string>
 #include <utility>
 
-#include "../analyze/ranks/job_summary.hpp"
-#include "../profile/own_memory.hpp"
-#include "cells.hpp"
-#include "document.hpp"
+#include "job_summary.hpp"
 
 namespace profkit::detail {
 

@@ -6,11 +6,11 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <profkit/profile/own_memory.hpp>
+#include <profkit/profile/time.hpp>
 #include <string>
 #include <utility>
 
-#include "../../profile/own_memory.hpp"
-#include "../../profile/time.hpp"
 #include "job_rank.hpp"
 #include "job_summary.hpp"
 #include "matched_collectives.hpp"

@@ -6,13 +6,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <profkit/analyze/ranks/timeline_segments.hpp>
+#include <profkit/profile/own_memory.hpp>
+#include <profkit/profile/time.hpp>
 
-#include "../../profile/own_memory.hpp"
-#include "../../profile/time.hpp"
 #include "job_rank.hpp"
 #include "matched_collectives.hpp"
 #include "rank_clocks.hpp"
-#include "timeline_segments.hpp"
 
 namespace profkit::detail {
 

@@ -7,14 +7,14 @@
 #include <cstddef>
 #include <numeric>
 #include <optional>
+#include <profkit/profile/own_memory.hpp>
+#include <profkit/report/cells.hpp>
+#include <profkit/report/document.hpp>
+#include <profkit/report/sentence_numbers.hpp>
 #include <string>
 #include <utility>
 
-#include "../analyze/ranks/job_summary.hpp"
-#include "../profile/own_memory.hpp"
-#include "cells.hpp"
-#include "document.hpp"
-#include "sentence_numbers.hpp"
+#include "job_summary.hpp"
 #include "shown_ranks.hpp"
 
 namespace profkit::detail {

@@ -6,14 +6,14 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <profkit/profile/own_memory.hpp>
+#include <profkit/report/document.hpp>
+#include <profkit/report/sentence_numbers.hpp>
+#include <profkit/report/short_names.hpp>
 #include <string>
 #include <utility>
 
-#include "../analyze/ranks/job_summary.hpp"
-#include "../profile/own_memory.hpp"
-#include "document.hpp"
-#include "sentence_numbers.hpp"
-#include "short_names.hpp"
+#include "job_summary.hpp"
 
 // The sentences at the top of the report of many ranks.
 

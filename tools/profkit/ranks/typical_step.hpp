@@ -8,18 +8,18 @@
 #include <map>
 #include <numeric>
 #include <optional>
+#include <profkit/analyze/ranks/timeline_segments.hpp>
+#include <profkit/profile/own_memory.hpp>
+#include <profkit/profile/own_sort.hpp>
+#include <profkit/profile/time.hpp>
 #include <set>
 #include <utility>
 
-#include "../../profile/own_memory.hpp"
-#include "../../profile/own_sort.hpp"
-#include "../../profile/time.hpp"
 #include "collective_waits.hpp"
 #include "job_rank.hpp"
 #include "job_summary.hpp"
 #include "matched_collectives.hpp"
 #include "rank_clocks.hpp"
-#include "timeline_segments.hpp"
 
 namespace profkit::detail {
 

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
+#include <profkit/profile/own_memory.hpp>
+#include <profkit/profile/time.hpp>
 
-#include "../../profile/own_memory.hpp"
-#include "../../profile/time.hpp"
 #include "collective_waits.hpp"
 #include "job_rank.hpp"
 #include "matched_collectives.hpp"

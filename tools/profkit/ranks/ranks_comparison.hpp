@@ -5,18 +5,18 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <profkit/profile/own_memory.hpp>
+#include <profkit/report/cells.hpp>
+#include <profkit/report/document.hpp>
+#include <profkit/report/samples_section.hpp>
+#include <profkit/report/sentence_numbers.hpp>
+#include <profkit/report/short_names.hpp>
 #include <string>
 #include <tuple>
 #include <utility>
 
-#include "../analyze/ranks/job_summary.hpp"
-#include "../profile/own_memory.hpp"
-#include "cells.hpp"
-#include "document.hpp"
+#include "job_summary.hpp"
 #include "ranks_findings.hpp"
-#include "samples_section.hpp"
-#include "sentence_numbers.hpp"
-#include "short_names.hpp"
 
 // Sections of the report of many ranks that compare the ranks: one step, the scopes that differ, and functions.
 

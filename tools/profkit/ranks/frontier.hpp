@@ -3,8 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
-
-#include "../../profile/own_memory.hpp"
+#include <profkit/profile/own_memory.hpp>
 
 namespace profkit::detail {
 

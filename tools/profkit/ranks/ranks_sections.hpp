@@ -5,16 +5,16 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <profkit/profile/own_memory.hpp>
+#include <profkit/report/cells.hpp>
+#include <profkit/report/document.hpp>
+#include <profkit/report/sentence_numbers.hpp>
 #include <string>
 #include <utility>
 
-#include "../analyze/ranks/job_summary.hpp"
-#include "../profile/own_memory.hpp"
-#include "cells.hpp"
-#include "document.hpp"
+#include "job_summary.hpp"
 #include "parts_table.hpp"
 #include "ranks_findings.hpp"
-#include "sentence_numbers.hpp"
 #include "shown_ranks.hpp"
 
 // The first sections of the report of many ranks: the ranks, and the budget of the step.

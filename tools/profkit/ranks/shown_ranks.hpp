@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <cstddef>
 #include <numeric>
+#include <profkit/profile/own_memory.hpp>
+#include <profkit/profile/own_sort.hpp>
 
-#include "../analyze/ranks/job_summary.hpp"
-#include "../profile/own_memory.hpp"
-#include "../profile/own_sort.hpp"
+#include "job_summary.hpp"
 
 namespace profkit::detail {
 

@@ -4,11 +4,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <profkit/profile/own_memory.hpp>
+#include <profkit/profile/time.hpp>
 #include <string>
 #include <utility>
-
-#include "../../profile/own_memory.hpp"
-#include "../../profile/time.hpp"
 
 namespace profkit {
 

@@ -6,16 +6,16 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <profkit/analyze/ranks/collective_name.hpp>
+#include <profkit/analyze/work/device_peaks.hpp>
+#include <profkit/profile/own_memory.hpp>
+#include <profkit/profile/own_sort.hpp>
+#include <profkit/profile/time.hpp>
 #include <set>
 #include <string>
 #include <tuple>
 #include <utility>
 
-#include "../../profile/own_memory.hpp"
-#include "../../profile/own_sort.hpp"
-#include "../../profile/time.hpp"
-#include "../work/device_peaks.hpp"
-#include "collective_name.hpp"
 #include "collective_waits.hpp"
 #include "job_rank.hpp"
 #include "job_summary.hpp"

@@ -7,19 +7,19 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <profkit/profile/own_memory.hpp>
+#include <profkit/report/document.hpp>
+#include <profkit/report/sentence_numbers.hpp>
+#include <profkit/version.hpp>
 #include <string>
 #include <utility>
 
-#include "../analyze/ranks/job_summary.hpp"
-#include "../profile/own_memory.hpp"
-#include "../version.hpp"
-#include "document.hpp"
+#include "job_summary.hpp"
 #include "ranks_comparison.hpp"
 #include "ranks_details.hpp"
 #include "ranks_findings.hpp"
 #include "ranks_map_section.hpp"
 #include "ranks_sections.hpp"
-#include "sentence_numbers.hpp"
 
 namespace profkit::detail {
 

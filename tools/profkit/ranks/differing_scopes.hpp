@@ -6,12 +6,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <profkit/profile/own_memory.hpp>
+#include <profkit/profile/own_sort.hpp>
 #include <set>
 #include <string>
 #include <utility>
 
-#include "../../profile/own_memory.hpp"
-#include "../../profile/own_sort.hpp"
 #include "job_rank.hpp"
 #include "job_summary.hpp"
 #include "slow_host.hpp"

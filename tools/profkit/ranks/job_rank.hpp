@@ -3,14 +3,13 @@
 
 #include <cstdint>
 #include <optional>
+#include <profkit/analyze/ranks/rank_timeline.hpp>
+#include <profkit/analyze/summary.hpp>
+#include <profkit/profile/own_memory.hpp>
+#include <profkit/profile/profile.hpp>
+#include <profkit/profile/rank_record.hpp>
 #include <string>
 #include <utility>
-
-#include "../../profile/own_memory.hpp"
-#include "../../profile/profile.hpp"
-#include "../../profile/rank_record.hpp"
-#include "../summary.hpp"
-#include "rank_timeline.hpp"
 
 namespace profkit {
 

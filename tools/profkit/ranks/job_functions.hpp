@@ -6,14 +6,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <profkit/analyze/samples/samples_summary.hpp>
+#include <profkit/profile/own_memory.hpp>
+#include <profkit/profile/own_sort.hpp>
+#include <profkit/profile/time.hpp>
 #include <string>
 #include <tuple>
 #include <utility>
 
-#include "../../profile/own_memory.hpp"
-#include "../../profile/own_sort.hpp"
-#include "../../profile/time.hpp"
-#include "../samples/samples_summary.hpp"
 #include "job_rank.hpp"
 #include "job_summary.hpp"
 

@@ -7,17 +7,17 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <profkit/profile/own_memory.hpp>
+#include <profkit/report/cells.hpp>
+#include <profkit/report/document.hpp>
+#include <profkit/report/sentence_numbers.hpp>
+#include <profkit/report/short_names.hpp>
 #include <string>
 #include <utility>
 
-#include "../analyze/ranks/job_summary.hpp"
-#include "../profile/own_memory.hpp"
-#include "cells.hpp"
-#include "document.hpp"
+#include "job_summary.hpp"
 #include "parts_table.hpp"
 #include "ranks_findings.hpp"
-#include "sentence_numbers.hpp"
-#include "short_names.hpp"
 
 // Further sections of the report of many ranks: collectives, stages and data quality.
 

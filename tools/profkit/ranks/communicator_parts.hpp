@@ -5,13 +5,12 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <profkit/analyze/ranks/rank_timeline.hpp>
+#include <profkit/profile/own_memory.hpp>
 #include <set>
 #include <string>
 #include <tuple>
 #include <utility>
-
-#include "../../profile/own_memory.hpp"
-#include "rank_timeline.hpp"
 
 namespace profkit::detail {
 

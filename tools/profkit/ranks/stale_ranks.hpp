@@ -6,14 +6,14 @@
 #include <cstdint>
 #include <map>
 #include <numeric>
+#include <profkit/profile/own_memory.hpp>
+#include <profkit/profile/own_sort.hpp>
+#include <profkit/profile/time.hpp>
 #include <set>
 #include <string>
 #include <tuple>
 #include <utility>
 
-#include "../../profile/own_memory.hpp"
-#include "../../profile/own_sort.hpp"
-#include "../../profile/time.hpp"
 #include "communicator_parts.hpp"
 #include "job_rank.hpp"
 

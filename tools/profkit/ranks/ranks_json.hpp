@@ -3,15 +3,15 @@
 
 #include <cstddef>
 #include <optional>
+#include <profkit/profile/described.hpp>
+#include <profkit/profile/own_memory.hpp>
+#include <profkit/report/json_schema.hpp>
+#include <profkit/report/json_text.hpp>
 #include <type_traits>
 #include <utility>
 
-#include "../analyze/ranks/job_fields.hpp"
-#include "../analyze/ranks/job_summary.hpp"
-#include "../profile/described.hpp"
-#include "../profile/own_memory.hpp"
-#include "json_schema.hpp"
-#include "json_text.hpp"
+#include "job_fields.hpp"
+#include "job_summary.hpp"
 
 namespace profkit {
 

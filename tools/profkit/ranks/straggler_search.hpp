@@ -6,11 +6,11 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <profkit/profile/own_memory.hpp>
+#include <profkit/profile/time.hpp>
 #include <set>
 #include <string>
 
-#include "../../profile/own_memory.hpp"
-#include "../../profile/time.hpp"
 #include "collective_waits.hpp"
 #include "excess_finder.hpp"
 #include "holding_ranks.hpp"

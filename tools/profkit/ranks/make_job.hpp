@@ -7,13 +7,13 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <profkit/profile/own_containers.hpp>
+#include <profkit/profile/own_sort.hpp>
+#include <profkit/profile/time.hpp>
 #include <set>
 #include <string>
 #include <utility>
 
-#include "../../profile/own_containers.hpp"
-#include "../../profile/own_sort.hpp"
-#include "../../profile/time.hpp"
 #include "collective_waits.hpp"
 #include "differing_scopes.hpp"
 #include "frontier.hpp"

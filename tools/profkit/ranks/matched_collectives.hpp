@@ -5,12 +5,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <profkit/profile/own_containers.hpp>
 #include <set>
 #include <string>
 #include <tuple>
 #include <utility>
 
-#include "../../profile/own_containers.hpp"
 #include "communicator_parts.hpp"
 #include "job_rank.hpp"
 

@@ -7,17 +7,16 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
+#include <profkit/profile/own_memory.hpp>
+#include <profkit/report/document.hpp>
+#include <profkit/report/text_bar.hpp>
+#include <profkit/report/text_style.hpp>
+#include <profkit/report/text_table.hpp>
+#include <profkit/report/text_width.hpp>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <variant>
-
-#include "../profile/own_memory.hpp"
-#include "document.hpp"
-#include "text_bar.hpp"
-#include "text_style.hpp"
-#include "text_table.hpp"
-#include "text_width.hpp"
 
 namespace profkit::detail {
 

@@ -8,11 +8,11 @@
 #include <list>
 #include <map>
 #include <optional>
+#include <profkit/profile/own_containers.hpp>
 #include <set>
 #include <string>
 #include <utility>
 
-#include "../../profile/own_containers.hpp"
 #include "job_rank.hpp"
 #include "job_summary.hpp"
 #include "rank_clocks.hpp"

@@ -7,16 +7,16 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <profkit/profile/own_memory.hpp>
+#include <profkit/profile/own_sort.hpp>
+#include <profkit/report/json_text.hpp>
 #include <string>
 #include <string_view>
 
-#include "../analyze/ranks/collective_waits.hpp"
-#include "../analyze/ranks/job_rank.hpp"
-#include "../analyze/ranks/matched_collectives.hpp"
-#include "../analyze/ranks/rank_clocks.hpp"
-#include "../profile/own_memory.hpp"
-#include "../profile/own_sort.hpp"
-#include "json_text.hpp"
+#include "collective_waits.hpp"
+#include "job_rank.hpp"
+#include "matched_collectives.hpp"
+#include "rank_clocks.hpp"
 
 namespace profkit {
 

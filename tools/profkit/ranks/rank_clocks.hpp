@@ -8,13 +8,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <profkit/analyze/ranks/collective_name.hpp>
+#include <profkit/analyze/time/select_quantile.hpp>
+#include <profkit/profile/own_memory.hpp>
+#include <profkit/profile/time.hpp>
 #include <string>
 #include <utility>
 
-#include "../../profile/own_memory.hpp"
-#include "../../profile/time.hpp"
-#include "../time/select_quantile.hpp"
-#include "collective_name.hpp"
 #include "job_rank.hpp"
 #include "job_summary.hpp"
 #include "matched_collectives.hpp"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <profkit/profile/described.hpp>
 #include <tuple>
 
-#include "../../profile/described.hpp"
 #include "job_summary.hpp"
 
 // Describes the members of a job summary: their keys in JSON, which end in the unit.

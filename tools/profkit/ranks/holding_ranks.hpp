@@ -5,12 +5,12 @@
 #include <cstddef>
 #include <numeric>
 #include <optional>
+#include <profkit/analyze/verdict/mean_interval.hpp>
+#include <profkit/analyze/verdict/outliers.hpp>
+#include <profkit/profile/own_memory.hpp>
+#include <profkit/profile/own_sort.hpp>
 #include <utility>
 
-#include "../../profile/own_memory.hpp"
-#include "../../profile/own_sort.hpp"
-#include "../verdict/mean_interval.hpp"
-#include "../verdict/outliers.hpp"
 #include "job_summary.hpp"
 
 namespace profkit::detail {
