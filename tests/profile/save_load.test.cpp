@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <profkit/analyze/analyze.hpp>
 #include <profkit/profile/archive_reader.hpp>
-#include <profkit/profile/earlier_formats.hpp>
 #include <profkit/profile/save_load.hpp>
 #include <profkit/report/report_json.hpp>
 
@@ -109,29 +108,6 @@ TEST_CASE("a profile with two paths of the steps, or with one inside another pat
   check_refused(profile, "the path of the steps lies in another");
 }
 
-TEST_CASE("in an earlier format, names determine the path of the step, the kinds of collectors and the directions of copies", "[save]") {
-  using profkit::copy_direction;
-  profkit::profile profile;
-  profile.paths = {{profkit::path_record::no_parent, "load", {}, "", 1},
-                   {profkit::path_record::no_parent, "step", 3, "", 1},
-                   {0, "step", {}, "", 1},
-                   {profkit::path_record::no_parent, "step", {}, "", 1}};
-  profile.collectors = {{"kernels", "", ""}, {"gpu clocks", "", ""}, {"journal", "", ""}, {"host memory", "", ""}};
-  for (char const* const name : profkit::detail::copy_names) profile.gpu_names.push_back({name, {}});
-  profile.gpu_names.push_back({"copyHost", {}});
-  profkit::profile newest = profile;
-  profkit::detail::complete(newest, 8);
-  CHECK_FALSE(newest.paths[3].is_step);
-  profkit::detail::complete(profile, 7);
-  for (std::size_t i = 0; i < profile.paths.size(); ++i) CHECK(profile.paths[i].is_step == (i == 3));
-  CHECK(profile.collectors[0].kind == profkit::collector_kind::kernels);
-  CHECK(profile.collectors[1].kind == profkit::collector_kind::gpu_clocks);
-  CHECK(profile.collectors[2].kind == profkit::collector_kind::journal);
-  CHECK(profile.collectors[3].kind == profkit::collector_kind::other);
-  for (std::size_t i = 0; i < profkit::copy_directions; ++i) CHECK(profile.gpu_names[i].direction == static_cast<copy_direction>(i));
-  CHECK(profile.gpu_names.back().direction == copy_direction::unknown);
-}
-
 TEST_CASE("a saved snapshot is marked as a snapshot, and lists what is missing", "[save]") {
   saved_file const file;
   profkit::profile profile = made_profile();
@@ -145,104 +121,21 @@ TEST_CASE("a saved snapshot is marked as a snapshot, and lists what is missing",
   CHECK(loaded->untimed_steps == 34);
 }
 
-TEST_CASE("a profile of an earlier format is read: no step is excluded, nothing is missing, and kernels were collected in all steps",
-          "[save]") {
+TEST_CASE("a profile of the previous format is read, and older and newer ones are refused", "[save]") {
   saved_file const file;
-  profkit::profile profile;
-  profile.steps = {{{at_ms(0), at_ms(1)}, 0x1122334455667788U, false, 1, 0.0, false, true}};
-  profile.quality.discarded_records = 3;
-  profile.quality.collapsed_scopes = 4;
-  profile.quality.unmatched_ends = 5;
-  profkit::save(profile, file.path);
-  CHECK_FALSE(profkit::load(file.path).steps[0].has_kernels);
-  CHECK(profkit::load(file.path).steps[0].is_excluded);
-  CHECK(profkit::load(file.path).quality.discarded_records == 3);
-  CHECK(profkit::load(file.path).quality.collapsed_scopes == 4);
-  CHECK(profkit::load(file.path).quality.unmatched_ends == 5);
-  // After magic, format, four empty texts, an empty list and the process id: the flag for `host_speed_record`.
-  constexpr std::size_t at_host_speed = 8 + 4 + 4 * 8 + 8 + 8;
+  profkit::profile const saved = made_profile();
+  profkit::save(saved, file.path);
   std::string bytes = bytes_of(file.path);
-  // Since format 11: three empty lists and the flag for `sampling_record` at the end.
-  bytes.resize(bytes.size() - 3 * 8 - 1);
-  SECTION("10: does not say how devices were used, and has no samples") {
-    bytes[8] = 10;
+  constexpr std::size_t at_format = 8;  // after the magic
+  REQUIRE(bytes[at_format] == 13);
+  bytes[at_format] = 12;
+  write(file.path, bytes);
+  CHECK(profkit::report_json(profkit::analyze(profkit::load(file.path))) == profkit::report_json(profkit::analyze(saved)));
+  for (char const format : {5, 11, 14}) {
+    bytes[at_format] = format;
     write(file.path, bytes);
-    profkit::profile const loaded = profkit::load(file.path);
-    CHECK(loaded.steps[0].is_excluded);
-    CHECK(loaded.device_utilization.empty());
-    CHECK(loaded.samples.empty());
-    return;
-  }
-  // Since format 9: three empty lists at the end, after the flag for `stop_record`; after the flag for `host_speed_record` the flags for
-  // the rank and the offset of the clock, and an empty text between them.
-  bytes.resize(bytes.size() - 3 * 8);
-  bytes.erase(at_host_speed + 1, 1 + 8 + 1);
-  std::size_t const at_index = bytes.find("\x88\x77\x66\x55\x44\x33\x22\x11");
-  REQUIRE(at_index != std::string::npos);
-  // At the end of the quality record, before the flag for `stop_record`.
-  constexpr std::size_t since_8 = (2 + 5 + 2) * 8 + 1 + 8;
-  // The number of the step, whether it is warm-up, its items and its work, whether it has kernels; then the new fields.
-  std::size_t const at_has_kernels = at_index + 8 + 1 + 8 + 8;
-  bytes.erase(at_has_kernels + 1, 1);
-  SECTION("8: has no rank and no collectives") {
-    bytes.insert(at_has_kernels + 1, 1, '\1');  // added since format 8
-    bytes[8] = 8;
-    write(file.path, bytes);
-    profkit::profile const loaded = profkit::load(file.path);
-    CHECK(loaded.steps[0].is_excluded);
-    CHECK(loaded.quality.unmatched_ends == 5);
-    CHECK_FALSE(loaded.environment.rank);
-    CHECK(loaded.collectives.empty());
-  }
-  SECTION("7: nor which steps the program excluded") {
-    bytes.erase(bytes.size() - 1 - since_8, since_8);
-    bytes.erase(at_host_speed, 1);
-    bytes[8] = 7;
-    write(file.path, bytes);
-    profkit::profile const loaded = profkit::load(file.path);
-    CHECK(loaded.steps[0].items == 1);
-    CHECK_FALSE(loaded.steps[0].is_excluded);
-    CHECK_FALSE(loaded.steps[0].has_kernels);
-    CHECK(loaded.quality.collapsed_scopes == 4);
-  }
-  SECTION("7: does not say how fast the host was, how the system clock was set, nor why events were dropped") {
-    profile.environment.host_speed = profkit::host_speed_record{std::chrono::nanoseconds{11}, std::chrono::nanoseconds{12}, 0.25};
-    profkit::save(profile, file.path);
-    auto const speed = profkit::load(file.path).environment.host_speed;
-    REQUIRE(speed);
-    CHECK(speed->before.count() == 11);
-    CHECK(speed->after.count() == 12);
-    CHECK(speed->waiting == 0.25);
-    bytes.erase(bytes.size() - 1 - since_8, since_8);
-    bytes.erase(at_host_speed, 1);
-    bytes[8] = 7;
-    write(file.path, bytes);
-    profkit::profile const loaded = profkit::load(file.path);
-    CHECK_FALSE(loaded.environment.host_speed);
-    CHECK(loaded.quality.collapsed_scopes == 4);
-    CHECK(loaded.quality.unmatched_ends == 0);
-  }
-  SECTION("6: does not say what was not kept") {
-    bytes.erase(bytes.size() - 1 - 16 - since_8, 16 + since_8);
-    bytes.erase(at_host_speed, 1);
-    bytes[8] = 6;
-    write(file.path, bytes);
-    profkit::profile const loaded = profkit::load(file.path);
-    CHECK(loaded.steps[0].items == 1);
-    CHECK_FALSE(loaded.steps[0].has_kernels);
-    CHECK(loaded.quality.discarded_records == 0);
-    CHECK(loaded.quality.collapsed_scopes == 0);
-  }
-  SECTION("5: nor in which steps kernels were collected") {
-    bytes.erase(bytes.size() - 1 - 16 - since_8, 16 + since_8);
-    bytes.erase(at_has_kernels, 1);
-    bytes.erase(at_host_speed, 1);
-    bytes[8] = 5;
-    write(file.path, bytes);
-    profkit::profile const loaded = profkit::load(file.path);
-    REQUIRE(loaded.steps.size() == 1);
-    CHECK(loaded.steps[0].items == 1);
-    CHECK(loaded.steps[0].has_kernels);
+    CHECK_THROWS_WITH(profkit::load(file.path),
+                      file.path.string() + ": it has format " + std::to_string(int{format}) + ", this version reads formats 12 to 13");
   }
 }
 

@@ -48,8 +48,6 @@ class summary_filler {
     for (T& each : values) (*this)(each);
   }
 
-  [[nodiscard]] static constexpr std::uint32_t format() { return profkit::detail::profile_format; }
-
  private:
   int made_ = 0;
 };
@@ -120,7 +118,6 @@ class summary_values {
     for (T& each : values) (*this)(each);
   }
 
-  [[nodiscard]] static constexpr std::uint32_t format() { return profkit::detail::profile_format; }
   [[nodiscard]] std::vector<std::string> const& values() const { return values_; }
 
  private:

@@ -111,8 +111,6 @@ class archive_writer {
     bytes_.clear();
   }
 
-  [[nodiscard]] static constexpr std::uint32_t format() noexcept { return profile_format; }
-
  private:
   void put_text(std::string_view text) {
     (*this)(std::uint64_t{text.size()});

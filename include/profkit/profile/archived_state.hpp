@@ -83,7 +83,6 @@ class layout_archive {
   void name(char const* member) { text_ += std::string{member} + ':'; }
 
   [[nodiscard]] std::string const& text() const noexcept { return text_; }
-  [[nodiscard]] static constexpr std::uint32_t format() noexcept { return profile_format; }
 
  private:
   template <class... T>

@@ -4,7 +4,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <string_view>
 
 namespace profkit {
 
@@ -32,14 +31,6 @@ inline constexpr std::array<char const*, copy_directions> copy_names{
     "[CUDA memcpy Unknown]",          "[CUDA memcpy Host-to-Device]", "[CUDA memcpy Device-to-Host]",  "[CUDA memcpy Host-to-Array]",
     "[CUDA memcpy Array-to-Host]",    "[CUDA memcpy Array-to-Array]", "[CUDA memcpy Array-to-Device]", "[CUDA memcpy Device-to-Array]",
     "[CUDA memcpy Device-to-Device]", "[CUDA memcpy Host-to-Host]",   "[CUDA memcpy Peer-to-Peer]"};
-
-/// @return `unknown` if the name is not in `copy_names`.
-inline copy_direction direction_of_copy(std::string_view name) {
-  for (std::size_t i = 0; i < copy_names.size(); ++i) {
-    if (name == copy_names[i]) return static_cast<copy_direction>(i);
-  }
-  return copy_direction::unknown;
-}
 
 /// Whether the source or the destination is in host memory.
 inline bool is_host_copy(copy_direction direction) {

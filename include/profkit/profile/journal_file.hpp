@@ -16,7 +16,6 @@
 
 #include "archive_reader.hpp"
 #include "checksum.hpp"
-#include "earlier_formats.hpp"
 #include "error.hpp"
 #include "input_file.hpp"
 #include "journal_format.hpp"
@@ -66,11 +65,8 @@ class journal_file {
     return true;
   }
 
-  /// Fills members that older formats lack, and validates tables and single values. To be called after frames were read.
-  void complete(profile& into) const {
-    detail::complete(into, format_);
-    check_.tables(into);
-  }
+  /// Validates tables and single values. To be called after frames were read.
+  void check_tables(profile const& read) const { check_.tables(read); }
 
   /// Continues with the validation state of the previous file.
   void follow(journal_file const& before) { check_ = before.check_; }

@@ -69,7 +69,7 @@ class journal_reader {
     if (result.has_begun && !file_.has_read()) result.has_news = read_first_frame(file, size, into);
     while (file_.has_read() && !file_.is_complete() && file_.read_frame(file, size, into)) result.has_news = true;
     if (result.has_news) {
-      file_.complete(into);
+      file_.check_tables(into);
       into.quality.untraced_records = forgotten_;
     }
     result.is_complete = file_.is_complete();

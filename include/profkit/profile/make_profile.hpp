@@ -12,7 +12,6 @@
 #include "archive_writer.hpp"
 #include "atomic_file.hpp"
 #include "byte_output.hpp"
-#include "earlier_formats.hpp"
 #include "error.hpp"
 #include "input_file.hpp"
 #include "journal_content.hpp"
@@ -21,6 +20,8 @@
 #include "own_memory.hpp"
 #include "profile.hpp"
 #include "profile_file_code.hpp"
+#include "record_fields.hpp"
+#include "validate.hpp"
 
 namespace profkit::detail {
 
@@ -64,11 +65,10 @@ profile profile_file_code<Unused>::load(std::string const& path) {
     std::uint32_t format = 0;
     archive(format);
     check_format(format);
-    archive.set_format(format);
     profile result;
     archive(result);
     if (!archive.at_end()) throw error{"the profile is damaged: unexpected bytes after the end"};
-    complete_and_check(result, format);
+    validate(result);
     return result;
   } catch (error const& failure) {
     throw error{path + ": " + failure.what()};

@@ -2,27 +2,22 @@
 #pragma once
 
 #include <cstdint>
-#include <type_traits>
-#include <utility>
+#include <string>
 
+#include "error.hpp"
 #include "profile.hpp"
 
 namespace profkit::detail {
 
 inline constexpr std::uint32_t profile_format = 13;
-inline constexpr std::uint32_t oldest_profile_format = 5;  ///< the oldest format that can be read
+inline constexpr std::uint32_t oldest_profile_format = 12;  ///< the oldest format that can be read
 
-/// The profile format that an archive reads or writes. For an archive without a format, such as one that copies, the newest format.
-template <class Archive, class = void>
-struct format_of {
-  explicit format_of(Archive const&) {}
-  std::uint32_t value = profile_format;
-};
-template <class Archive>
-struct format_of<Archive, std::void_t<decltype(std::declval<Archive const&>().format())>> {
-  explicit format_of(Archive const& archive) : value{archive.format()} {}
-  std::uint32_t value;
-};
+/// @throws profkit::error if files of this format cannot be read.
+inline void check_format(std::uint32_t format) {
+  if (format >= oldest_profile_format && format <= profile_format) return;
+  throw error{"it has format " + std::to_string(format) + ", this version reads formats " + std::to_string(oldest_profile_format) + " to " +
+              std::to_string(profile_format)};
+}
 
 // The members of each record in file order. A change here requires a new `profile_format`.
 template <class Archive>
@@ -41,14 +36,14 @@ template <class Archive>
 void fields(Archive& archive, environment_record& record) {
   archive(record.host), archive(record.gpu), archive(record.driver), archive(record.cuda), archive(record.command),
       archive(record.process_id);
-  if (archive.format() >= 8) archive(record.host_speed);
-  if (archive.format() >= 9) archive(record.rank), archive(record.boot_id), archive(record.clock_offset_ns);
+  archive(record.host_speed);
+  archive(record.rank), archive(record.boot_id), archive(record.clock_offset_ns);
 }
 template <class Archive>
 void fields(Archive& archive, path_record& record) {
   archive(record.parent), archive(record.name), archive(record.index), archive(record.file), archive(record.line);
   archive(record.adopted_from), archive(record.role);
-  if (archive.format() >= 8) archive(record.is_step);
+  archive(record.is_step);
 }
 template <class Archive>
 void fields(Archive& archive, thread_record& record) {
@@ -61,8 +56,8 @@ void fields(Archive& archive, scope_record& record) {
 template <class Archive>
 void fields(Archive& archive, step_record& record) {
   archive(record.time), archive(record.index), archive(record.warmup), archive(record.items), archive(record.model_flops);
-  if (archive.format() >= 6) archive(record.has_kernels);
-  if (archive.format() >= 8) archive(record.is_excluded);
+  archive(record.has_kernels);
+  archive(record.is_excluded);
 }
 template <class Archive>
 void fields(Archive& archive, work_record& record) {
@@ -82,7 +77,7 @@ void fields(Archive& archive, collective_record& record) {
 template <class Archive>
 void fields(Archive& archive, function_record& record) {
   archive(record.name), archive(record.module), archive(record.caller);
-  if (archive.format() >= 12) archive(record.file), archive(record.line);
+  archive(record.file), archive(record.line);
 }
 template <class Archive>
 void fields(Archive& archive, sample_record& record) {
@@ -92,7 +87,7 @@ template <class Archive>
 void fields(Archive& archive, sampling_record& record) {
   archive(record.mechanism), archive(record.interval), archive(record.lost), archive(record.threads), archive(record.threads_without),
       archive(record.why_without);
-  if (archive.format() >= 12) archive(record.why_no_lines);
+  archive(record.why_no_lines);
 }
 template <class Archive>
 void fields(Archive& archive, allocator_record& record) {
@@ -128,7 +123,7 @@ void fields(Archive& archive, gpu_step_record& record) {
 template <class Archive>
 void fields(Archive& archive, gpu_name_record& record) {
   archive(record.name), archive(record.mangled);
-  if (archive.format() >= 8) archive(record.direction);
+  archive(record.direction);
 }
 template <class Archive>
 void fields(Archive& archive, gpu_operation_record& record) {
@@ -152,12 +147,12 @@ template <class Archive>
 void fields(Archive& archive, memory_record& record) {
   archive(record.source), archive(record.quantity), archive(record.step), archive(record.current_bytes), archive(record.peak_bytes),
       archive(record.peak_note);
-  if (archive.format() >= 10) archive(record.capacity_bytes);
+  archive(record.capacity_bytes);
 }
 template <class Archive>
 void fields(Archive& archive, collector_record& record) {
   archive(record.name), archive(record.status), archive(record.reason);
-  if (archive.format() >= 8) archive(record.kind);
+  archive(record.kind);
 }
 template <class Archive>
 void fields(Archive& archive, wrong_end_record& record) {
@@ -173,13 +168,11 @@ void fields(Archive& archive, quality_record& record) {
       archive(record.untimed_gpu_scopes);
   archive(record.dropped_operations), archive(record.invalid_operations);
   archive(record.clock_changes), archive(record.cost_of_1000_scopes), archive(record.bookkeeping), archive(record.clock);
-  if (archive.format() >= 7) archive(record.discarded_records), archive(record.collapsed_scopes);
-  if (archive.format() >= 8) archive(record.clock_change), archive(record.uncertain_operations);
-  if (archive.format() >= 8) {
-    archive(record.events_without_memory), archive(record.events_without_log), archive(record.interrupting_events);
-    archive(record.misnested_scopes), archive(record.unmatched_ends), archive(record.wrong_ends);
-    archive(record.not_recorded), archive(record.snapshot), archive(record.untraced_records);
-  }
+  archive(record.discarded_records), archive(record.collapsed_scopes);
+  archive(record.clock_change), archive(record.uncertain_operations);
+  archive(record.events_without_memory), archive(record.events_without_log), archive(record.interrupting_events);
+  archive(record.misnested_scopes), archive(record.unmatched_ends), archive(record.wrong_ends);
+  archive(record.not_recorded), archive(record.snapshot), archive(record.untraced_records);
 }
 template <class Archive>
 void fields(Archive& archive, stop_record& record) {
@@ -195,12 +188,8 @@ void fields(Archive& archive, profile& record) {
       archive(record.counters);
   archive(record.memory), archive(record.allocators), archive(record.allocations), archive(record.work), archive(record.precision);
   archive(record.device_clocks), archive(record.measured_roofs), archive(record.collectors), archive(record.quality), archive(record.stop);
-  if (format_of<Archive>{archive}.value >= 9) {
-    archive(record.communicators), archive(record.collective_words), archive(record.collectives);
-  }
-  if (format_of<Archive>{archive}.value >= 11) {
-    archive(record.device_utilization), archive(record.functions), archive(record.samples), archive(record.sampling);
-  }
+  archive(record.communicators), archive(record.collective_words), archive(record.collectives);
+  archive(record.device_utilization), archive(record.functions), archive(record.samples), archive(record.sampling);
 }
 
 }  // namespace profkit::detail

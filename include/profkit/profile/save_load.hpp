@@ -36,7 +36,7 @@ template <class Unused = void>
 
 /// @brief Loads a saved profile or a journal (`PROFKIT=journal=FILE`).
 ///
-/// Reads profile formats 5 to 13. If the session of a journal did not end, loads all complete frames; the collector "journal" then states
+/// Reads profile formats 12 and 13. If the session of a journal did not end, loads all complete frames; the collector "journal" then states
 /// how many bytes were left out. The content is validated, so damaged and hostile files throw.
 /// @param path the file.
 /// @return the profile.

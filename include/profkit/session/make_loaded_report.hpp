@@ -33,7 +33,7 @@ inline std::optional<summary> figures_of_journal(std::filesystem::path const& pa
   if (!newest.read_beginning(file, size)) return std::nullopt;
   while (newest.read_frame(file, size, waiting)) continue;
   if (newest.number() == 0) return std::nullopt;
-  newest.complete(waiting);
+  newest.check_tables(waiting);
   waiting.quality = content.quality;
   waiting.collectors = content.collectors;
   bool const had_steps = measured_time::had_steps(waiting);
