@@ -131,11 +131,11 @@ TEST_CASE("a profile of the previous format is read, and older and newer ones ar
   bytes[at_format] = 12;
   write(file.path, bytes);
   CHECK(profkit::report_json(profkit::analyze(profkit::load(file.path))) == profkit::report_json(profkit::analyze(saved)));
-  for (char const format : {5, 11, 14}) {
-    bytes[at_format] = format;
+  for (int const format : {5, 11, 14}) {
+    bytes[at_format] = static_cast<char>(format);
     write(file.path, bytes);
     CHECK_THROWS_WITH(profkit::load(file.path),
-                      file.path.string() + ": it has format " + std::to_string(int{format}) + ", this version reads formats 12 to 13");
+                      file.path.string() + ": it has format " + std::to_string(format) + ", this version reads formats 12 to 13");
   }
 }
 

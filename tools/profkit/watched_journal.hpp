@@ -161,7 +161,7 @@ class watched_journal {
   bool read_first_frame(std::ifstream& file, std::uint64_t size) {
     profkit::profile first;
     if (!file_.read_frame(file, size, first)) return false;
-    file_.complete(first);
+    file_.check_tables(first);
     profkit::profile const& before = windows_.waiting();
     bool const is_same_session =
         frames_ > 0 && first.environment.process_id == before.environment.process_id && first.time.begin == before.time.begin;
@@ -205,7 +205,7 @@ class watched_journal {
   /// Adds the windows that are complete.
   void add_complete() {
     profkit::profile& waiting = windows_.waiting();
-    file_.complete(waiting);
+    file_.check_tables(waiting);
     profkit::detail::arrival until;
     until.has_steps = has_steps();
     until.times_steps = times_steps_;
