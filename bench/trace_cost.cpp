@@ -25,7 +25,7 @@
 #include <vector>
 
 #ifdef PROFKIT_WITH_PERFETTO
-#include <profkit/perfetto.hpp>
+#include "traces/pftrace.hpp"
 #endif
 #ifdef PROFKIT_WITH_ZLIB
 #include <zlib.h>

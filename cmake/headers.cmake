@@ -288,17 +288,14 @@ set(PROFKIT_HEADERS
     profkit/report/cells.hpp
     profkit/report/change_words.hpp
     profkit/report/column_numbers.hpp
-    profkit/report/compact_trace_hook.hpp
     profkit/report/counters_section.hpp
     profkit/report/sampled_boxes.hpp
     profkit/report/samples_section.hpp
     profkit/report/coverage_text.hpp
     profkit/report/csv_printer.hpp
     profkit/report/data_table.hpp
-    profkit/report/deflate.hpp
     profkit/report/document.hpp
     profkit/report/earlier_report.hpp
-    profkit/report/file_attempts.hpp
     profkit/report/findings.hpp
     profkit/report/first_screen.hpp
     profkit/report/fixed_numbers.hpp
@@ -419,14 +416,6 @@ set(PROFKIT_HEADERS
     profkit/analyze/windows/window_context.hpp
     profkit/analyze/windows/window_stream.hpp)
 
-set(PROFKIT_PERFETTO_HEADERS
-    profkit/perfetto.hpp
-    profkit/report/pftrace.hpp
-    profkit/report/pftrace_buffer.hpp
-    profkit/report/pftrace_fields.hpp
-    profkit/report/pftrace_format.hpp
-    profkit/report/pftrace_output.hpp
-    profkit/report/pftrace_sequence.hpp)
 
 set(PROFKIT_NCCL_HEADERS
     profkit/nccl.hpp

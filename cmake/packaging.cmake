@@ -5,7 +5,6 @@
 set(
   profkit_package_files
   find_cuda_toolkit.cmake
-  find_protozero.cmake
   profkit-code.cmake
   profkit-code-analysis.cpp
   profkit-code-report.cpp
@@ -24,10 +23,10 @@ endif()
 
 set(profkit_component COMPONENT dev)
 install(TARGETS profkit_headers EXPORT profkit-targets FILE_SET HEADERS ${profkit_component})
-foreach(layer IN ITEMS perfetto nccl cuda cupti)
+foreach(layer IN ITEMS nccl cuda cupti)
   install(TARGETS profkit_${layer} EXPORT profkit-${layer}-targets FILE_SET HEADERS ${profkit_component})
 endforeach()
-foreach(export IN ITEMS profkit-targets profkit-perfetto-targets profkit-nccl-targets profkit-cuda-targets profkit-cupti-targets)
+foreach(export IN ITEMS profkit-targets profkit-nccl-targets profkit-cuda-targets profkit-cupti-targets)
   install(EXPORT ${export} NAMESPACE profkit:: DESTINATION ${PROFKIT_INSTALL_CMAKEDIR} ${profkit_component})
   export(EXPORT ${export} NAMESPACE profkit:: FILE "${PROJECT_BINARY_DIR}/${export}.cmake")
 endforeach()

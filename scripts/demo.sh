@@ -32,7 +32,7 @@ write_text() {
   ) >"$1"
 }
 
-need_packages g++=g++ cmake=cmake ninja=ninja-build python3=python3 libfmt-dev libcli11-dev libprotozero-dev
+need_packages g++=g++ cmake=cmake ninja=ninja-build python3=python3 libfmt-dev libcli11-dev libprotozero-dev zlib1g-dev
 need_cmake
 need_torch
 need_nvcc

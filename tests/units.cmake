@@ -51,18 +51,16 @@ else()
   message(STATUS "profkit: no nlohmann_json, report.json is not tested")
 endif()
 
-if(TARGET protozero::protozero AND NOT profkit_races_only)
-  # The compact trace. A separate program, because reports write it in any program that includes its header.
-  profkit_add_test_program(NAME pftrace SOURCES report/pftrace.test.cpp LIBRARIES profkit::perfetto)
-  profkit_add_test_program(NAME write_traces SOURCES report/write_traces.cpp LIBRARIES profkit::perfetto NO_CATCH NO_TEST)
+if(TARGET profkit_traces)
+  profkit_add_test_program(NAME write_traces SOURCES tools/write_traces.cpp LIBRARIES profkit_traces NO_CATCH NO_TEST)
   file(GLOB recorded_profiles "${CMAKE_CURRENT_SOURCE_DIR}/data/*.profile")
   foreach(what IN ITEMS packing slices)
-    add_test(NAME pftrace_${what} COMMAND "${Python3_EXECUTABLE}" "${CMAKE_CURRENT_SOURCE_DIR}/report/compare_traces.py" ${what}
+    add_test(NAME pftrace_${what} COMMAND "${Python3_EXECUTABLE}" "${CMAKE_CURRENT_SOURCE_DIR}/tools/compare_traces.py" ${what}
                                           "$<TARGET_FILE:profkit_write_traces>" made ${recorded_profiles})
     set_tests_properties(pftrace_${what} PROPERTIES LABELS cpu SKIP_RETURN_CODE 4 TIMEOUT ${profkit_test_timeout})
   endforeach()
   set(four_ranks "${profkit_recorded_ranks}/four/rank")
-  add_test(NAME pftrace_ranks COMMAND "${Python3_EXECUTABLE}" "${CMAKE_CURRENT_SOURCE_DIR}/report/compare_traces.py" ranks "$<TARGET_FILE:profkit_write_traces>"
+  add_test(NAME pftrace_ranks COMMAND "${Python3_EXECUTABLE}" "${CMAKE_CURRENT_SOURCE_DIR}/tools/compare_traces.py" ranks "$<TARGET_FILE:profkit_write_traces>"
                                       ${four_ranks}0.profile ${four_ranks}1.profile ${four_ranks}2.profile ${four_ranks}3.profile)
   set_tests_properties(pftrace_ranks PROPERTIES LABELS cpu SKIP_RETURN_CODE 4 TIMEOUT ${profkit_test_timeout})
 endif()
@@ -77,12 +75,12 @@ endif()
 
 if(TARGET profkit_program)
   # The program profkit: its computations, and the program itself on reports that the tests create.
-  set(tools_tests tools/compare.test.cpp tools/compare_command.test.cpp tools/compare_functions.test.cpp tools/comparison_document.test.cpp tools/ranks_report.test.cpp tools/report_command.test.cpp tools/summary_json.test.cpp tools/watch_screen.test.cpp tools/watched_journal.test.cpp)
+  set(tools_tests tools/compare.test.cpp tools/compare_command.test.cpp tools/compare_functions.test.cpp tools/comparison_document.test.cpp tools/pftrace.test.cpp tools/ranks_report.test.cpp tools/report_command.test.cpp tools/summary_json.test.cpp tools/watch_screen.test.cpp tools/watched_journal.test.cpp)
   if(NOT CMAKE_CXX_FLAGS MATCHES "-fsanitize")
     # Error rates from thousands of simulated comparisons; the other tests run the same code with a sanitizer.
     list(APPEND tools_tests tools/compare_rates.test.cpp)
   endif()
-  profkit_add_unit_tests(tools SOURCES ${tools_tests} LIBRARIES profkit_comparison nlohmann_json::nlohmann_json)
+  profkit_add_unit_tests(tools SOURCES ${tools_tests} LIBRARIES profkit_comparison profkit_traces nlohmann_json::nlohmann_json)
   target_compile_definitions(profkit_tools_tests PRIVATE TEST_DATA="${CMAKE_CURRENT_SOURCE_DIR}/data" TEST_RANKS="${profkit_recorded_ranks}" PROFKIT_PROGRAM="$<TARGET_FILE:profkit_program>")
   add_dependencies(profkit_tools_tests profkit_program)
 endif()

@@ -7,9 +7,6 @@
 #include <cstdio>
 #include <exception>
 #include <profkit/options.hpp>
-#ifdef TRAINER_WITH_PERFETTO
-#include <profkit/perfetto.hpp>
-#endif
 #include <string>
 #include <string_view>
 #include <vector>

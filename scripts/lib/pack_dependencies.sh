@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Packs the dependencies of scripts/gpu_check.sh except CUDA and torch, for a machine without a package manager: the Debian packages of fmt,
-# CLI11, protozero and nlohmann-json, and the Catch2 that scripts/test.sh builds. Run scripts/test.sh first; it installs them.
+# CLI11, protozero, zlib and nlohmann-json, and the Catch2 that scripts/test.sh builds. Run scripts/test.sh first; it installs them.
 #   usage: scripts/lib/pack_dependencies.sh [DIR]     default: .dependencies, which git ignores
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
@@ -14,7 +14,7 @@ if [ $# -gt 0 ] && [ -e "$to" ]; then
 fi
 rm -rf "$to"
 mkdir -p "$to/usr"
-for package in libfmt-dev libfmt9 libcli11-dev libprotozero-dev nlohmann-json3-dev; do
+for package in libfmt-dev libfmt9 libcli11-dev libprotozero-dev zlib1g zlib1g-dev nlohmann-json3-dev; do
   dpkg -L "$package" | grep -vE '^/usr/share/(doc|man)' | while read -r path; do
     [ -d "$path" ] || { mkdir -p "$to$(dirname "$path")" && cp -a "$path" "$to$path"; }
   done

@@ -37,7 +37,6 @@ FOREIGN = {
     "CUPTI": (r"(generated_)?cupti\w*\.h|generated_\w+_meta\.h|nvperf\w*\.h", r"cupti\.hpp|collect/cupti_\w+\.hpp"),
     "the CUDA runtime": (r"cuda\w*\.h|driver_types\.h|vector_types\.h", r"(cuda|cupti)\.hpp|collect/(cuda|cupti)_\w+\.hpp"),
     "fmt": (r"fmt/.*", r"[^/]+|(report|session)/.*"),
-    "protozero": (r"protozero/.*", r"perfetto\.hpp|report/pftrace\w*\.hpp"),
     "the operating system": (
         r"(sys|linux|asm|arpa|net|netinet)/.*|(pthread|unistd|dlfcn|fcntl|sched|signal|spawn|time|errno|poll|elf|link|cpuid|"
         r"x86intrin|immintrin|arm_acle|cxxabi|execinfo|limits|malloc|stdio|stdio_ext|stdlib|string|stdint|stddef)\.h",
@@ -62,8 +61,7 @@ LIGHT = {
 
 # The CMake targets from the bottom up, and the headers of each.
 TARGETS = {
-    "profkit_headers": r"(?!cuda|cupti|nccl|perfetto)[^/]+|\w+/(?!cuda_|cupti|nccl_|pftrace).*",
-    "profkit_perfetto": r"perfetto\.hpp|report/pftrace\w*\.hpp",
+    "profkit_headers": r"(?!cuda|cupti|nccl)[^/]+|\w+/(?!cuda_|cupti|nccl_).*",
     "profkit_nccl": r"nccl\.hpp|collect/nccl_\w+\.hpp",
     "profkit_cuda": r"cuda\.hpp|collect/cuda_\w+\.hpp",
     "profkit_cupti": r"cupti\.hpp|collect/cupti\w*\.hpp",

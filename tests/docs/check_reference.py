@@ -11,7 +11,7 @@ import sys
 
 PAGE = "docs/reference.md"
 PAGES = ["README.md", "docs/*.md", "examples/**/README.md"]
-CMAKE_FILES = ["CMakeLists.txt", "cmake/*.cmake", "examples/**/CMakeLists.txt"]
+CMAKE_FILES = ["CMakeLists.txt", "cmake/*.cmake", "examples/**/CMakeLists.txt", "tools/**/CMakeLists.txt"]
 TEST_CMAKE_FILES = ["tests/*.cmake", "tests/**/CMakeLists.txt", "bench/*.cmake", "bench/CMakeLists.txt"]  # the page may omit their values
 
 

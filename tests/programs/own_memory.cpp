@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // profkit's memory and the program's: a session changes neither where the program's memory comes from, nor what it costs.
-#include <profkit/perfetto.hpp>
 #include <profkit/profkit.hpp>
 #include <profkit/report/report.hpp>
 #include <profkit/report/report_json.hpp>

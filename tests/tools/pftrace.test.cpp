@@ -1,32 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <profkit/perfetto.hpp>
 #include <profkit/profile/error.hpp>
 #include <profkit/report/trace_json.hpp>
 
-#include <unistd.h>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <map>
-#include <memory>
 #include <protozero/pbf_reader.hpp>
 #include <string>
 #include <vector>
 
 #include "../support/made_gpu_profile.hpp"
+#include "traces/pftrace.hpp"
 
 namespace {
-
-std::filesystem::path folder() { return std::filesystem::temp_directory_path() / ("profkit-pftrace-" + std::to_string(::getpid())); }
-
-std::string content_of(std::filesystem::path const& path) {
-  std::ifstream file{path, std::ios::binary};
-  return {std::istreambuf_iterator<char>{file}, {}};
-}
 
 std::string plain(profkit::profile const& profile, std::uint64_t steps = 100) {
   return profkit::trace_pftrace(profile, profkit::attribute(profile), steps, profkit::pftrace_packing::plain);
@@ -67,24 +56,12 @@ profkit::profile many_scopes(std::size_t count) {
 
 }  // namespace
 
-TEST_CASE("if a program includes perfetto.hpp, trace.pftrace is written next to trace.json", "[pftrace]") {
-  profkit::profile const profile = made_gpu_profile();
-  profkit::report const report{std::make_shared<profkit::profile const>(profile)};
-  report.write(folder().string(), 2);
-  CHECK(content_of(folder() / "trace.pftrace") == profkit::trace_pftrace(profile, 2));
-  CHECK(content_of(folder() / "trace.json") == profkit::trace_json(profile, 2));
-  report.write_trace((folder() / "alone.json").string(), 1);
-  CHECK(content_of(folder() / "alone.pftrace") == profkit::trace_pftrace(profile, 1));
-  profkit::write_pftrace(report, folder() / "called.pftrace", 1);
-  CHECK(content_of(folder() / "called.pftrace") == content_of(folder() / "alone.pftrace"));
-  std::filesystem::remove_all(folder());
-}
-
 TEST_CASE("a trace that cannot be written is an error that names the file", "[pftrace]") {
   using Catch::Matchers::ContainsSubstring;
-  CHECK_THROWS_WITH(profkit::write_pftrace(made_gpu_profile(), "/nowhere/a.pftrace"), ContainsSubstring("/nowhere/a.pftrace"));
+  profkit::profile const made = made_gpu_profile();
+  CHECK_THROWS_WITH(profkit::write_pftrace(made, profkit::attribute(made), 3, "/nowhere/a"), ContainsSubstring("/nowhere/a"));
   if (std::filesystem::exists("/dev/full")) {
-    CHECK_THROWS_WITH(profkit::write_pftrace(made_gpu_profile(), "/dev/full"), ContainsSubstring("/dev/full"));
+    CHECK_THROWS_WITH(profkit::write_pftrace(made, profkit::attribute(made), 3, "/dev/full"), ContainsSubstring("/dev/full"));
   }
 }
 

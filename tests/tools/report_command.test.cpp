@@ -20,6 +20,7 @@
 #include "../support/made_gpu_profile.hpp"
 #include "../support/report_text.hpp"
 #include "program_run.hpp"
+#include "traces/pftrace.hpp"
 
 using Catch::Matchers::ContainsSubstring;
 
@@ -53,6 +54,28 @@ TEST_CASE("profkit report prints the report of a summary, and says that it has n
   CHECK(folder.run("report --full" + file).out == wanted.full_text());
   CHECK(folder.run("report" + file + " --format markdown").out == wanted.markdown());
   CHECK(folder.run("report" + file + " --format json").out == profkit::report_json(wanted.summary()));
+}
+
+TEST_CASE("profkit report --pftrace writes the compact trace of a profile, not of a summary or of ranks", "[report_command][pftrace]") {
+  temporary_folder const folder;
+  fs::path const file = folder.path() / "saved";
+  fs::path const trace = folder.path() / "all.pftrace";
+  profkit::save(made_gpu_profile(), file);
+  temporary_folder::result const run = folder.run("report" + quoted(file) + " --pftrace" + quoted(trace) + " --trace-steps 2");
+  CHECK(run.code == 0);
+  CHECK_THAT(run.out, ContainsSubstring(trace.string()));
+  CHECK(content_of(trace) == profkit::trace_pftrace(made_gpu_profile(), 2));
+  REQUIRE(folder.run("report" + quoted(file) + " --pftrace" + quoted(trace)).code == 0);
+  CHECK(content_of(trace) == profkit::trace_pftrace(made_gpu_profile(), 3));
+  report_of(made_gpu_profile()).write((folder.path() / "out").string());
+  temporary_folder::result const of_summary = folder.run("report" + quoted(folder.path() / "out") + " --pftrace" + quoted(trace));
+  CHECK(of_summary.code == 2);
+  CHECK_THAT(of_summary.err, ContainsSubstring("a summary, which has no single events"));
+  temporary_folder::result const of_ranks = folder.run("report" + quoted(file) + quoted(file) + " --pftrace" + quoted(trace));
+  CHECK(of_ranks.code == 2);
+  temporary_folder::result const nowhere = folder.run("report" + quoted(file) + " --pftrace /nowhere/a.pftrace");
+  CHECK(nowhere.code == 2);
+  CHECK_THAT(nowhere.err, ContainsSubstring("/nowhere/a.pftrace"));
 }
 
 TEST_CASE("profkit report --out of a summary writes the files that need no single events, and names the others", "[report_command]") {

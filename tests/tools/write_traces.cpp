@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // For compare_traces.py: writes DIR/trace.json, DIR/trace.pftrace and DIR/plain.pftrace of a saved profile, or of a generated one with data
-// that recorded profiles lack; or compresses its input.
+// that recorded profiles lack.
 //
 // usage: profkit_write_traces PROFILE|made DIR STEPS
-//        profkit_write_traces deflate <IN >OUT
-#include <profkit/perfetto.hpp>
 #include <profkit/profile/save_load.hpp>
 #include <profkit/report/trace_json.hpp>
 
@@ -13,11 +11,10 @@
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
-#include <iostream>
-#include <iterator>
 #include <string>
 
 #include "../support/made_gpu_profile.hpp"
+#include "traces/pftrace.hpp"
 
 namespace {
 
@@ -62,22 +59,9 @@ profkit::profile made_for_traces() {
   return made;
 }
 
-void compress() {
-  std::string const bytes{std::istreambuf_iterator<char>{std::cin}, {}};
-  profkit::detail::own_string compressed = "before";
-  profkit::detail::deflater deflater;
-  deflater.compress(bytes, compressed);
-  deflater.compress(bytes, compressed);  // without state of the first one
-  std::cout << compressed;
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc == 2 && std::string{argv[1]} == "deflate") {
-    compress();
-    return 0;
-  }
   if (argc != 4) return 2;
   profkit::profile const profile = std::string{argv[1]} == "made" ? made_for_traces() : profkit::load(argv[1]);
   std::filesystem::path const directory = argv[2];

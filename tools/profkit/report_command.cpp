@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <profkit/analyze/gpu/attribution.hpp>
 #include <profkit/analyze/summary.hpp>
 #include <profkit/profile/atomic_file.hpp>
 #include <profkit/profile/error.hpp>
@@ -25,6 +26,7 @@
 #include <vector>
 
 #include "ranks_report.hpp"
+#include "traces/pftrace.hpp"
 
 namespace profkit_program {
 
@@ -35,9 +37,11 @@ enum class report_format { text, json, markdown, document };
 struct report_arguments {
   std::vector<std::string> paths;
   std::string directory;
-  std::string html;   ///< file of the page; empty: none
-  std::string json;   ///< file of the figures as JSON; empty: none
-  std::string trace;  ///< file of the trace of all ranks; empty: none
+  std::string html;     ///< file of the page; empty: none
+  std::string json;     ///< file of the figures as JSON; empty: none
+  std::string trace;    ///< file of the trace of all ranks; empty: none
+  std::string pftrace;  ///< file of the compact trace; empty: none
+  std::uint64_t trace_steps = 3;
   report_format format = report_format::text;
   bool is_full = false;
 };
@@ -74,7 +78,7 @@ std::string write_files(profkit::summary const& what, profkit::detail::document 
 /// The last line of the first screen. @param others the files in a folder.
 std::string files_line(report_arguments const& given, std::string const& others) {
   std::string line;
-  for (std::string const* const each : {&given.html, &given.json, &others}) {
+  for (std::string const* const each : {&given.html, &given.json, &given.pftrace, &others}) {
     if (!each->empty()) line += (line.empty() ? "" : "  ") + *each;
   }
   return line;
@@ -83,6 +87,9 @@ std::string files_line(report_arguments const& given, std::string const& others)
 int report_ranks(std::vector<std::pair<std::uint32_t, std::filesystem::path>> const& files, report_arguments const& given) {
   if (!given.directory.empty())
     throw profkit::error{"--out needs one process, not " + given.paths.front() + "; --html and --json are for ranks"};
+  if (!given.pftrace.empty())
+    throw profkit::error{"--pftrace needs one process, not " + given.paths.front() +
+                         ": write a trace of each rank, and concatenate them; --trace is for ranks"};
   ranks_output wanted{given.html, given.json, given.trace, ranks_output::format::text};
   if (given.is_full) wanted.printed = ranks_output::format::full_text;
   if (given.format == report_format::json) wanted.printed = ranks_output::format::json;
@@ -101,6 +108,8 @@ int run_report(report_arguments const& given) {
   if (!given.trace.empty())
     throw profkit::error{file->string() + ": is one process; --trace needs a folder of ranks, --out writes its traces"};
   if (profkit::is_summary_file(*file)) {
+    if (!given.pftrace.empty())
+      throw profkit::error{file->string() + ": is a summary, which has no single events; --pftrace needs a saved profile or a journal"};
     profkit::summary const what = profkit::load_summary(*file);
     profkit::detail::document const made = profkit::detail::report_code<void>::describe(what);
     write_page_and_json(what, made, given);
@@ -113,9 +122,9 @@ int run_report(report_arguments const& given) {
   write_page_and_json(what.summary(), made, given);
   std::string files;
   if (!given.directory.empty()) {
-    constexpr std::uint64_t trace_steps = 3;
-    files = profkit::detail::write_report_files(what, made, given.directory, trace_steps);
+    files = profkit::detail::write_report_files(what, made, given.directory, given.trace_steps);
   }
+  if (!given.pftrace.empty()) profkit::write_pftrace(what.profile(), profkit::attribute(what.profile()), given.trace_steps, given.pftrace);
   fmt::print("{}", content_of(what.summary(), made, given, files_line(given, files)));
   return 0;
 }
@@ -147,6 +156,13 @@ void add_report_command(CLI::App& app, command& chosen) {
   report.add_option("--json", given->json, "Also write all figures as JSON, like report.json")->type_name("FILE");
   report.add_option("--trace", given->trace, "Of several ranks: also write steps and collectives of all ranks as a trace, on one clock")
       ->type_name("FILE");
+  report
+      .add_option("--pftrace", given->pftrace,
+                  "Of a profile or a journal: also write trace.json's content in Perfetto's own format, at a tenth of its size")
+      ->type_name("FILE");
+  report.add_option("--trace-steps", given->trace_steps, "Measured steps in the traces of --pftrace and --out, counted from the end")
+      ->type_name("N")
+      ->capture_default_str();
   report
       .add_option("--out", given->directory,
                   "Also write the files there that a session writes with out=DIR; of a summary those that need no single events")

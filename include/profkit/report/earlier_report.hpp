@@ -23,7 +23,7 @@
 namespace profkit::detail {
 
 /// The files of a folder of reports. Some reports do not have the ones from `first_occasional_file` on.
-inline constexpr std::array<std::string_view, 17> report_file_names{"report.json",
+inline constexpr std::array<std::string_view, 16> report_file_names{"report.json",
                                                                     "summary.profkit",
                                                                     "report.html",
                                                                     "report.md",
@@ -38,8 +38,7 @@ inline constexpr std::array<std::string_view, 17> report_file_names{"report.json
                                                                     "nvtx_kern_sum.csv",
                                                                     "cuda_gpu_mem_time_sum.csv",
                                                                     "cuda_gpu_mem_size_sum.csv",
-                                                                    "nvtx_gpu_proj_sum.csv",
-                                                                    "trace.pftrace"};
+                                                                    "nvtx_gpu_proj_sum.csv"};
 inline constexpr std::size_t first_occasional_file = 8;
 
 /// If `report.json` cannot be written, the end of `report.html` lists the files of the report; if that fails too, this file does.

@@ -27,9 +27,7 @@
 #include "../profile/input_file.hpp"
 #include "../profile/own_memory.hpp"
 #include "../profile/profile.hpp"
-#include "compact_trace_hook.hpp"
 #include "csv_printer.hpp"
-#include "file_attempts.hpp"
 #include "first_screen.hpp"
 #include "html_page.hpp"
 #include "json_printer.hpp"
@@ -138,14 +136,8 @@ std::vector<std::string> report_code<Unused>::write(profile const& profile, summ
   own_vector<named_csv> tables = csv_files(made);
   attribution const launched = attribute(profile);
   for (named_csv& each : nsys_csv(summarize_like_nsys(profile, launched), what.gpu.has_value())) tables.push_back(std::move(each));
-  std::vector<std::string> traces{"trace.json"};
-  if (write_compact_trace != nullptr) traces.emplace_back("trace.pftrace");
-  write_summary_files(what, made, tables, traces, folder);
+  write_summary_files(what, made, tables, {"trace.json"}, folder);
   folder.write("trace.json", [&](std::filesystem::path const& path, replacing) { write_trace_json(profile, launched, trace_steps, path); });
-  if (write_compact_trace != nullptr) {
-    folder.write("trace.pftrace",
-                 [&](std::filesystem::path const& path, replacing) { write_compact_trace(profile, launched, trace_steps, path); });
-  }
   return std::move(folder).finish();
 }
 
@@ -166,34 +158,21 @@ own_string report_code<Unused>::document_json(document const& what) {
   return json_printer{what}.print();
 }
 
-/// Writes a trace, and the compact trace beside it if the program includes `<profkit/perfetto.hpp>`.
-/// @param check called with each path; may throw `profkit::error`.
-template <class Check>
-void write_traces(profile const& profile, std::string const& path, std::uint64_t steps, Check const& check) {
-  file_attempts attempt;
-  attribution const launched = attribute(profile);
-  std::filesystem::path const place = absolute_path(path);
-  attempt([&] { check(place), write_trace_json(profile, launched, steps, place); });
-  std::filesystem::path const compact = std::filesystem::path{place}.replace_extension(".pftrace");
-  if (write_compact_trace != nullptr) attempt([&] { check(compact), write_compact_trace(profile, launched, steps, compact); });
-  attempt.finish();
-}
-
 template <class Unused>
 void report_code<Unused>::write_trace(profile const& profile, std::string const& path, std::uint64_t steps) {
-  write_traces(profile, path, steps, [](std::filesystem::path const&) {});
+  write_trace_json(profile, attribute(profile), steps, absolute_path(path));
 }
 
 template <class Unused>
 void report_code<Unused>::write_default_trace(profile const& profile, std::string const& path, std::uint64_t steps) {
-  bool const is_own = is_trace_json(path);  // then also the compact trace
-  write_traces(profile, path, steps, [&](std::filesystem::path const& each) {
-    std::error_code failure;
-    std::filesystem::file_status const there = std::filesystem::symlink_status(each, failure);
-    if (!std::filesystem::exists(there) || (is_own && std::filesystem::is_regular_file(there))) return;
-    throw error{"cannot write " + shown_path(each.string()) + ": it exists and is not a trace of profkit. Remove it, or use out=DIR",
+  std::filesystem::path const place = absolute_path(path);
+  std::error_code failure;
+  std::filesystem::file_status const there = std::filesystem::symlink_status(place, failure);
+  if (std::filesystem::exists(there) && !(is_trace_json(path) && std::filesystem::is_regular_file(there))) {
+    throw error{"cannot write " + shown_path(place.string()) + ": it exists and is not a trace of profkit. Remove it, or use out=DIR",
                 EEXIST};
-  });
+  }
+  write_trace_json(profile, attribute(profile), steps, place);
 }
 
 template <class Unused>

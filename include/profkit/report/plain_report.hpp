@@ -62,8 +62,7 @@ class report {
   [[nodiscard]] detail::own_string html() const { return report_html(*summary_); }
 
   /// @brief Writes all files of the report: `report.html`, `report.json`, `summary.profkit`, `report.md`, `scopes.csv`, `steps.csv`,
-  /// `trace.json` and `nvtx_pushpop_sum.csv`; with kernels also `kernels.csv` and the other summaries of Nsight Systems; with
-  /// `<profkit/perfetto.hpp>` in the program also `trace.pftrace`.
+  /// `trace.json` and `nvtx_pushpop_sum.csv`; with kernels also `kernels.csv` and the other summaries of Nsight Systems.
   ///
   /// Each file is replaced atomically. Only files that an earlier report in this directory lists as its own (`profkit.files` of
   /// `report.json`) are replaced, or removed if this report does not have them. Other files with these names are errors.
@@ -74,8 +73,7 @@ class report {
     detail::report_code<void>::write(*profile_, *summary_, directory, trace_steps);
   }
 
-  /// @brief Writes a trace for https://ui.perfetto.dev in Chrome's trace event format. With `<profkit/perfetto.hpp>` in the program, also
-  /// writes the compact trace beside it, with the extension `.pftrace`.
+  /// @brief Writes a trace for https://ui.perfetto.dev in Chrome's trace event format.
   /// @param path the file; replaced atomically. A symbolic link stays a link: the file that it names is replaced.
   /// @param steps number of measured steps, counted from the end.
   /// @throws profkit::error that names the file and the reason.

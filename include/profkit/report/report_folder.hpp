@@ -19,9 +19,33 @@
 #include "../profile/file_access.hpp"
 #include "../profile/own_memory.hpp"
 #include "earlier_report.hpp"
-#include "file_attempts.hpp"
 
 namespace profkit::detail {
+
+/// Writes several files. If one file fails, the others are still written.
+class file_attempts {
+ public:
+  /// @param write writes one file; may throw `profkit::error`.
+  template <class Write>
+  void operator()(Write&& write) {
+    try {
+      write();
+    } catch (error const& failure) {
+      if (failures_.empty()) code_ = failure.code();
+      failures_ += (failures_.empty() ? "" : "; ") + std::string{failure.what()};
+    }
+  }
+
+  /// Reports failures. To be called at the end.
+  /// @throws profkit::error that names each file that could not be written; its code is the code of the first failure.
+  void finish() const {
+    if (!failures_.empty()) throw error{failures_, code_};
+  }
+
+ private:
+  std::string failures_;
+  int code_ = 0;
+};
 
 /// A folder into which a report is written. Replaces and removes only files that an earlier report in this folder lists as its own: in
 /// `report.json`, or in another place if that file cannot be written (`write_first`). Does not touch any other file, pipe, device or link.

@@ -3,16 +3,16 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <profkit/analyze/gpu/attribution.hpp>
+#include <profkit/profile/profile.hpp>
+#include <profkit/report/trace_content.hpp>
+#include <profkit/report/trace_output.hpp>
+#include <profkit/version.hpp>
 #include <string>
 #include <utility>
 
-#include "../analyze/gpu/attribution.hpp"
-#include "../profile/profile.hpp"
-#include "../version.hpp"
 #include "pftrace_format.hpp"
 #include "pftrace_output.hpp"
-#include "trace_content.hpp"
-#include "trace_output.hpp"
 
 namespace profkit {
 

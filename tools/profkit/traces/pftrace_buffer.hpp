@@ -2,11 +2,9 @@
 #pragma once
 
 #include <cstddef>
-
+#include <profkit/profile/own_memory.hpp>
 #include <protozero/basic_pbf_writer.hpp>
 #include <protozero/buffer_tmpl.hpp>
-
-#include "../profile/own_memory.hpp"
 
 namespace profkit::detail {
 

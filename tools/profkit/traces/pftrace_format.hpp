@@ -9,24 +9,23 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <profkit/analyze/gpu/attribution.hpp>
+#include <profkit/analyze/gpu/gpu_idle.hpp>
+#include <profkit/profile/own_memory.hpp>
+#include <profkit/profile/profile.hpp>
+#include <profkit/profile/time.hpp>
+#include <profkit/report/idle_cause_names.hpp>
+#include <profkit/report/trace_content.hpp>
+#include <profkit/report/trace_output.hpp>
+#include <profkit/version.hpp>
+#include <protozero/varint.hpp>
 #include <string>
 #include <string_view>
 
-#include <protozero/varint.hpp>
-
-#include "../analyze/gpu/attribution.hpp"
-#include "../analyze/gpu/gpu_idle.hpp"
-#include "../profile/own_memory.hpp"
-#include "../profile/profile.hpp"
-#include "../profile/time.hpp"
-#include "../version.hpp"
-#include "idle_cause_names.hpp"
 #include "pftrace_buffer.hpp"
 #include "pftrace_fields.hpp"
 #include "pftrace_output.hpp"
 #include "pftrace_sequence.hpp"
-#include "trace_content.hpp"
-#include "trace_output.hpp"
 
 namespace profkit::detail {
 

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstddef>
-#include <memory>
+#include <zlib.h>
 
-#include "../profile/own_memory.hpp"
-#include "deflate.hpp"
+#include <cstddef>
+#include <new>
+#include <profkit/profile/own_memory.hpp>
+#include <profkit/report/trace_output.hpp>
+
 #include "pftrace_buffer.hpp"
 #include "pftrace_fields.hpp"
-#include "trace_output.hpp"
 
 namespace profkit {
 
@@ -44,21 +45,22 @@ class pftrace_output {
   static constexpr std::size_t piece_bytes = std::size_t{1} << 18U;
 
   void compress() {
-    deflater_->compress(waiting_, compressed_);
+    ::uLongf size = ::compressBound(waiting_.size());
+    compressed_.resize(size);
+    auto* const to = reinterpret_cast<::Bytef*>(compressed_.data());
+    if (::compress(to, &size, reinterpret_cast<::Bytef const*>(waiting_.data()), waiting_.size()) != Z_OK) throw std::bad_alloc{};
     {
       pftrace_writer trace{to_.text()};
       pftrace_writer packet{trace, pftrace::trace_packets};
-      packet.add_bytes(pftrace::packet_compressed_packets, compressed_.data(), compressed_.size());
+      packet.add_bytes(pftrace::packet_compressed_packets, compressed_.data(), size);
     }
     waiting_.clear();
-    compressed_.clear();
   }
 
   trace_output& to_;
   bool is_compressed_;
   own_string waiting_;  ///< packets for the next piece
   own_string compressed_;
-  std::unique_ptr<deflater> deflater_ = std::make_unique<deflater>();  // too large for the stack
 };
 
 }  // namespace detail

@@ -6,18 +6,17 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <profkit/profile/own_containers.hpp>
+#include <profkit/profile/time.hpp>
+#include <profkit/report/shown_text.hpp>
+#include <protozero/varint.hpp>
 #include <string>
 #include <string_view>
 #include <utility>
 
-#include <protozero/varint.hpp>
-
-#include "../profile/own_containers.hpp"
-#include "../profile/time.hpp"
 #include "pftrace_buffer.hpp"
 #include "pftrace_fields.hpp"
 #include "pftrace_output.hpp"
-#include "shown_text.hpp"
 
 namespace profkit::detail {
 
