@@ -22,7 +22,6 @@ set(PROFKIT_HEADERS
     profkit/analyze/gpu/added_union.hpp
     profkit/analyze/gpu/api_call_kind.hpp
     profkit/analyze/gpu/attribution.hpp
-    profkit/analyze/gpu/budget_parts.hpp
     profkit/analyze/gpu/busy_sums.hpp
     profkit/analyze/gpu/counted_operations.hpp
     profkit/analyze/gpu/device_clocks.hpp
@@ -40,7 +39,6 @@ set(PROFKIT_HEADERS
     profkit/analyze/gpu/step_budget.hpp
     profkit/analyze/gpu/thread_calls.hpp
     profkit/analyze/gpu/timed_operation.hpp
-    profkit/analyze/gpu/utilization_fields.hpp
     profkit/analyze/gpu/utilization_summary.hpp
     profkit/analyze/kinds/kind_key.hpp
     profkit/analyze/kinds/kind_names.hpp
@@ -59,7 +57,6 @@ set(PROFKIT_HEADERS
     profkit/analyze/memory/memory_sums.hpp
     profkit/analyze/memory/memory_totals.hpp
     profkit/analyze/memory/scope_memory.hpp
-    profkit/analyze/memory/scope_memory_summary.hpp
     profkit/analyze/merge/add_rows.hpp
     profkit/analyze/merge/gpu_figures.hpp
     profkit/analyze/merge/gpu_period_list.hpp
@@ -145,14 +142,12 @@ set(PROFKIT_HEADERS
     profkit/collect/collector_code.hpp
     profkit/collect/collector_list.hpp
     profkit/collect/device_windows.hpp
-    profkit/collect/devices_in_use.hpp
     profkit/collect/gpu_utilization.hpp
     profkit/collect/run_ahead_limiter.hpp
     profkit/collect/host_environment.hpp
     profkit/collect/host_memory.hpp
     profkit/collect/host_probe.hpp
     profkit/collect/code_modules.hpp
-    profkit/collect/blocked_signals.hpp
     profkit/collect/code_sample.hpp
     profkit/collect/cpu_timer_ring.hpp
     profkit/collect/dwarf_library.hpp
@@ -164,7 +159,6 @@ set(PROFKIT_HEADERS
     profkit/collect/host_sampling.hpp
     profkit/collect/perf_ring.hpp
     profkit/collect/sample_source.hpp
-    profkit/collect/sampled_thread.hpp
     profkit/collect/source_lines.hpp
     profkit/collect/signal_stack.hpp
     profkit/collect/kept_file.hpp
@@ -172,7 +166,6 @@ set(PROFKIT_HEADERS
     profkit/collect/make_collectors.hpp
     profkit/collect/measured_roof.hpp
     profkit/collect/memory_source.hpp
-    profkit/collect/nvml_gpm.hpp
     profkit/collect/nvml_library.hpp
     profkit/collect/nvml_utilization.hpp
     profkit/collect/nvtx.hpp
@@ -183,17 +176,12 @@ set(PROFKIT_HEADERS
     profkit/collect/utilization_times.hpp
     profkit/drain/drain_pace.hpp
     profkit/drain/event_records.hpp
-    profkit/drain/last_call.hpp
     profkit/drain/log_drain.hpp
     profkit/drain/log_events.hpp
     profkit/drain/log_reader.hpp
     profkit/drain/open_ranges.hpp
-    profkit/drain/recent_sites.hpp
-    profkit/drain/scope_collectives.hpp
     profkit/drain/scope_paths.hpp
     profkit/drain/step_scopes.hpp
-    profkit/drain/wrong_end_text.hpp
-    profkit/profile/amount_budget.hpp
     profkit/profile/archive_reader.hpp
     profkit/profile/archive_writer.hpp
     profkit/profile/archived_state.hpp
@@ -203,7 +191,6 @@ set(PROFKIT_HEADERS
     profkit/profile/validate.hpp
     profkit/profile/checksum.hpp
     profkit/profile/code_elsewhere.hpp
-    profkit/profile/collective_record.hpp
     profkit/profile/copy_direction.hpp
     profkit/profile/device_utilization_record.hpp
     profkit/profile/described.hpp
@@ -233,9 +220,7 @@ set(PROFKIT_HEADERS
     profkit/profile/profile_builder.hpp
     profkit/profile/profile_builder_code.hpp
     profkit/profile/profile_follower.hpp
-    profkit/profile/quality_record.hpp
     profkit/profile/rank_record.hpp
-    profkit/profile/sample_record.hpp
     profkit/profile/record_fields.hpp
     profkit/profile/save_load.hpp
     profkit/profile/standard_streams.hpp
@@ -275,8 +260,6 @@ set(PROFKIT_HEADERS
     profkit/record/step_code.hpp
     profkit/record/thread_exit.hpp
     profkit/record/thread_log.hpp
-    profkit/record/thread_name.hpp
-    profkit/record/thread_pointer.hpp
     profkit/record/thread_registry.hpp
     profkit/record/default_scope.hpp
     profkit/record/handoff_queue.hpp
@@ -298,7 +281,6 @@ set(PROFKIT_HEADERS
     profkit/report/earlier_report.hpp
     profkit/report/findings.hpp
     profkit/report/first_screen.hpp
-    profkit/report/fixed_numbers.hpp
     profkit/report/folded_scopes.hpp
     profkit/report/headline.hpp
     profkit/report/html_anchors.hpp
@@ -317,7 +299,6 @@ set(PROFKIT_HEADERS
     profkit/report/html_script.hpp
     profkit/report/html_step_marks.hpp
     profkit/report/html_steps.hpp
-    profkit/report/html_steps_histogram.hpp
     profkit/report/html_style.hpp
     profkit/report/html_table.hpp
     profkit/report/html_text.hpp
@@ -381,7 +362,6 @@ set(PROFKIT_HEADERS
     profkit/report/verdict_text.hpp
     profkit/report/work_section.hpp
     profkit/report/work_words.hpp
-    profkit/session/closest_word.hpp
     profkit/session/console.hpp
     profkit/session/find_rank.hpp
     profkit/analyze/windows/kept_parts.hpp
@@ -393,12 +373,9 @@ set(PROFKIT_HEADERS
     profkit/session/make_session.hpp
     profkit/analyze/gpu/missing_work.hpp
     profkit/session/other_recorders.hpp
-    profkit/record/overhead.hpp
     profkit/session/options_code.hpp
     profkit/session/ordered_mutex.hpp
-    profkit/session/owning_process.hpp
     profkit/session/plain_options.hpp
-    profkit/session/process_path.hpp
     profkit/session/process_rank.hpp
     profkit/session/rank_options.hpp
     profkit/record/recording_start.hpp
@@ -410,7 +387,6 @@ set(PROFKIT_HEADERS
     profkit/session/session_outputs.hpp
     profkit/session/session_owner.hpp
     profkit/session/session_recording.hpp
-    profkit/session/session_state.hpp
     profkit/session/step_side.hpp
     profkit/analyze/windows/window_border.hpp
     profkit/analyze/windows/window_context.hpp
@@ -426,7 +402,6 @@ set(PROFKIT_NCCL_HEADERS
 
 set(PROFKIT_CUDA_HEADERS
     profkit/cuda.hpp
-    profkit/collect/cuda_calls.hpp
     profkit/collect/cuda_driver.hpp
     profkit/collect/cuda_environment.hpp
     profkit/collect/cuda_error.hpp

@@ -13,7 +13,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <profkit/collect/host_samples.hpp>
-#include <profkit/session/session_state.hpp>
+#include <profkit/session/session_impl.hpp>
 #include <stdexcept>
 #include <string>
 #include <string_view>

@@ -4,7 +4,6 @@
 #include <profkit/scope.hpp>
 #include <profkit/session.hpp>
 #include <profkit/session/find_rank.hpp>
-#include <profkit/session/process_path.hpp>
 #include <profkit/session/process_rank.hpp>
 #include <profkit/session/rank_options.hpp>
 

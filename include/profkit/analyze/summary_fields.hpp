@@ -5,7 +5,7 @@
 
 #include "../profile/described.hpp"
 #include "copied_record_fields.hpp"
-#include "gpu/utilization_fields.hpp"
+#include "gpu/utilization_summary.hpp"
 #include "ranks/timeline_fields.hpp"
 #include "step_fields.hpp"
 #include "summary.hpp"
@@ -16,6 +16,39 @@
 // A name is the key of the member in `report.json` and ends in the unit. `report.json` has the members in this order.
 
 namespace profkit::detail {
+
+constexpr auto describe(described_type<share_of_unit>) {
+  using s = share_of_unit;
+  return std::tuple{field{"mean", &s::mean}, field{"min", &s::min}, field{"max", &s::max}};
+}
+constexpr auto describe(described_type<rate_of_unit>) {
+  using s = rate_of_unit;
+  return std::tuple{field{"mean_gb_per_s", &s::mean}, field{"min_gb_per_s", &s::min}, field{"max_gb_per_s", &s::max}};
+}
+constexpr auto describe(described_type<utilization_summary>) {
+  using s = utilization_summary;
+  return std::tuple{field{"device", &s::device},
+                    field{"source", &s::source},
+                    field{"windows", &s::windows},
+                    field{"covered_ms", &s::covered},
+                    field{"busy_*", &s::busy},
+                    field{"sm_active_*", &s::sm_active},
+                    field{"sm_occupancy_*", &s::sm_occupancy},
+                    field{"tensor_*", &s::tensor},
+                    field{"tensor_fp64_*", &s::tensor_fp64},
+                    field{"tensor_float_*", &s::tensor_float},
+                    field{"tensor_integer_*", &s::tensor_integer},
+                    field{"fp64_*", &s::fp64},
+                    field{"fp32_*", &s::fp32},
+                    field{"fp16_*", &s::fp16},
+                    field{"integer_*", &s::integer},
+                    field{"dram_*", &s::dram},
+                    field{"memory_active_*", &s::memory_active},
+                    field{"nvlink_receive_*", &s::nvlink_receive},
+                    field{"nvlink_send_*", &s::nvlink_send},
+                    field{"pcie_receive_*", &s::pcie_receive},
+                    field{"pcie_send_*", &s::pcie_send}};
+}
 
 constexpr auto describe(described_type<gpu_work_summary>) {
   using s = gpu_work_summary;

@@ -13,7 +13,6 @@
 
 #include "../profile/device_utilization_record.hpp"
 #include "../profile/error.hpp"
-#include "nvml_gpm.hpp"
 #include "nvml_library.hpp"
 #include "nvml_utilization.hpp"
 

@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <fcntl.h>
+#include <sys/types.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -19,7 +24,6 @@
 #include "../record/recorder.hpp"
 #include "../record/thread_log.hpp"
 #include "../record/ticks.hpp"
-#include "blocked_signals.hpp"
 #include "code_sample.hpp"
 #include "collector.hpp"
 #include "cpu_timer_ring.hpp"
@@ -27,10 +31,41 @@
 #include "host_sample_options.hpp"
 #include "perf_ring.hpp"
 #include "sample_source.hpp"
-#include "sampled_thread.hpp"
 #include "signal_stack.hpp"
 
 namespace profkit::detail {
+
+/// A sampled thread, identified by its log.
+struct sampled_thread {
+  enum class kind : std::uint8_t { not_counted, sampled, refused };
+
+  std::uint32_t generation = 0;  ///< generation of the log: number of threads that have owned it
+  perf_ring ring{};              ///< at most one of `ring` and `timer` is open
+  cpu_timer_ring timer{};
+  std::uint64_t period_ns = 0;     ///< processor time between samples
+  std::uint64_t since_period = 0;  ///< number of samples since the period was set
+  bool waits_for_stack = false;    ///< the thread must set its signal stack first
+  bool blocks_signals = false;     ///< the thread blocked the signal of the timers at the last check
+  kind counted = kind::not_counted;
+  waiting_samples waiting{};
+};
+
+/// Whether a thread blocks a signal now. Source: `SigBlk` in `/proc/self/task/THREAD/status`.
+/// @param thread `gettid` of a thread of this process.
+/// @return false if unknown, as for a thread that has ended.
+inline bool blocks_signal(std::uint64_t thread, int signal) {
+  std::string const path = "/proc/self/task/" + std::to_string(thread) + "/status";
+  int const file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) return false;
+  std::string text(4096, '\0');
+  ::ssize_t const length = ::read(file, &text[0], text.size());
+  ::close(file);
+  text.resize(length < 0 ? 0 : static_cast<std::size_t>(length));
+  std::size_t const at = text.find("\nSigBlk:");
+  if (at == std::string::npos) return false;
+  std::uint64_t const blocked = std::strtoull(text.c_str() + at + sizeof "\nSigBlk:" - 1, nullptr, 16);
+  return (blocked >> static_cast<unsigned>(signal - 1) & 1U) != 0;
+}
 
 /// The implementation of `host_samples`. A template, so that translation units that do not use it do not compile it.
 template <class Unused>

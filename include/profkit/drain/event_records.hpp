@@ -2,24 +2,95 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <optional>
+#include <utility>
 
 #include "../collect/scope_node_paths.hpp"
+#include "../profile/own_containers.hpp"
+#include "../profile/own_memory.hpp"
 #include "../profile/profile_builder.hpp"
+#include "../profile/time.hpp"
 #include "../record/clock.hpp"
 #include "../record/collective.hpp"
 #include "../record/scope_node.hpp"
-#include "last_call.hpp"
+#include "../record/site.hpp"
 #include "log_events.hpp"
 #include "open_ranges.hpp"
-#include "recent_sites.hpp"
-#include "scope_collectives.hpp"
 #include "scope_paths.hpp"
 #include "step_scopes.hpp"
 
 namespace profkit::detail {
+
+/// The open scopes of a thread that are collectives.
+class scope_collectives {
+ public:
+  [[nodiscard]] bool empty() const noexcept { return open_.empty(); }
+
+  /// @param depth number of open scopes and calls, including the scope.
+  /// @param record record of the collective, without its end.
+  void begin(std::size_t depth, collective_record const& record) { open_.push_back({depth, record}); }
+
+  /// Adds the collectives of the ending scope at a depth.
+  void end(std::size_t depth, timestamp time, profile_builder& into) {
+    for (; !open_.empty() && open_.back().depth >= depth; open_.pop_back()) {
+      collective_record& record = open_.back().record;
+      record.time.end = time;
+      into.add(record);
+    }
+  }
+
+ private:
+  struct open_collective {
+    std::size_t depth;
+    collective_record record;
+  };
+
+  own_vector<open_collective> open_;
+};
+
+/// Remembers table positions by site, so that names are not compared for each event.
+class recent_sites {
+ public:
+  /// @param find returns the position of a site that is not known.
+  template <class Find>
+  std::uint32_t position_of(site const& where, Find&& find) {
+    auto& [last, position] = recent_[reinterpret_cast<std::uintptr_t>(&where) / sizeof(site) % recent_.size()];
+    if (last == &where) return position;
+    auto const known = all_.find(&where);
+    position = known != all_.end() ? known->second : all_[&where] = find();
+    last = &where;
+    return position;
+  }
+
+ private:
+  std::array<std::pair<site const*, std::uint32_t>, 64> recent_{};
+  own_hash_map<site const*, std::uint32_t> all_;
+};
+
+/// The last API call of a thread that returned. It is used to find the launch of a collective.
+///
+/// A library that launches the kernel of a collective reports the collective immediately afterwards, so the report is the next event of the
+/// log. Compares positions in the log, because clocks can be coarse.
+struct last_call {
+  site const* where = nullptr;
+  std::uint64_t correlation = 0;
+  std::uint64_t const* next = nullptr;  ///< the event after the call, or after the collectives that follow it
+
+  /// The correlation of the call, if it launched a kernel immediately before an event; otherwise 0.
+  [[nodiscard]] std::uint64_t launch_before(std::uint64_t const* event) const noexcept {
+    constexpr char const* launch = "cuLaunchKernel";
+    return next == event && std::strncmp(where->name, launch, std::strlen(launch)) == 0 ? correlation : 0;
+  }
+
+  /// To be called after a collective, and where the log continues in another chunk, because the writer may reuse positions in earlier
+  /// chunks.
+  void continue_at(std::uint64_t const* before, std::uint64_t const* after) noexcept { next = next == before ? after : nullptr; }
+};
 
 /// The state of reading one thread.
 struct thread_reading {

@@ -2,21 +2,118 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
 
-#include "collective_record.hpp"
 #include "copy_direction.hpp"
 #include "device_utilization_record.hpp"
 #include "own_memory.hpp"
-#include "quality_record.hpp"
 #include "rank_record.hpp"
-#include "sample_record.hpp"
 #include "time.hpp"
 #include "work.hpp"
 
 namespace profkit {
+
+/// @brief A function found by host samples. Entries of a profile differ in name, module or caller.
+struct function_record {
+  std::string name;        ///< qualified, without parameters, such as "layer::exp_loop"; empty if unknown
+  std::string module;      ///< file name of the program or library, such as "libc.so.6"; empty if no module contains the address
+  std::string caller;      ///< name of the nearest known caller; empty if `name` is known, or if no caller is known
+  std::string file{};      ///< source file in which the function begins, as it was passed to the compiler; empty if unknown
+  std::uint32_t line = 0;  ///< line in `file`, from 1; 0 if unknown
+};
+
+/// @brief One host sample: a thread executed user code of a function.
+struct sample_record {
+  timestamp time;              ///< when the sample was taken
+  std::uint32_t path = 0;      ///< position in `profile::paths` of the innermost open scope; `path_record::no_parent` if none was open
+  std::uint32_t function = 0;  ///< position in `profile::functions`
+  std::uint32_t thread = 0;    ///< position in `profile::threads`
+  std::uint32_t weight = 0;    ///< processor time that the sample represents, in nanoseconds
+};
+
+/// @brief How host samples were taken.
+struct sampling_record {
+  std::string mechanism;                ///< such as "perf_event_open, task clock"
+  std::chrono::nanoseconds interval{};  ///< requested mean processor time between two samples of a thread
+  std::uint64_t lost = 0;               ///< number of samples that did not fit into the ring of their thread
+  std::uint64_t threads = 0;            ///< number of threads that were sampled
+  std::uint64_t threads_without = 0;    ///< number of threads that could not be sampled
+  std::string why_without;              ///< why these threads could not be sampled; empty if there are none
+  std::string why_no_lines{};           ///< why functions have no source lines; empty if they can have
+};
+
+/// @brief A source location whose scopes ended wrongly.
+struct wrong_end_record {
+  std::string what;         ///< such as "load (a.cpp:40) ended on another thread, inside step (b.cpp:9)"
+  std::uint64_t count = 0;  ///< number of scopes
+};
+
+/// @brief The data that a snapshot of a running session lacks. `quality_record::open_scopes` counts open scopes.
+struct snapshot_record {
+  bool is_step_open = false;             ///< a step was open; `profile::steps` does not contain it
+  bool is_behind = false;                ///< the logs were not drained in time: the last second or more may be missing
+  std::uint64_t missing_operations = 0;  ///< launching calls whose operations have not arrived
+  std::uint64_t untimed_steps = 0;       ///< steps whose time between CUDA events has not arrived
+};
+
+/// @brief Lost data, and the overhead of profkit.
+struct quality_record {
+  std::uint64_t dropped_events =
+      0;  ///< scopes and counters not recorded: full log, or a cause counted in `events_...` or `interrupting_events`
+  std::uint64_t discarded_records = 0;   ///< records beyond the record budget that no figure includes
+  std::uint64_t collapsed_scopes = 0;    ///< scopes beyond the limits of paths, in the path without an index or inside a merged path
+  std::uint64_t open_scopes = 0;         ///< scopes open at the end of the session; not in `scopes`
+  std::uint64_t abandoned_steps = 0;     ///< steps exited by an exception; not in `steps`
+  std::uint64_t unread_gpu_times = 0;    ///< GPU scopes that were incomplete at the end, and steps that could not be timed
+  std::uint64_t untimed_gpu_scopes = 0;  ///< GPU scopes that could not be timed, such as under stream capture
+  std::uint64_t dropped_operations = 0;  ///< records that CUPTI dropped because it had no buffer
+  std::uint64_t invalid_operations = 0;  ///< GPU operations without a valid time; not in the profile
+  std::uint64_t clock_changes = 0;       ///< number of times that the system clock was set during the session; timestamps are not affected
+  std::chrono::nanoseconds cost_of_1000_scopes{};  ///< cost of 1000 scopes, measured at the start of the session
+  std::chrono::nanoseconds bookkeeping{};          ///< time of collectors and draining between steps
+  std::string clock;                               ///< the clock of host times
+  std::chrono::nanoseconds clock_change{};         ///< total change of the system clock
+  std::uint64_t uncertain_operations = 0;          ///< GPU operations that may have run before or after the system clock was set back
+  std::uint64_t events_without_memory = 0;         ///< events dropped because the system provided no memory for a log
+  std::uint64_t events_without_log = 0;            ///< events dropped because of too many logs, or an ending thread
+  std::uint64_t interrupting_events = 0;           ///< events dropped because a signal handler interrupted the recorder
+  std::uint64_t misnested_scopes = 0;              ///< scopes left without their destructors; they end at the previous known event
+  std::uint64_t unmatched_ends = 0;  ///< scopes ended on another thread or after the end of an outer scope; the ends are not recorded
+  detail::own_vector<wrong_end_record> wrong_ends;  ///< the first 16 source locations that caused `misnested_scopes` or `unmatched_ends`
+  std::uint64_t untraced_records = 0;               ///< records beyond the record budget that figures include but the profile does not
+  std::string not_recorded;                         ///< why nothing was recorded, such as "profkit is off"; otherwise empty
+  std::optional<snapshot_record> snapshot;          ///< n/a for a session that has ended
+};
+
+/// @brief A group of ranks that communicate.
+struct communicator_record {
+  std::uint64_t id = 0;    ///< equal on all its ranks
+  std::string name{};      ///< name given by the program; empty if there is none
+  std::uint32_t rank = 0;  ///< rank of this process in the group
+  std::uint32_t size = 0;  ///< number of its ranks; 0: unknown
+};
+
+/// @brief One operation of a communicator on this rank. On all ranks, the same communicator id, function and sequence number identify it.
+///
+/// On the device, the time of a collective of NCCL is the time of the kernels with its correlation number. Several collectives may share a
+/// kernel. Sends and receives have no sequence number.
+struct collective_record {
+  interval time;                   ///< on the host: the time of its scope; for NCCL, both ends are the moment before the kernel's launch
+  std::uint64_t sequence = 0;      ///< from 0, counted by communicator and function
+  std::uint64_t bytes = 0;         ///< size of the rank's data; 0: unknown
+  std::uint64_t correlation = 0;   ///< correlation of the `api_call_record` that launched its kernel; 0: none, or unknown
+  std::uint32_t communicator = 0;  ///< position in `profile::communicators`
+  std::uint32_t function = 0;      ///< position in `profile::collective_words`: such as "AllReduce"
+  std::uint32_t datatype = 0;      ///< position in `profile::collective_words`; an empty word is n/a, here and below
+  std::uint32_t algorithm = 0;     ///< position in `profile::collective_words`: such as "RING"
+  std::uint32_t protocol = 0;      ///< position in `profile::collective_words`: such as "LL128"
+  std::uint32_t path = 0;          ///< position in `profile::paths` of the innermost scope; `path_record::no_parent` if none
+  std::uint32_t thread = 0;        ///< position in `profile::threads`
+  bool is_captured = false;        ///< issued during the capture of a CUDA graph: it runs in each replay
+};
 
 /// @brief The speed of the host during a session. Source: `detail::host_probe`.
 struct host_speed_record {

@@ -4,7 +4,6 @@
 #include <cstdint>
 
 #include "thread_log.hpp"
-#include "thread_pointer.hpp"
 #include "ticks.hpp"
 #include "wrong_end.hpp"
 
@@ -13,6 +12,22 @@ namespace profkit {
 class profile_builder;
 
 namespace detail {
+
+/// The thread pointer of the running thread, from which static thread-local storage has fixed offsets. It is read on each call, because a
+/// coroutine may have resumed on another thread.
+[[nodiscard]] inline std::intptr_t thread_pointer() noexcept {
+#if defined(__x86_64__)
+  std::intptr_t value = 0;
+  asm volatile("mov %%fs:0, %0" : "=r"(value));
+  return value;
+#elif defined(__aarch64__)
+  std::intptr_t value = 0;
+  asm volatile("mrs %0, tpidr_el0" : "=r"(value));
+  return value;
+#else
+  return reinterpret_cast<std::intptr_t>(__builtin_thread_pointer());
+#endif
+}
 
 /// Bits of `recorder_state::flags`.
 inline constexpr std::uint32_t recording = 1;            ///< a session runs

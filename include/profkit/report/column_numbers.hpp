@@ -12,10 +12,49 @@
 
 #include "../profile/finite.hpp"
 #include "document.hpp"
-#include "fixed_numbers.hpp"
 #include "number_format.hpp"
 
+// Numbers with units and decimals that do not depend on their values, so that the files of two runs can be compared line by line.
+
 namespace profkit::detail {
+
+/// "ms", "us", "MiB"; empty if numbers of the kind have no unit.
+inline char const* fixed_unit(column_kind kind) {
+  switch (kind) {
+    case column_kind::milliseconds:
+    case column_kind::range:
+      return "ms";
+    case column_kind::duration:
+    case column_kind::logarithmic_range:
+      return "us";
+    case column_kind::bytes:
+      return "MiB";
+    default:
+      return "";
+  }
+}
+
+/// A number of a column: milliseconds with three decimals, microseconds with two, "25.0 %", MiB with one.
+/// @param has_fractions whether the column has counts that are not whole numbers, such as launches per step.
+inline std::string fixed_text(column_kind kind, double value, bool has_fractions) {
+  if (kind == column_kind::real) return format_real(value);
+  if (!is_finite(value)) return not_measured;
+  switch (kind) {
+    case column_kind::milliseconds:
+    case column_kind::range:
+      return fmt::format("{:.3f}", value);
+    case column_kind::duration:
+    case column_kind::logarithmic_range:
+      return fmt::format("{:.2f}", 1000.0 * value);
+    case column_kind::bytes:
+      return fmt::format("{:.1f}", value / (1024.0 * 1024.0));
+    case column_kind::share:
+    case column_kind::change:
+      return fmt::format("{:.1f} %", 100.0 * value);
+    default:
+      return fmt::format("{:.{}f}", value, has_fractions ? 1 : 0);
+  }
+}
 
 /// 20781 -> "20,781". Keeps the digits after a decimal point.
 inline std::string with_thousands(std::string digits) {
@@ -27,7 +66,7 @@ inline std::string with_thousands(std::string digits) {
 
 /// Prints the numbers of one column: one unit and one number of decimals for all rows, chosen by the largest value, so that readers can
 /// compare them digit by digit. All columns of times in a table share a unit, and so do all columns of bytes. Tables with fixed units use
-/// those of `fixed_numbers.hpp`.
+/// those of `fixed_numbers`.
 class column_numbers {
  public:
   /// @param largest the largest absolute value, in the unit of `kind`.
@@ -66,7 +105,7 @@ class column_numbers {
   /// Chooses the unit for a column of a table.
   column_numbers(data_table const& table, std::size_t column) : column_numbers{table, column, table.has_fixed_units} {}
 
-  /// @param is_fixed whether the numbers have the units of `fixed_numbers.hpp`.
+  /// @param is_fixed whether the numbers have the units of `fixed_numbers`.
   column_numbers(data_table const& table, std::size_t column, bool is_fixed)
       : column_numbers{table.columns[column].kind, max_of(table, column), has_fractions_in(table, column)} {
     is_fixed_ = is_fixed;

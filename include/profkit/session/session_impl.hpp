@@ -2,9 +2,13 @@
 #pragma once
 
 #include <pthread.h>
+#include <sys/types.h>
+#include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
 #include <chrono>
+#include <csignal>
 #include <cstdint>
 #include <exception>
 #include <memory>
@@ -13,28 +17,99 @@
 #include <utility>
 
 #include "../collect/collector_list.hpp"
+#include "../collect/host_environment.hpp"
 #include "../options.hpp"
 #include "../profile/error.hpp"
 #include "../profile/finite.hpp"
 #include "../profile/profile.hpp"
 #include "../record/no_cancellation.hpp"
+#include "../record/process_identity.hpp"
 #include "../record/quiet_thread.hpp"
 #include "../record/step.hpp"
 #include "../report/report.hpp"
 #include "console.hpp"
 #include "find_rank.hpp"
 #include "live_reports.hpp"
-#include "owning_process.hpp"
 #include "rank_options.hpp"
 #include "session_exit.hpp"
 #include "session_factory.hpp"
 #include "session_journal.hpp"
 #include "session_owner.hpp"
 #include "session_recording.hpp"
-#include "session_state.hpp"
 #include "step_side.hpp"
 
 namespace profkit::detail {
+
+/// The states of a session.
+enum class session_state : std::uint8_t {
+  created,   ///< records nothing yet, or profkit is off
+  running,   ///< records
+  ending,    ///< the session's thread drains the rest and makes the report
+  ended,     ///< the report is made, or cannot be made; also in the child of a `fork`
+  abandoned  ///< this process is the child of a `fork`, and the session had not ended before it
+};
+
+/// Whether a session may go from one state to another.
+[[nodiscard]] constexpr bool may_follow(session_state from, session_state to) noexcept {
+  constexpr bool table[5][5] = {
+      // to: created, running, ending, ended, abandoned     from:
+      {false, true, false, true, true},     // created
+      {false, false, true, true, true},     // running; directly to `ended` if its thread does not answer
+      {false, false, false, true, true},    // ending
+      {false, false, false, false, false},  // ended
+      {false, false, false, false, false}   // abandoned
+  };
+  return table[static_cast<int>(from)][static_cast<int>(to)];
+}
+
+/// The state of one session. May be used on any thread.
+class session_states {
+ public:
+  [[nodiscard]] session_state now() const noexcept { return state_.load(std::memory_order_acquire); }
+  [[nodiscard]] bool is(session_state which) const noexcept { return now() == which; }
+
+  /// @return false, with nothing changed, if the present state does not permit it.
+  bool move(session_state to) noexcept {
+    session_state from = now();
+    while (may_follow(from, to)) {
+      if (state_.compare_exchange_weak(from, to)) return true;
+    }
+    return false;
+  }
+
+ private:
+  std::atomic<session_state> state_{session_state::created};
+};
+
+/// The process that created a session. The session must not be used in the child of a `fork`: threads that exist only in the parent may
+/// have left it in an inconsistent state.
+class owning_process {
+ public:
+  /// Whether the calling process is a child of the process that created the session.
+  [[nodiscard]] bool is_parent() const noexcept { return !is_process(number_); }
+
+  /// Whether that process has ended; to be called in a child.
+  [[nodiscard]] bool has_ended() const noexcept { return ::kill(id_, 0) != 0 && errno == ESRCH; }
+
+  [[nodiscard]] ::pid_t id() const noexcept { return id_; }
+
+  [[nodiscard]] std::string why_not_in_child() const {
+    return "the session belongs to process " + std::to_string(id_) +
+           ", the parent of this one, and stopped recording here at the fork; make the session after fork() or daemon()";
+  }
+
+  /// A report without data, for a child.
+  [[nodiscard]] report report_in_child() const {
+    auto nothing = std::make_shared<profile>();
+    nothing->environment = describe_host();
+    nothing->quality.not_recorded = why_not_in_child();
+    return report{std::move(nothing)};
+  }
+
+ private:
+  std::uint64_t number_ = identify_process();
+  ::pid_t id_ = ::getpid();  ///< no identity in a PID namespace, so for messages only
+};
 
 /// The implementation of `session`. All calls except steps are requests to the owner (`session_owner`), so they may be made on any thread.
 /// It is a class template with an unused parameter, so that only translation units that use it compile its functions: all units, or with
