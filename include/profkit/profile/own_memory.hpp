@@ -113,17 +113,14 @@ class block_allocator {
   /// @throws std::bad_alloc
   [[nodiscard]] T* allocate(std::size_t count) {
     static_assert(alignof(T) <= __STDCPP_DEFAULT_NEW_ALIGNMENT__);
-    constexpr std::size_t size = sizeof(T);  // NOLINT(bugprone-sizeof-expression): also of pointers
-    if (count > max_bytes_of_block / size) throw std::bad_alloc{};
-    std::size_t const bytes = count * size;
+    if (count > max_bytes_of_block / bytes_of(1)) throw std::bad_alloc{};
+    std::size_t const bytes = bytes_of(count);
     if (bytes >= min_mapped_bytes) return static_cast<T*>(map_block(bytes));
     return static_cast<T*>(::operator new(bytes));
   }
 
   void deallocate(T* memory, std::size_t count) noexcept {
-    constexpr std::size_t size = sizeof(T);  // NOLINT(bugprone-sizeof-expression): also of pointers
-    std::size_t const bytes = count * size;
-    if (bytes >= min_mapped_bytes) {
+    if (std::size_t const bytes = bytes_of(count); bytes >= min_mapped_bytes) {
       unmap_block(memory, bytes);
     } else {
       ::operator delete(memory);
@@ -138,6 +135,10 @@ class block_allocator {
   friend constexpr bool operator!=(block_allocator const&, block_allocator<U> const&) noexcept {
     return false;
   }
+
+ private:
+  // NOLINTNEXTLINE(bugprone-sizeof-expression): also of pointers
+  static constexpr std::size_t bytes_of(std::size_t count) noexcept { return count * sizeof(T); }
 };
 
 /// A vector whose large blocks are mappings. Programs may read and fill it as a `std::vector<T>`, into which it converts by copying.
