@@ -18,7 +18,6 @@ set(PROFKIT_HEADERS
     profkit/analyze/check_summary.hpp
     profkit/analyze/complete_summary.hpp
     profkit/analyze/copied_record_fields.hpp
-    profkit/analyze/duration_summary.hpp
     profkit/analyze/gpu/added_union.hpp
     profkit/analyze/gpu/api_call_kind.hpp
     profkit/analyze/gpu/attribution.hpp
@@ -31,7 +30,6 @@ set(PROFKIT_HEADERS
     profkit/analyze/gpu/gpu_summary.hpp
     profkit/analyze/gpu/gpu_sums.hpp
     profkit/analyze/gpu/gpu_work.hpp
-    profkit/analyze/gpu/idle_stretches.hpp
     profkit/analyze/gpu/innermost_scopes.hpp
     profkit/analyze/gpu/kernel_class.hpp
     profkit/analyze/gpu/kernels_of_scope.hpp
@@ -47,15 +45,12 @@ set(PROFKIT_HEADERS
     profkit/analyze/kinds/kind_rows.hpp
     profkit/analyze/kinds/kind_table.hpp
     profkit/analyze/kinds/launched_kernels.hpp
-    profkit/analyze/kinds/listed_steps.hpp
     profkit/analyze/kinds/step_kinds.hpp
-    profkit/analyze/kinds/wall_by_kind.hpp
     profkit/analyze/make_summary.hpp
     profkit/analyze/memory/memory_balance.hpp
     profkit/analyze/memory/memory_before.hpp
     profkit/analyze/memory/memory_changes.hpp
     profkit/analyze/memory/memory_sums.hpp
-    profkit/analyze/memory/memory_totals.hpp
     profkit/analyze/memory/scope_memory.hpp
     profkit/analyze/merge/add_rows.hpp
     profkit/analyze/merge/gpu_figures.hpp
@@ -80,7 +75,6 @@ set(PROFKIT_HEADERS
     profkit/analyze/names/nvidia_demangler_types.hpp
     profkit/analyze/ranks/collective_name.hpp
     profkit/analyze/ranks/found_collectives.hpp
-    profkit/analyze/ranks/host_segments.hpp
     profkit/analyze/ranks/rank_timeline.hpp
     profkit/analyze/ranks/timeline_fields.hpp
     profkit/analyze/ranks/timeline_part.hpp
@@ -117,7 +111,6 @@ set(PROFKIT_HEADERS
     profkit/analyze/verdict/level_change.hpp
     profkit/analyze/verdict/mean_interval.hpp
     profkit/analyze/verdict/noise_fit.hpp
-    profkit/analyze/verdict/noise_model.hpp
     profkit/analyze/verdict/outliers.hpp
     profkit/analyze/verdict/run_trend_summary.hpp
     profkit/analyze/verdict/steady_part.hpp
@@ -136,8 +129,6 @@ set(PROFKIT_HEADERS
     profkit/analyze/work/model_flops.hpp
     profkit/analyze/work/scope_work.hpp
     profkit/analyze/work/work_summary.hpp
-    profkit/analyze/work/work_sums.hpp
-    profkit/analyze/work_fields.hpp
     profkit/collect/collector.hpp
     profkit/collect/collector_code.hpp
     profkit/collect/collector_list.hpp
@@ -150,7 +141,6 @@ set(PROFKIT_HEADERS
     profkit/collect/code_modules.hpp
     profkit/collect/code_sample.hpp
     profkit/collect/cpu_timer_ring.hpp
-    profkit/collect/dwarf_library.hpp
     profkit/collect/elf_symbols.hpp
     profkit/collect/function_label.hpp
     profkit/collect/function_names.hpp
@@ -167,7 +157,6 @@ set(PROFKIT_HEADERS
     profkit/collect/measured_roof.hpp
     profkit/collect/memory_source.hpp
     profkit/collect/nvml_library.hpp
-    profkit/collect/nvml_utilization.hpp
     profkit/collect/nvtx.hpp
     profkit/collect/nvtx_code.hpp
     profkit/collect/nvtx_ranges.hpp
@@ -181,7 +170,6 @@ set(PROFKIT_HEADERS
     profkit/drain/log_reader.hpp
     profkit/drain/open_ranges.hpp
     profkit/drain/scope_paths.hpp
-    profkit/drain/step_scopes.hpp
     profkit/profile/archive_reader.hpp
     profkit/profile/archive_writer.hpp
     profkit/profile/archived_state.hpp
@@ -205,7 +193,6 @@ set(PROFKIT_HEADERS
     profkit/profile/make_profile.hpp
     profkit/profile/make_profile_builder.hpp
     profkit/profile/journal_reader.hpp
-    profkit/profile/launch_numbers.hpp
     profkit/profile/name_positions.hpp
     profkit/profile/atomic_file.hpp
     profkit/profile/file_access.hpp
@@ -227,7 +214,6 @@ set(PROFKIT_HEADERS
     profkit/profile/time.hpp
     profkit/profile/wide_integer.hpp
     profkit/profile/work.hpp
-    profkit/profile/write_signals.hpp
     profkit/record/add_work.hpp
     profkit/record/adopting_scope.hpp
     profkit/record/api_call.hpp
@@ -237,10 +223,8 @@ set(PROFKIT_HEADERS
     profkit/record/errno_keeper.hpp
     profkit/record/function_name.hpp
     profkit/record/library_pin.hpp
-    profkit/record/log_chunk.hpp
     profkit/record/log_event.hpp
     profkit/record/log_memory.hpp
-    profkit/record/log_state.hpp
     profkit/record/make_step.hpp
     profkit/record/memory_events.hpp
     profkit/record/memory_poll.hpp
@@ -266,7 +250,6 @@ set(PROFKIT_HEADERS
     profkit/record/ticks.hpp
     profkit/record/slow_path.hpp
     profkit/record/waker.hpp
-    profkit/record/wrong_end.hpp
     profkit/report/budget_section.hpp
     profkit/report/cells.hpp
     profkit/report/change_words.hpp
@@ -305,7 +288,6 @@ set(PROFKIT_HEADERS
     profkit/report/idle_cause_names.hpp
     profkit/report/json_names.hpp
     profkit/report/json_printer.hpp
-    profkit/report/json_schema.hpp
     profkit/report/json_text.hpp
     profkit/report/kernel_tables.hpp
     profkit/report/kernel_words.hpp
@@ -340,7 +322,6 @@ set(PROFKIT_HEADERS
     profkit/report/short_names.hpp
     profkit/report/shown_text.hpp
     profkit/report/status_line.hpp
-    profkit/report/step_details.hpp
     profkit/report/steps_section.hpp
     profkit/report/summary_file.hpp
     profkit/report/summary_content.hpp
@@ -396,7 +377,6 @@ set(PROFKIT_HEADERS
 set(PROFKIT_NCCL_HEADERS
     profkit/nccl.hpp
     profkit/collect/nccl_collectives.hpp
-    profkit/collect/nccl_communicator.hpp
     profkit/collect/nccl_event.hpp
     profkit/collect/nccl_plugin.hpp)
 
@@ -410,7 +390,6 @@ set(PROFKIT_CUDA_HEADERS
     profkit/collect/cuda_gpu_scope.hpp
     profkit/collect/cuda_memory.hpp
     profkit/collect/cuda_step_timer.hpp
-    profkit/collect/cuda_stream_calls.hpp
     profkit/collect/cuda_timing_log.hpp)
 
 set(PROFKIT_CUPTI_HEADERS
@@ -424,6 +403,5 @@ set(PROFKIT_CUPTI_HEADERS
     profkit/collect/cupti_launches.hpp
     profkit/collect/cupti_library.hpp
     profkit/collect/cupti_options.hpp
-    profkit/collect/cupti_placement.hpp
     profkit/collect/cupti_records.hpp
     profkit/collect/cupti_tracing.hpp)

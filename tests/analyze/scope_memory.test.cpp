@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <profkit/analyze/analyze.hpp>
-#include <profkit/analyze/memory/memory_totals.hpp>
 #include <profkit/analyze/memory/scope_memory.hpp>
 
 #include <algorithm>

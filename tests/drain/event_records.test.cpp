@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <profkit/drain/event_records.hpp>
-#include <profkit/drain/step_scopes.hpp>
 
 #include <array>
 #include <catch2/catch_test_macros.hpp>

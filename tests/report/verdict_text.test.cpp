@@ -3,7 +3,7 @@
 #include <profkit/report/csv_printer.hpp>
 #include <profkit/report/report.hpp>
 #include <profkit/report/report_json.hpp>
-#include <profkit/report/step_details.hpp>
+#include <profkit/report/steps_section.hpp>
 #include <profkit/report/verdict_text.hpp>
 
 #include <catch2/catch_approx.hpp>

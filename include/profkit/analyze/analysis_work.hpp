@@ -20,7 +20,6 @@
 #include "kinds/kind_recorder.hpp"
 #include "kinds/kind_table.hpp"
 #include "kinds/step_kinds.hpp"
-#include "kinds/wall_by_kind.hpp"
 #include "memory/memory_sums.hpp"
 #include "memory/scope_memory.hpp"
 #include "merge/gpu_figures.hpp"

@@ -10,7 +10,6 @@
 #include "../profile/profile.hpp"
 #include "../profile/time.hpp"
 #include "budget_summary.hpp"
-#include "duration_summary.hpp"
 #include "gpu/utilization_summary.hpp"
 #include "ranks/rank_timeline.hpp"
 #include "samples/samples_summary.hpp"

@@ -12,7 +12,6 @@
 #include "../profile/own_containers.hpp"
 #include "../profile/profile_builder.hpp"
 #include "code_modules.hpp"
-#include "dwarf_library.hpp"
 #include "elf_symbols.hpp"
 #include "function_label.hpp"
 #include "source_lines.hpp"

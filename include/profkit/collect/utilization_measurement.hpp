@@ -22,7 +22,6 @@
 #include "../record/handoff_queue.hpp"
 #include "collector.hpp"
 #include "device_windows.hpp"
-#include "nvml_utilization.hpp"
 #include "utilization_times.hpp"
 
 namespace profkit::detail {

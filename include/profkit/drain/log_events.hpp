@@ -6,8 +6,8 @@
 
 #include "../profile/finite.hpp"
 #include "../profile/work.hpp"
-#include "../record/log_chunk.hpp"
 #include "../record/log_event.hpp"
+#include "../record/thread_log.hpp"
 #include "../record/thread_registry.hpp"
 
 namespace profkit::detail {

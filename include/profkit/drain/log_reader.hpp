@@ -16,7 +16,6 @@
 #include "../record/clock.hpp"
 #include "../record/recorder.hpp"
 #include "../record/thread_registry.hpp"
-#include "../record/wrong_end.hpp"
 #include "event_records.hpp"
 #include "log_events.hpp"
 

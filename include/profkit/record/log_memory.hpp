@@ -7,7 +7,6 @@
 #include <new>
 
 #include "errno_keeper.hpp"
-#include "log_chunk.hpp"
 #include "thread_log.hpp"
 
 // The memory of logs, from the system without malloc.

@@ -9,7 +9,6 @@
 #include <cstdint>
 
 #include "log_memory.hpp"
-#include "log_state.hpp"
 #include "recorder.hpp"
 #include "thread_log.hpp"
 

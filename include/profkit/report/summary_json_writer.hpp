@@ -5,6 +5,7 @@
 #include <array>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
@@ -12,6 +13,7 @@
 #include <tuple>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "../analyze/gpu/device_clocks.hpp"
 #include "../analyze/summary.hpp"
@@ -20,13 +22,32 @@
 #include "../profile/own_memory.hpp"
 #include "../profile/time.hpp"
 #include "../profile/work.hpp"
+#include "../version.hpp"
 #include "idle_cause_names.hpp"
 #include "json_names.hpp"
-#include "json_schema.hpp"
 #include "json_text.hpp"
 #include "verdict_text.hpp"
 
 namespace profkit::detail {
+
+/// Grows when a field of `report.json` changes its meaning or is removed.
+inline constexpr std::uint32_t report_json_schema = 1;
+/// Grows when fields are added.
+inline constexpr std::uint32_t report_json_schema_minor = 2;
+
+/// Adds the first members of `report.json`: its schema, the library that wrote it, and what `read_report_head` reads.
+/// @param process_id of the process that was measured; 0: several processes, or unknown.
+/// @param files the files of the folder that belong to the report.
+inline void add_json_schema(json_object& document, std::uint64_t process_id = 0, std::vector<std::string> const& files = {}) {
+  document.add("schema", json_value(report_json_schema));
+  document.add("schema_minor", json_value(report_json_schema_minor));
+  json_object& own = document.object("profkit");
+  own.add("version", json_value(version));
+  own.add("process_id", process_id == 0 ? json_value(std::nullopt) : json_value(process_id));
+  json_list names{own.depth() + 1};
+  for (std::string const& name : files) names.add(json_string(name));
+  own.add("files", std::move(names).take());
+}
 
 /// Writes a summary by its description (`summary_fields.hpp`), plus values that are derived from members.
 class summary_json_writer {

@@ -12,7 +12,6 @@
 #include "../analyze/gpu/attribution.hpp"
 #include "../analyze/gpu/counted_operations.hpp"
 #include "../analyze/gpu/gpu_idle.hpp"
-#include "../analyze/gpu/idle_stretches.hpp"
 #include "../analyze/gpu/thread_calls.hpp"
 #include "../analyze/memory/memory_changes.hpp"
 #include "../analyze/time/measured_time.hpp"

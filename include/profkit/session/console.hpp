@@ -19,7 +19,6 @@
 #include "../profile/error.hpp"
 #include "../profile/file_access.hpp"
 #include "../profile/standard_streams.hpp"
-#include "../profile/write_signals.hpp"
 
 namespace profkit::detail {
 

@@ -5,8 +5,8 @@
 #include <optional>
 #include <profkit/profile/described.hpp>
 #include <profkit/profile/own_memory.hpp>
-#include <profkit/report/json_schema.hpp>
 #include <profkit/report/json_text.hpp>
+#include <profkit/report/summary_json_writer.hpp>
 #include <type_traits>
 #include <utility>
 

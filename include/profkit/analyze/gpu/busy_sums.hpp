@@ -23,7 +23,6 @@
 #include "attribution.hpp"
 #include "counted_operations.hpp"
 #include "gpu_idle.hpp"
-#include "idle_stretches.hpp"
 
 namespace profkit::detail {
 
