@@ -258,7 +258,7 @@ def own_files(program, folder):
     """Only files that the report before lists as its own are replaced or removed."""
     out = folder / "out"
     out.mkdir()
-    occasional = ["kernels.csv", "trace.pftrace", "cuda_api_sum.csv", "nvtx_gpu_proj_sum.csv", "scope_memory.csv"]
+    occasional = ["kernels.csv", "nvtx_kern_sum.csv", "cuda_api_sum.csv", "nvtx_gpu_proj_sum.csv", "scope_memory.csv"]
     for name in occasional:
         (out / name).write_text("mine")
     for _ in range(2):
@@ -270,7 +270,7 @@ def own_files(program, folder):
     require('"files": [' in text, text[:300])
     (out / "report.json").write_text(text.replace('"files": [', '"files": [\n"kernels.csv",'))
     run(program, folder, "out=out", subprocess.DEVNULL)
-    require(not (out / "kernels.csv").exists() and (out / "trace.pftrace").exists(), "kernels.csv is still there")
+    require(not (out / "kernels.csv").exists() and (out / "nvtx_kern_sum.csv").exists(), "kernels.csv is still there")
     # Earlier versions did not list their files. They replaced or removed all of them.
     start, end = text.index('"version"'), text.index("}")
     version = text[start:].split(",")[0].rstrip()
