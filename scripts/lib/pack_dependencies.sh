@@ -14,9 +14,12 @@ if [ $# -gt 0 ] && [ -e "$to" ]; then
 fi
 rm -rf "$to"
 mkdir -p "$to/usr"
-for package in libfmt-dev libfmt9 libcli11-dev libprotozero-dev zlib1g zlib1g-dev nlohmann-json3-dev; do
+for package in libfmt-dev libfmt9 libcli11-dev libprotozero-dev zlib1g-dev nlohmann-json3-dev; do
   dpkg -L "$package" | grep -vE '^/usr/share/(doc|man)' | while read -r path; do
-    [ -d "$path" ] || { mkdir -p "$to$(dirname "$path")" && cp -a "$path" "$to$path"; }
+    [ ! -d "$path" ] || continue
+    mkdir -p "$to$(dirname "$path")"
+    # The target of an absolute link is in another package.
+    case $(readlink "$path") in /*) cp -L "$path" "$to$path" ;; *) cp -a "$path" "$to$path" ;; esac
   done
 done
 cp -a "$catch2" "$to/catch2"
