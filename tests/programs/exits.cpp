@@ -265,8 +265,10 @@ int main(int argc, char** argv) {
   }
   if (way == "daemon") {
     some_steps(session);
+    ::pid_t const parent = ::getpid();
     if (::daemon(1, 1) != 0) return 1;
-    std::this_thread::sleep_for(std::chrono::milliseconds{50});  // the parent ends
+    // The parent ends, and whoever started it takes notice.
+    for (int i = 0; i < 20'000 && ::kill(parent, 0) == 0; ++i) std::this_thread::sleep_for(std::chrono::milliseconds{1});
     work();
     std::exit(code);
   }
