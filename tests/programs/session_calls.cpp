@@ -60,7 +60,7 @@ void record_some(tested& all, unsigned round) {
 /// More than the session's thread can have drained when the next call ends the session.
 void record_burst(tested& all) {
   is_bursting = true;
-  record(all, 200'000);
+  record(all, sanitizer_factor > 1 ? 50'000U : 200'000U);
   is_bursting = false;
 }
 

@@ -31,7 +31,7 @@ void nest(int depth) {
 
 int count_logs() {
   int count = 0;
-  for (auto const* log = profkit::detail::recorder.logs; log != nullptr; log = log->next) ++count;
+  for (auto const* log = __atomic_load_n(&profkit::detail::recorder.logs, __ATOMIC_ACQUIRE); log != nullptr; log = log->next) ++count;
   return count;
 }
 
@@ -299,7 +299,8 @@ TEST_CASE("new threads use logs created by the session in advance, and it create
   for (profkit::step const step : session) {
     if (step.index() == 2) break;
     std::set<void const*> before;
-    for (auto const* log = profkit::detail::recorder.logs; log != nullptr; log = log->next) before.insert(log);
+    for (auto const* log = __atomic_load_n(&profkit::detail::recorder.logs, __ATOMIC_ACQUIRE); log != nullptr; log = log->next)
+      before.insert(log);
     std::vector<std::thread> living;  // at the same time
     std::array<void const*, 4> used{};
     std::atomic<int> recorded{0};
