@@ -341,12 +341,12 @@ TEST_CASE("threads beyond the maximum number of logs are counted, and recorded a
   std::uint32_t const usual = bound;
   constexpr std::uint64_t threads = 50;
   profkit::session session{options};
-  bound = static_cast<std::uint32_t>(count_logs()) + 5;
+  __atomic_store_n(&bound, static_cast<std::uint32_t>(count_logs()) + 5, __ATOMIC_RELAXED);  // the session's thread reads it
   for (profkit::step const step : session) {
     for (std::uint64_t i = 0; i < threads; ++i) std::thread{[] { PROF_SCOPE("short"); }}.join();
     wait_for_drain();
   }
-  bound = usual;
+  __atomic_store_n(&bound, usual, __ATOMIC_RELAXED);
   profkit::profile const profile = session.report().profile();
   std::size_t const recorded = count_scopes(profile, "short");
   CHECK(recorded + profile.quality.dropped_events == 2 * threads);
