@@ -91,7 +91,7 @@ class clock_line {
     mean_rate_ = rate(start_, to_);
   }
 
-  [[nodiscard, gnu::always_inline]] timestamp convert(std::uint64_t ticks) const noexcept {
+  [[nodiscard]] timestamp convert(std::uint64_t ticks) const noexcept {
     std::uint64_t const since = ticks - from_.ticks;
     if (__builtin_expect(since <= to_.ticks - from_.ticks, 1)) {
       // NOLINTNEXTLINE(bugprone-incorrect-roundings): the value is not negative, and `std::llround` would be a function call
@@ -113,8 +113,8 @@ class clock_line {
     return static_cast<double>(to.ns - from.ns) / static_cast<double>(to.ticks - from.ticks);
   }
 
-  /// Extrapolates before or after the two newest anchors. Not inlined, unlike the usual case in `convert`.
-  [[nodiscard, gnu::noinline]] timestamp beside(clock_anchor nearest, std::uint64_t ticks) const noexcept {
+  /// Extrapolates before or after the two newest anchors.
+  [[nodiscard]] timestamp beside(clock_anchor nearest, std::uint64_t ticks) const noexcept {
     double const elapsed = static_cast<double>(static_cast<std::int64_t>(ticks - nearest.ticks)) * mean_rate_;
     return timestamp{std::chrono::nanoseconds{nearest.ns + std::llround(elapsed)}};
   }

@@ -14,7 +14,7 @@
 namespace profkit::detail {
 
 /// The number of slots whose memory a log keeps after reading, because a page fault costs as much as dozens of scopes.
-inline constexpr std::uint64_t kept_slots = std::uint64_t{1} << 20U;
+inline constexpr std::uint64_t kept_slots = std::uint64_t{1} << 21U;
 
 inline constexpr std::uint64_t chunk_bytes = std::uint64_t{1} << 16U;
 inline constexpr std::uint64_t small_page = 4096;

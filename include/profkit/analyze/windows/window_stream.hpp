@@ -168,8 +168,8 @@ class window_stream {
            session.collective_words.size() + session.functions.size();
   }
 
-  /// About a millisecond of work, and four times a megabyte of copies.
-  static constexpr std::uint64_t records_at_a_time = std::uint64_t{1} << 15U;
+  /// A few milliseconds of work.
+  static constexpr std::uint64_t records_at_a_time = std::uint64_t{1} << 16U;
 
   /// Empty if no figure needs it.
   [[nodiscard]] attribution attribution_of_waiting() const { return needs_attribution(waiting_) ? attribute(waiting_) : attribution{}; }
