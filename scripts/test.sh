@@ -119,8 +119,8 @@ common=("-DCMAKE_PREFIX_PATH=$prefixes")
 ! have ccache || common+=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
 # Programs with sanitizers are ten times as large, and GNU ld takes five times as long to link them. Line numbers in sanitizer output take a
 # fifth of the compile time, so only the presets have them.
-quickly=(-DCMAKE_CXX_FLAGS_DEBUG=)
-! have ld.lld || quickly+=(-DCMAKE_EXE_LINKER_FLAGS=-fuse-ld=lld)
+linker=
+! have ld.lld || linker=-fuse-ld=lld
 wrapper=()
 
 for stage in "${wanted[@]}"; do
@@ -130,7 +130,7 @@ for stage in "${wanted[@]}"; do
     release) stage release ci "-DPython3_EXECUTABLE=$python" "-DPROFKIT_PYTHON=$python" "-DPROFKIT_CONAN=$conan" ;;
     asan-ubsan)
       rm -rf build/asan-ubsan/coverage # files of an earlier run
-      stage asan-ubsan asan-ubsan "${quickly[@]}" "-DCMAKE_CXX_COMPILER=$clang"
+      stage asan-ubsan asan-ubsan -DCMAKE_CXX_FLAGS_DEBUG= "-DCMAKE_CXX_COMPILER=$clang" "-DCMAKE_EXE_LINKER_FLAGS=$linker"
       coverage asan-ubsan
       ;;
     tsan)
@@ -138,8 +138,7 @@ for stage in "${wanted[@]}"; do
       ! setarch "$(uname -m)" -R true 2>/dev/null || wrapper=(setarch "$(uname -m)" -R)
       # The runtime of g++ 12 may hold its own locks across fork. The shared one of clang++ permits programs with their own operator new.
       runtime="-shared-libsan -Wl,-rpath,$("$clang" -print-runtime-dir)"
-      ! have ld.lld || runtime+=" -fuse-ld=lld"
-      stage tsan tsan -DCMAKE_CXX_FLAGS_DEBUG=-Og "-DCMAKE_CXX_COMPILER=$clang" "-DCMAKE_EXE_LINKER_FLAGS=$runtime"
+      stage tsan tsan -DCMAKE_CXX_FLAGS_DEBUG=-Og "-DCMAKE_CXX_COMPILER=$clang" "-DCMAKE_EXE_LINKER_FLAGS=$linker $runtime"
       wrapper=()
       ;;
     aarch64)

@@ -139,6 +139,30 @@ TEST_CASE("a profile of the previous format is read, and older and newer ones ar
   }
 }
 
+TEST_CASE("the state of a step, what was not kept and the speed of the host are saved", "[save]") {
+  saved_file const file;
+  profkit::profile saved;
+  saved.steps = {{{at_ms(0), at_ms(1)}, 7, false, 1, 0.0, false, true}};
+  saved.quality.discarded_records = 3;
+  saved.quality.collapsed_scopes = 4;
+  saved.quality.unmatched_ends = 5;
+  saved.environment.host_speed = profkit::host_speed_record{std::chrono::nanoseconds{11}, std::chrono::nanoseconds{12}, 0.25};
+  profkit::save(saved, file.path);
+  profkit::profile const loaded = profkit::load(file.path);
+  REQUIRE(loaded.steps.size() == 1);
+  CHECK(loaded.steps[0].items == 1);
+  CHECK_FALSE(loaded.steps[0].has_kernels);
+  CHECK(loaded.steps[0].is_excluded);
+  CHECK(loaded.quality.discarded_records == 3);
+  CHECK(loaded.quality.collapsed_scopes == 4);
+  CHECK(loaded.quality.unmatched_ends == 5);
+  auto const speed = loaded.environment.host_speed;
+  REQUIRE(speed);
+  CHECK(speed->before.count() == 11);
+  CHECK(speed->after.count() == 12);
+  CHECK(speed->waiting == 0.25);
+}
+
 TEST_CASE("the source lines of functions are saved", "[save]") {
   saved_file const file;
   profkit::profile profile;

@@ -142,7 +142,8 @@ TEST_CASE("an operator new that is a scope and reports allocations records those
   profkit::options options = plain_options(0, threads);
   options.max_records = 20 * threads * blocks;
   profkit::session session{options};
-  // profkit calls it in operator new, too. A compiler may leave out `delete new int`.
+  // Scopes inside `operator new` call the listener too. It calls the operators as functions, because a compiler may omit the allocation
+  // of `delete new int`.
   profkit::scope_listener const listener{[]() noexcept { ::operator delete(::operator new(1)); }};
   std::atomic<std::uint64_t> expected{0};
   for (profkit::step step : session) {

@@ -222,11 +222,6 @@ TEST_CASE("ten thousand short-lived threads are recorded in bounded memory", "[t
   constexpr std::uint64_t rounds = repetitions(1250);
   constexpr std::uint64_t at_once = 8;
   constexpr std::uint64_t between_drains = 10;  // rounds
-  auto const count_logs = [] {
-    std::uint64_t count = 0;
-    for (auto const* log = __atomic_load_n(&profkit::detail::recorder.logs, __ATOMIC_ACQUIRE); log != nullptr; log = log->next) ++count;
-    return count;
-  };
   profkit::session session{plain_options(0, rounds)};
   std::uint64_t const logs_before = count_logs();
   std::uint64_t const bytes_before = resident_bytes();

@@ -29,12 +29,6 @@ void nest(int depth) {
   if (depth > 1) nest(depth - 1);
 }
 
-int count_logs() {
-  int count = 0;
-  for (auto const* log = __atomic_load_n(&profkit::detail::recorder.logs, __ATOMIC_ACQUIRE); log != nullptr; log = log->next) ++count;
-  return count;
-}
-
 /// Records a scope, then gives the thread a name.
 void record_and_rename(char const* name) {
   { PROF_SCOPE("work"); }
@@ -320,7 +314,7 @@ TEST_CASE("new threads use logs created by the session in advance, and it create
 
 TEST_CASE("short-lived threads reuse memory", "[log]") {
   profkit::session session{plain_options(0, 50)};
-  int after_first = 0;
+  std::uint64_t after_first = 0;
   std::uint64_t joined = 0;
   for (profkit::step const step : session) {
     std::thread{[] { PROF_SCOPE("short"); }}.join();

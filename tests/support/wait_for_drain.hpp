@@ -4,7 +4,15 @@
 #include <profkit/record/thread_registry.hpp>
 
 #include <chrono>
+#include <cstdint>
 #include <thread>
+
+/// The number of logs of this process.
+inline std::uint64_t count_logs() {
+  std::uint64_t count = 0;
+  for (auto const* log = __atomic_load_n(&profkit::detail::recorder.logs, __ATOMIC_ACQUIRE); log != nullptr; log = log->next) ++count;
+  return count;
+}
 
 /// Whether the session has read all logs. (Reads data that the reader writes, which ThreadSanitizer reports as a race.)
 __attribute__((no_sanitize("thread"))) inline bool is_drained() {
