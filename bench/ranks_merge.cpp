@@ -4,8 +4,9 @@
 // maximum size, with 128 steps of 16 collectives, and rank 1 computes longer. Exits with 1 if the report does not name that rank, or if a
 // limit is exceeded.
 //
-// usage: profkit_ranks_merge PROFKIT [--seconds S] [--mebibytes M] [--parts N] [RANKS...]     default: 256 512 1024 ranks
-//   --seconds, --mebibytes: limits for the last number of ranks; in processor time, which other programs hardly influence
+// usage: profkit_ranks_merge PROFKIT [--growth G] [--mebibytes M] [--parts N] [RANKS...]     default: 256 512 1024 ranks
+//   --growth: limit of the processor time per rank, as a multiple of that of the first number of ranks
+//   --mebibytes: limit of the memory for the last number of ranks
 //   --parts: scopes and intervals of a collective; 24 is the maximum (default 8)
 #include <profkit/analyze/summary.hpp>
 #include <profkit/report/summary_file.hpp>
@@ -152,18 +153,18 @@ bool measure(std::string const& program, std::uint32_t ranks, std::uint32_t part
 
 int main(int argc, char** argv) {
   if (argc < 2) {
-    std::fprintf(stderr, "usage: profkit_ranks_merge PROFKIT [--seconds S] [--mebibytes M] [--parts N] [RANKS...]\n");
+    std::fprintf(stderr, "usage: profkit_ranks_merge PROFKIT [--growth G] [--mebibytes M] [--parts N] [RANKS...]\n");
     return 2;
   }
-  double max_seconds = 1e9;
+  double max_growth = 1e9;
   double max_mebibytes = 1e9;
   std::uint32_t parts = 8;
   std::vector<std::uint32_t> sizes;
   for (int i = 2; i < argc; ++i) {
     std::string_view const word = argv[i];
     auto const value = [&] { return i + 1 < argc ? std::atof(argv[++i]) : 0.0; };
-    if (word == "--seconds") {
-      max_seconds = value();
+    if (word == "--growth") {
+      max_growth = value();
     } else if (word == "--mebibytes") {
       max_mebibytes = value();
     } else if (word == "--parts") {
@@ -176,8 +177,15 @@ int main(int argc, char** argv) {
   try {
     bool is_right = true;
     cost taken;
-    for (std::uint32_t const ranks : sizes) is_right = measure(argv[1], ranks, parts, taken) && is_right;
-    return is_right && taken.seconds <= max_seconds && taken.mebibytes <= max_mebibytes ? 0 : 1;
+    double first = 0.0;
+    double last = 0.0;
+    for (std::uint32_t const ranks : sizes) {
+      is_right = measure(argv[1], ranks, parts, taken) && is_right;
+      last = taken.seconds / ranks;
+      if (first <= 0.0) first = last;
+    }
+    if (sizes.size() > 1) std::printf("processor time per rank: %.2f times that of the first\n", last / first);
+    return is_right && last <= max_growth * first && taken.mebibytes <= max_mebibytes ? 0 : 1;
   } catch (std::exception const& failure) {
     std::fprintf(stderr, "%s\n", failure.what());
     return 1;

@@ -174,8 +174,9 @@ TEST_CASE("short-lived threads are sampled, each under its own scope", "[host_sa
   sampled_program program;
   SKIP_IF_REFUSED(program);
   for (int i = 0; i < 6; ++i) {
-    std::thread{[i] {
+    std::thread{[i, &program] {
       PROF_SCOPE_INDEXED("short", i);
+      program.wait_for_samples();  // threads are found when logs are drained, and reading names delays a drain
       sampled::busy_half(60.0);
     }}.join();
   }
