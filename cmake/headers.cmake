@@ -12,7 +12,6 @@ set(PROFKIT_HEADERS
     profkit/analyze/analysis_state.hpp
     profkit/analyze/analysis_work.hpp
     profkit/analyze/analyze.hpp
-    profkit/analyze/analyze_code.hpp
     profkit/analyze/analyze_options.hpp
     profkit/analyze/budget_summary.hpp
     profkit/analyze/check_summary.hpp
@@ -130,7 +129,6 @@ set(PROFKIT_HEADERS
     profkit/analyze/work/scope_work.hpp
     profkit/analyze/work/work_summary.hpp
     profkit/collect/collector.hpp
-    profkit/collect/collector_code.hpp
     profkit/collect/collector_list.hpp
     profkit/collect/device_windows.hpp
     profkit/collect/gpu_utilization.hpp
@@ -158,7 +156,6 @@ set(PROFKIT_HEADERS
     profkit/collect/memory_source.hpp
     profkit/collect/nvml_library.hpp
     profkit/collect/nvtx.hpp
-    profkit/collect/nvtx_code.hpp
     profkit/collect/nvtx_ranges.hpp
     profkit/collect/scope_node_paths.hpp
     profkit/collect/utilization_measurement.hpp
@@ -203,9 +200,7 @@ set(PROFKIT_HEADERS
     profkit/profile/own_sort.hpp
     profkit/profile/path_table.hpp
     profkit/profile/profile.hpp
-    profkit/profile/profile_file_code.hpp
     profkit/profile/profile_builder.hpp
-    profkit/profile/profile_builder_code.hpp
     profkit/profile/profile_follower.hpp
     profkit/profile/rank_record.hpp
     profkit/profile/record_fields.hpp
@@ -304,7 +299,6 @@ set(PROFKIT_HEADERS
     profkit/report/nsys_csv.hpp
     profkit/report/number_format.hpp
     profkit/report/own_format.hpp
-    profkit/report/page_code.hpp
     profkit/report/picture_section.hpp
     profkit/report/plain_report.hpp
     profkit/report/quality_section.hpp
@@ -354,7 +348,6 @@ set(PROFKIT_HEADERS
     profkit/session/make_session.hpp
     profkit/analyze/gpu/missing_work.hpp
     profkit/session/other_recorders.hpp
-    profkit/session/options_code.hpp
     profkit/session/ordered_mutex.hpp
     profkit/session/plain_options.hpp
     profkit/session/process_rank.hpp
@@ -396,7 +389,6 @@ set(PROFKIT_CUPTI_HEADERS
     profkit/cupti.hpp
     profkit/collect/cupti_allocations.hpp
     profkit/collect/cupti_buffers.hpp
-    profkit/collect/cupti_code.hpp
     profkit/collect/cupti_collection.hpp
     profkit/collect/cupti_graph_nodes.hpp
     profkit/collect/cupti_kernels.hpp

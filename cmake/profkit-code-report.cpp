@@ -5,8 +5,3 @@
 
 #include <profkit/report/html_printer.hpp>
 #include <profkit/report/make_report.hpp>
-#include <profkit/report/page_code.hpp>
-#include <profkit/report/report_code.hpp>
-
-template struct profkit::detail::page_code<void>;
-template struct profkit::detail::report_code<void>;

@@ -2,5 +2,3 @@
 //
 // The code that collects kernels, compiled once for all targets that link profkit::cupti.
 #include <profkit/collect/cupti_collection.hpp>
-
-template struct profkit::detail::cupti_code<void>;

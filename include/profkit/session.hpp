@@ -35,7 +35,7 @@ class session final : public step_loop {
   /// @param wanted the options; by default those of the environment variable `PROFKIT`.
   /// @throws profkit::error if another session runs, or if the file of `options::journal` cannot be created. If `PROFKIT` names that file,
   /// the session starts without a journal and the report states the reason.
-  explicit session(options wanted = options::from_env()) : session{detail::session_factory<void>::make(std::move(wanted))} {}
+  explicit session(options wanted = options::from_env()) : session{detail::make_session(std::move(wanted))} {}
 
   /// @brief Stops recording, then prints and writes the report and the trace if the options ask for them. Errors go to stderr. An open
   /// step counts as abandoned. The same happens if the program calls `exit` while the session exists.

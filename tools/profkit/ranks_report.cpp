@@ -166,11 +166,11 @@ std::string ranks_report(std::vector<std::pair<std::uint32_t, fs::path>> const& 
     case ranks_output::format::json:
       return profkit::ranks_json(job);
     case ranks_output::format::markdown:
-      return profkit::detail::report_code<void>::full_text(made, true);
+      return profkit::detail::report_code::full_text(made, true);
     case ranks_output::format::document:
-      return profkit::detail::report_code<void>::document_json(made);
+      return profkit::detail::report_code::document_json(made);
     case ranks_output::format::full_text:
-      return profkit::detail::report_code<void>::full_text(made, false);
+      return profkit::detail::report_code::full_text(made, false);
     case ranks_output::format::text:
       break;
   }

@@ -48,7 +48,7 @@ struct report_arguments {
 
 std::string content_of(profkit::summary const& what, profkit::detail::document const& made, report_arguments const& given,
                        std::string const& files) {
-  using code = profkit::detail::report_code<void>;
+  using code = profkit::detail::report_code;
   switch (given.format) {
     case report_format::json:
       return profkit::report_json(what);
@@ -63,7 +63,7 @@ std::string content_of(profkit::summary const& what, profkit::detail::document c
 }
 
 void write_page_and_json(profkit::summary const& what, profkit::detail::document const& made, report_arguments const& given) {
-  if (!given.html.empty()) profkit::detail::write_file(given.html, profkit::detail::report_code<void>::html(made));
+  if (!given.html.empty()) profkit::detail::write_file(given.html, profkit::detail::report_code::html(made));
   if (!given.json.empty()) profkit::detail::write_file(given.json, profkit::report_json(what));
 }
 
@@ -71,7 +71,7 @@ void write_page_and_json(profkit::summary const& what, profkit::detail::document
 /// single events.
 std::string write_files(profkit::summary const& what, profkit::detail::document const& made, std::string const& directory) {
   std::string text = directory + ":";
-  for (std::string const& name : profkit::detail::report_code<void>::write(what, made, directory)) text += " " + name;
+  for (std::string const& name : profkit::detail::report_code::write(what, made, directory)) text += " " + name;
   return text + "; not from a summary: traces, nvtx_*.csv, cuda_*.csv";
 }
 
@@ -111,14 +111,14 @@ int run_report(report_arguments const& given) {
     if (!given.pftrace.empty())
       throw profkit::error{file->string() + ": is a summary, which has no single events; --pftrace needs a saved profile or a journal"};
     profkit::summary const what = profkit::load_summary(*file);
-    profkit::detail::document const made = profkit::detail::report_code<void>::describe(what);
+    profkit::detail::document const made = profkit::detail::report_code::describe(what);
     write_page_and_json(what, made, given);
     std::string const files = given.directory.empty() ? std::string{} : write_files(what, made, given.directory);
     fmt::print("{}", content_of(what, made, given, files_line(given, files)));
     return 0;
   }
   profkit::report const what = profkit::load_report(file->string());
-  profkit::detail::document const made = profkit::detail::report_code<void>::describe(what.summary());
+  profkit::detail::document const made = profkit::detail::report_code::describe(what.summary());
   write_page_and_json(what.summary(), made, given);
   std::string files;
   if (!given.directory.empty()) {

@@ -3,17 +3,13 @@
 
 #include <utility>
 
+#include "../profile/code_elsewhere.hpp"
 #include "../profile/profile.hpp"
 #include "analysis_parts.hpp"
-#include "analyze_code.hpp"
 #include "analyze_options.hpp"
 #include "gpu/attribution.hpp"
 #include "summary.hpp"
 #include "window.hpp"
-
-#ifndef PROFKIT_CODE_ELSEWHERE
-#include "make_summary.hpp"  // IWYU pragma: export
-#endif
 
 namespace profkit {
 
@@ -36,17 +32,15 @@ class analysis {
   /// @param records the records of the window.
   /// @param frame the stretch of time that the window owns.
   /// @param launched `attribute(records)`, if the caller has computed it; null: `add` computes it if needed.
-  void add(profile const& records, window_frame const& frame, attribution const* launched = nullptr) {
-    detail::analyze_code<void>::add(parts_, records, frame, launched);
-  }
+  void add(profile const& records, window_frame const& frame, attribution const* launched = nullptr);
 
   /// @brief Merges another analysis: the result is as if its windows had been added here.
   /// @param other figures of windows that overlap none of those here; created with the same options.
-  void merge(analysis const& other) { detail::analyze_code<void>::merge(parts_, other.parts_); }
+  void merge(analysis const& other);
 
   /// @brief Computes the summary. Windows can be added afterwards.
   /// @return the figures of all windows so far.
-  [[nodiscard]] summary finish() const { return detail::analyze_code<void>::finish(parts_); }
+  [[nodiscard]] summary finish() const;
 
  private:
   template <class Archive>
@@ -56,3 +50,7 @@ class analysis {
 };
 
 }  // namespace profkit
+
+#ifndef PROFKIT_CODE_ELSEWHERE
+#include "make_summary.hpp"  // IWYU pragma: export
+#endif

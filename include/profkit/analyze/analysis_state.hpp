@@ -5,7 +5,6 @@
 
 #include "analysis.hpp"
 #include "analysis_parts.hpp"
-#include "analyze_code.hpp"
 
 namespace profkit::detail {
 
@@ -14,14 +13,7 @@ void fields(Archive& archive, analysis_parts& all) {
   auto const each = [&](auto&... members) { ((archive.begin_amounts(), archive(members)), ...); };
   each(all.has_any, all.has_steps, all.header, all.paths, all.scopes, all.counters, all.readings, all.clocks, all.utilization, all.memory,
        all.gpu, all.kinds, all.adopted, all.work, all.samples, all.devices, all.stretches);
-  if constexpr (Archive::is_reader) {
-    archive.check(all.scopes.has_paths(all.paths.size()), "not all paths have times");
-    // Merging into an empty analysis rebuilds the lookup tables and validates all positions.
-    analysis_parts whole;
-    whole.options = all.options;
-    analyze_code<void>::merge(whole, all);
-    all = std::move(whole);
-  }
+  if constexpr (Archive::is_reader) archive.check(all.scopes.has_paths(all.paths.size()), "not all paths have times");
 }
 
 }  // namespace profkit::detail
@@ -35,6 +27,12 @@ namespace profkit {
 template <class Archive>
 void fields(Archive& archive, analysis& state) {
   detail::fields(archive, state.parts_);
+  if constexpr (Archive::is_reader) {
+    // Merging into an empty analysis rebuilds the lookup tables and validates all positions.
+    analysis whole{state.parts_.options};
+    whole.merge(state);
+    state = std::move(whole);
+  }
 }
 
 }  // namespace profkit

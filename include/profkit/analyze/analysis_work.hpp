@@ -42,8 +42,7 @@
 
 namespace profkit::detail {
 
-/// The operations of `analysis` on its parts. A template for the same reasons as `report_code`.
-template <class Unused>
+/// The operations of `analysis` on its parts.
 class analysis_work {
  public:
   explicit analysis_work(analysis_parts& all) : all_{all} {}

@@ -2,9 +2,10 @@
 #pragma once
 
 #include "../profile/profile.hpp"
+#include "analysis.hpp"
 #include "analysis_parts.hpp"
 #include "analysis_work.hpp"
-#include "analyze_code.hpp"
+#include "analyze.hpp"
 #include "analyze_options.hpp"
 #include "complete_summary.hpp"
 #include "gpu/attribution.hpp"
@@ -12,27 +13,19 @@
 #include "summary.hpp"
 #include "window.hpp"
 
-namespace profkit::detail {
+namespace profkit {
 
-template <class Unused>
-summary analyze_code<Unused>::of_whole(profile const& profile, analyze_options const& with) {
-  return analysis_work<Unused>::of_whole(profile, with);
+PROFKIT_CODE summary analyze(profile const& profile, analyze_options const& with) { return detail::analysis_work::of_whole(profile, with); }
+
+PROFKIT_CODE void analysis::add(profile const& records, window_frame const& frame, attribution const* launched) {
+  detail::analysis_work{parts_}.add(records, frame, launched);
 }
 
-template <class Unused>
-void analyze_code<Unused>::add(analysis_parts& to, profile const& records, window_frame const& frame, attribution const* launched) {
-  analysis_work<Unused>{to}.add(records, frame, launched);
+PROFKIT_CODE void analysis::merge(analysis const& other) { detail::analysis_work{parts_}.merge(other.parts_); }
+
+PROFKIT_CODE summary analysis::finish() const {
+  detail::analysis_parts copy{parts_};
+  return detail::complete_summary(copy, [](detail::kind_table&, bool) {});
 }
 
-template <class Unused>
-void analyze_code<Unused>::merge(analysis_parts& to, analysis_parts const& other) {
-  analysis_work<Unused>{to}.merge(other);
-}
-
-template <class Unused>
-summary analyze_code<Unused>::finish(analysis_parts const& parts) {
-  analysis_parts copy{parts};
-  return complete_summary(copy, [](kind_table&, bool) {});
-}
-
-}  // namespace profkit::detail
+}  // namespace profkit

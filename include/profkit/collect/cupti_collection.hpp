@@ -17,7 +17,7 @@
 #include "../record/calendar_clock.hpp"
 #include "collector.hpp"
 #include "cuda_environment.hpp"
-#include "cupti_code.hpp"
+#include "cupti_kernels.hpp"
 #include "cupti_options.hpp"
 #include "cupti_tracing.hpp"
 #include "scope_node_paths.hpp"
@@ -204,9 +204,6 @@ class cupti_collection final : public collector {
   own_vector<std::uint32_t> api_names_;
 };
 
-template <class Unused>
-std::unique_ptr<collector> cupti_code<Unused>::collect_kernels(kernel_options const& wanted) {
-  return std::make_unique<cupti_collection>(wanted);
-}
+PROFKIT_CODE std::unique_ptr<collector> collect_kernels(kernel_options const& wanted) { return std::make_unique<cupti_collection>(wanted); }
 
 }  // namespace profkit::detail

@@ -1,11 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "cupti_code.hpp"
+#include <memory>
+
+#include "../profile/code_elsewhere.hpp"
 #include "cupti_options.hpp"
 #include "made_collector.hpp"
 
 namespace profkit {
+
+namespace detail {
+
+std::unique_ptr<collector> collect_kernels(kernel_options const& wanted);
+
+}  // namespace detail
 
 /// @brief Collects the kernels, copies and memsets of all devices of the process with NVIDIA's CUPTI, and attributes them to scopes.
 ///
@@ -26,7 +34,7 @@ class cupti_kernels final : public detail::made_collector {
  public:
   /// @brief Creates a collector; `start` opens CUPTI.
   /// @param options what to record.
-  explicit cupti_kernels(kernel_options const& options = {}) : made_collector{detail::cupti_code<void>::collect_kernels(options)} {}
+  explicit cupti_kernels(kernel_options const& options = {}) : made_collector{detail::collect_kernels(options)} {}
 };
 
 }  // namespace profkit

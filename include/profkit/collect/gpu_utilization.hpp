@@ -1,11 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "collector_code.hpp"
+#include <memory>
+
+#include "../profile/code_elsewhere.hpp"
 #include "made_collector.hpp"
 #include "utilization_times.hpp"
 
 namespace profkit {
+
+namespace detail {
+
+std::unique_ptr<collector> measure_utilization(utilization_times const& times);
+
+}  // namespace detail
 
 /// @brief Measures the utilization of the GPUs of this process: SMs, tensor and other pipes, memory, NVLink, PCIe. Reads counters of the
 /// whole device (NVML's GPM, Hopper and later); on other devices NVML's utilization rates.
@@ -22,8 +30,7 @@ class gpu_utilization final : public detail::made_collector {
   gpu_utilization() : gpu_utilization{detail::utilization_times{}} {}
   /// @brief For tests that cannot wait for windows of a second.
   /// @param times replaces the usual times.
-  explicit gpu_utilization(detail::utilization_times const& times)
-      : made_collector{detail::collector_code<void>::measure_utilization(times)} {}
+  explicit gpu_utilization(detail::utilization_times const& times) : made_collector{detail::measure_utilization(times)} {}
 };
 
 }  // namespace profkit

@@ -1,14 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <memory>
+
+#include "../profile/code_elsewhere.hpp"
 #include "../profile/profile_builder.hpp"
 #include "../record/thread_log.hpp"
-#include "collector_code.hpp"
 #include "host_sample_options.hpp"
 #include "made_collector.hpp"
 #include "sample_source.hpp"
 
 namespace profkit {
+
+namespace detail {
+
+std::unique_ptr<collector> sample_host(host_sample_options const& wanted);
+
+}  // namespace detail
 
 /// @brief Samples the functions that the threads of the program execute, and charges each sample to the innermost open scope of its thread.
 ///
@@ -23,7 +31,7 @@ class host_samples final : public detail::made_collector, private detail::sample
   /// @brief Creates a collector with a sampling rate.
   /// @param wanted the rate.
   /// @throws profkit::error if the rate is not from 1 to 10,000.
-  explicit host_samples(host_sample_options const& wanted = {}) : made_collector{detail::collector_code<void>::sample_host(wanted)} {}
+  explicit host_samples(host_sample_options const& wanted = {}) : made_collector{detail::sample_host(wanted)} {}
 
   /// @brief The source from which the session's thread reads samples: this collector.
   [[nodiscard]] detail::sample_source* samples() noexcept override { return this; }

@@ -68,7 +68,6 @@ inline bool blocks_signal(std::uint64_t thread, int signal) {
 }
 
 /// The implementation of `host_samples`. A template, so that translation units that do not use it do not compile it.
-template <class Unused>
 class host_sampling final : public collector, private sample_source {
  public:
   /// @throws profkit::error if the rate is not from 1 to 10,000.

@@ -13,7 +13,9 @@
 
 #include "../profile/error.hpp"
 #include "../profile/own_memory.hpp"
-#include "collector_code.hpp"
+#include "gpu_utilization.hpp"
+#include "host_memory.hpp"
+#include "host_samples.hpp"
 #include "host_sampling.hpp"
 #include "kept_file.hpp"
 #include "memory_source.hpp"
@@ -21,18 +23,13 @@
 
 namespace profkit::detail {
 
-template <class Unused>
-std::unique_ptr<collector> collector_code<Unused>::sample_host(host_sample_options const& wanted) {
-  return std::make_unique<host_sampling<Unused>>(wanted);
+PROFKIT_CODE std::unique_ptr<collector> sample_host(host_sample_options const& wanted) { return std::make_unique<host_sampling>(wanted); }
+
+PROFKIT_CODE std::unique_ptr<collector> measure_utilization(utilization_times const& times) {
+  return std::make_unique<utilization_measurement>(times);
 }
 
-template <class Unused>
-std::unique_ptr<collector> collector_code<Unused>::measure_utilization(utilization_times const& times) {
-  return std::make_unique<utilization_measurement<Unused>>(times);
-}
-
-template <class Unused>
-std::vector<memory_reading> collector_code<Unused>::read_host_memory() {
+PROFKIT_CODE std::vector<memory_reading> read_host_memory() {
   std::FILE* const file = std::fopen("/proc/self/statm", "re");
   if (file == nullptr) throw error{"cannot open /proc/self/statm", errno};
   unsigned long long total_pages = 0;
@@ -47,8 +44,7 @@ std::vector<memory_reading> collector_code<Unused>::read_host_memory() {
            static_cast<std::uint64_t>(usage.ru_maxrss) * 1024U, "since the process began"}};
 }
 
-template <class Unused>
-std::uint64_t collector_code<Unused>::resident_bytes() noexcept {
+PROFKIT_CODE std::uint64_t resident_bytes() noexcept {
   static kept_file file{"/proc/self/statm"};
   static auto const page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
   char text[128];

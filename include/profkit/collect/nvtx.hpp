@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "nvtx_code.hpp"
+#include "../profile/code_elsewhere.hpp"
+
+namespace profkit::detail {
+
+/// Makes every scope of the program an NVTX range in the domain `profkit`, if a tool listens. @return whether one does.
+bool install_nvtx() noexcept;
+
+/// Initialised before `main`, once per program.
+__attribute__((visibility("default"))) inline bool const nvtx_is_installed = install_nvtx();
+
+}  // namespace profkit::detail
 
 #ifndef PROFKIT_CODE_ELSEWHERE
 #include "nvtx_ranges.hpp"  // IWYU pragma: export
 #endif
-
-namespace profkit::detail {
-
-/// Initialised before `main`, once per program.
-__attribute__((visibility("default"))) inline bool const nvtx_is_installed = nvtx_code<void>::install();
-
-}  // namespace profkit::detail

@@ -11,7 +11,7 @@
 #include "../record/recorder.hpp"
 #include "../record/scope_node.hpp"
 #include "../record/slow_path.hpp"
-#include "nvtx_code.hpp"
+#include "nvtx.hpp"
 
 // Without a CUDA toolkit there are no NVTX headers, and no tool can receive ranges.
 #if __has_include(<nvtx3/nvToolsExt.h>)
@@ -239,8 +239,7 @@ inline void end_nvtx_range(std::uint64_t number) noexcept {
 
 #endif
 
-template <class Unused>
-bool nvtx_code<Unused>::install() noexcept {
+PROFKIT_CODE bool install_nvtx() noexcept {
 #if PROFKIT_HAS_NVTX
   bool const is_there = (__atomic_load_n(&recorder.flags, __ATOMIC_ACQUIRE) & nvtx_attached) != 0;
   if (is_there || !nvtx_is_wanted()) return false;

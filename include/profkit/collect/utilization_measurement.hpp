@@ -67,7 +67,6 @@ class devices_in_use {
 };
 
 /// The implementation of `gpu_utilization`. A template, so that translation units that do not use it do not compile it.
-template <class Unused>
 class utilization_measurement final : public collector {
  public:
   explicit utilization_measurement(utilization_times const& times) : times_{times} {}

@@ -13,3 +13,13 @@
 /// @brief This translation unit only declares the CUPTI collector; another one includes its code.
 #define PROFKIT_CUPTI_CODE_ELSEWHERE
 #endif
+
+#ifndef PROFKIT_CODE
+#ifdef PROFKIT_CODE_ELSEWHERE
+#define PROFKIT_CODE [[gnu::used]] inline
+#else
+/// @brief Before the definition of a function that everybody declares and a header of code defines. Where `code.hpp` is compiled, all
+/// these functions are emitted, for units that only declare them.
+#define PROFKIT_CODE inline
+#endif
+#endif

@@ -19,8 +19,8 @@
 #include "journal_reader.hpp"
 #include "own_memory.hpp"
 #include "profile.hpp"
-#include "profile_file_code.hpp"
 #include "record_fields.hpp"
+#include "save_load.hpp"
 #include "validate.hpp"
 
 namespace profkit::detail {
@@ -47,15 +47,8 @@ inline void describe_recovery(journal_content& what) {
          collector_kind::journal};
 }
 
-template <class Unused>
-void profile_file_code<Unused>::save(profile const& what, std::string const& path) {
-  atomic_file file{path};
-  write_profile(what, file);
-  file.finish();
-}
-
-template <class Unused>
-profile profile_file_code<Unused>::load(std::string const& path) {
+/// Loads a saved profile.
+inline profile load_profile(std::string const& path) {
   std::ifstream file{path, std::ios::binary};
   if (!file) throw error{"cannot open " + path};
   std::uint64_t const size = size_of(file);
@@ -75,13 +68,21 @@ profile profile_file_code<Unused>::load(std::string const& path) {
   }
 }
 
-template <class Unused>
-bool profile_file_code<Unused>::is_journal(std::string const& path) {
-  return begins_with(path, journal_magic.substr(0, profile_magic.size()));
+}  // namespace profkit::detail
+
+namespace profkit {
+
+PROFKIT_CODE void save(profile const& profile, std::string const& path) {
+  detail::atomic_file file{path};
+  detail::write_profile(profile, file);
+  file.finish();
 }
 
-template <class Unused>
-journal_content profile_file_code<Unused>::load_journal(std::string const& path) {
+PROFKIT_CODE bool is_journal_file(std::string const& path) {
+  return detail::begins_with(path, detail::journal_magic.substr(0, detail::profile_magic.size()));
+}
+
+PROFKIT_CODE journal_content load_journal(std::string const& path) {
   journal_content result;
   journal_progress const found = journal_reader{path}.read(result.content);
   if (!found.has_begun) {
@@ -90,8 +91,12 @@ journal_content profile_file_code<Unused>::load_journal(std::string const& path)
   }
   result.is_complete = found.is_complete;
   result.bytes_left_out = found.bytes_left_out;
-  describe_recovery(result);
+  detail::describe_recovery(result);
   return result;
 }
 
-}  // namespace profkit::detail
+PROFKIT_CODE profile load(std::string const& path) {
+  return is_journal_file(path) ? load_journal(path).content : detail::load_profile(path);
+}
+
+}  // namespace profkit

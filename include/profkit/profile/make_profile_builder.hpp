@@ -17,7 +17,7 @@
 #include "own_containers.hpp"
 #include "path_table.hpp"
 #include "profile.hpp"
-#include "profile_builder_code.hpp"
+#include "profile_builder.hpp"
 #include "profile_follower.hpp"
 
 namespace profkit::detail {
@@ -100,198 +100,135 @@ __attribute__((noinline)) void make_room(own_vector<Record>& list, std::uint64_t
   }
 }
 
-template <class Unused>
-profile_builder_code<Unused>::profile_builder_code() : tables_{std::make_unique<builder_tables>()} {}
+}  // namespace profkit::detail
 
-template <class Unused>
-profile_builder_code<Unused>::~profile_builder_code() = default;
+namespace profkit {
 
-template <class Unused>
-void profile_builder_code<Unused>::take_rest(profile& to) {
-  profile_append::move(rest_, to);
-}
+PROFKIT_CODE profile_builder::profile_builder() : tables_{std::make_unique<detail::builder_tables>()} {}
 
-template <class Unused>
-profile profile_builder_code<Unused>::take() noexcept {
-  return std::move(made_);
-}
+PROFKIT_CODE profile_builder::~profile_builder() = default;
 
-template <class Unused>
-std::uint32_t profile_builder_code<Unused>::position_of(path_record path) {
+PROFKIT_CODE void profile_builder::take_rest(profile& to) { detail::profile_append::move(rest_, to); }
+
+PROFKIT_CODE profile profile_builder::take() noexcept { return std::move(made_); }
+
+PROFKIT_CODE std::uint32_t profile_builder::position_of(path_record path) {
   return tables_->paths.find_or_add(std::move(path), made_.paths);
 }
 
-template <class Unused>
-std::optional<std::uint32_t> profile_builder_code<Unused>::position_if_room(path_record path) {
+PROFKIT_CODE std::optional<std::uint32_t> profile_builder::position_if_room(path_record path) {
   return tables_->paths.find_or_add_if_room(std::move(path), made_.paths);
 }
 
-template <class Unused>
-std::uint32_t profile_builder_code<Unused>::add(thread_record thread) {
+PROFKIT_CODE std::uint32_t profile_builder::add(thread_record thread) {
   auto const position = static_cast<std::uint32_t>(made_.threads.size());
-  make_room_for_one(made_.threads);
+  detail::make_room_for_one(made_.threads);
   tables_->threads.try_emplace(thread.system_id, position);
   made_.threads.push_back(std::move(thread));
   return position;
 }
 
-template <class Unused>
-std::optional<std::uint32_t> profile_builder_code<Unused>::find_thread(std::uint64_t system_id) const {
+PROFKIT_CODE std::optional<std::uint32_t> profile_builder::find_thread(std::uint64_t system_id) const {
   auto const known = tables_->threads.find(system_id);
   return known == tables_->threads.end() ? std::nullopt : std::optional{known->second};
 }
 
-template <class Unused>
-std::uint32_t profile_builder_code<Unused>::position_of(gpu_name_record name) {
+PROFKIT_CODE std::uint32_t profile_builder::position_of(gpu_name_record name) {
   std::string key = name.mangled.empty() ? name.name : name.mangled;
   return tables_->gpu_names.find_or_add(std::move(key), made_.gpu_names, [&] { return std::move(name); });
 }
 
-template <class Unused>
-std::uint32_t profile_builder_code<Unused>::position_of_api_name(std::string_view name) {
+PROFKIT_CODE std::uint32_t profile_builder::position_of_api_name(std::string_view name) {
   return detail::position_of(name, tables_->api_names, made_.api_names);
 }
 
-template <class Unused>
-std::uint32_t profile_builder_code<Unused>::position_of_counter(std::string_view name) {
+PROFKIT_CODE std::uint32_t profile_builder::position_of_counter(std::string_view name) {
   return detail::position_of(name, tables_->counter_names, made_.counter_names);
 }
 
-template <class Unused>
-std::uint32_t profile_builder_code<Unused>::position_of_collective_word(std::string_view word) {
+PROFKIT_CODE std::uint32_t profile_builder::position_of_collective_word(std::string_view word) {
   return detail::position_of(word, tables_->collective_words, made_.collective_words);
 }
 
-template <class Unused>
-std::uint32_t profile_builder_code<Unused>::position_of(communicator_record communicator) {
+PROFKIT_CODE std::uint32_t profile_builder::position_of(communicator_record communicator) {
   std::string key = std::to_string(communicator.id) + ' ' + std::to_string(communicator.rank) + ' ' + communicator.name;
   return tables_->communicators.find_or_add(std::move(key), made_.communicators, [&] { return std::move(communicator); });
 }
 
-template <class Unused>
-std::uint32_t profile_builder_code<Unused>::position_of(function_record function) {
+PROFKIT_CODE std::uint32_t profile_builder::position_of(function_record function) {
   std::string key = function.name + '\n' + function.module + '\n' + function.caller;
   return tables_->functions.find_or_add(std::move(key), made_.functions, [&] { return std::move(function); });
 }
 
-template <class Unused>
-std::uint16_t profile_builder_code<Unused>::position_of(allocator_record allocator) {
+PROFKIT_CODE std::uint16_t profile_builder::position_of(allocator_record allocator) {
   // A session polls few allocators, so more are only named by collectors that will not be polled.
-  std::size_t const max_size = allocator.is_polled ? 2 * max_allocators : max_allocators;
-  if (made_.allocators.size() >= max_size && !tables_->allocators.knows(allocator.name)) allocator = {other_allocators, 0, false};
+  std::size_t const max_size = allocator.is_polled ? 2 * detail::max_allocators : detail::max_allocators;
+  if (made_.allocators.size() >= max_size && !tables_->allocators.knows(allocator.name)) allocator = {detail::other_allocators, 0, false};
   std::string key = allocator.name;
   return static_cast<std::uint16_t>(
       tables_->allocators.find_or_add(std::move(key), made_.allocators, [&] { return std::move(allocator); }));
 }
 
-template <class Unused>
-std::uint64_t profile_builder_code<Unused>::extended_correlation(std::uint32_t correlation) noexcept {
+PROFKIT_CODE std::uint64_t profile_builder::extended_correlation(std::uint32_t correlation) noexcept {
   return tables_->launches.extend(correlation);
 }
 
-template <class Unused>
-std::optional<timestamp> profile_builder_code<Unused>::launch_time(std::uint64_t correlation) const {
+PROFKIT_CODE std::optional<timestamp> profile_builder::launch_time(std::uint64_t correlation) const {
   return tables_->launches.begin_of(correlation);
 }
 
-template <class Unused>
-inline bool profile_builder_code<Unused>::add(scope_record const& scope) {
-  return add_within_budget(scope, &profile::scopes);
-}
+PROFKIT_CODE bool profile_builder::add(scope_record const& scope) { return add_within_budget(scope, &profile::scopes); }
 
-template <class Unused>
-inline bool profile_builder_code<Unused>::add(gpu_scope_record const& scope) {
-  return add_within_budget(scope, &profile::gpu_scopes);
-}
+PROFKIT_CODE bool profile_builder::add(gpu_scope_record const& scope) { return add_within_budget(scope, &profile::gpu_scopes); }
 
-template <class Unused>
-inline bool profile_builder_code<Unused>::add(gpu_operation_record const& operation) {
+PROFKIT_CODE bool profile_builder::add(gpu_operation_record const& operation) {
   return add_within_budget(operation, &profile::gpu_operations);
 }
 
-template <class Unused>
-inline bool profile_builder_code<Unused>::add(api_call_record const& call) {
+PROFKIT_CODE bool profile_builder::add(api_call_record const& call) {
   tables_->launches.add(call);
   return add_within_budget(call, &profile::api_calls);
 }
 
-template <class Unused>
-inline bool profile_builder_code<Unused>::add(counter_record const& sample) {
-  return add_within_budget(sample, &profile::counters);
-}
+PROFKIT_CODE bool profile_builder::add(counter_record const& sample) { return add_within_budget(sample, &profile::counters); }
 
-template <class Unused>
-inline bool profile_builder_code<Unused>::add(allocation_record const& change) {
-  return add_within_budget(change, &profile::allocations);
-}
+PROFKIT_CODE bool profile_builder::add(allocation_record const& change) { return add_within_budget(change, &profile::allocations); }
 
-template <class Unused>
-inline bool profile_builder_code<Unused>::add(work_record const& work) {
-  return add_within_budget(work, &profile::work);
-}
+PROFKIT_CODE bool profile_builder::add(work_record const& work) { return add_within_budget(work, &profile::work); }
 
-template <class Unused>
-inline bool profile_builder_code<Unused>::add(collective_record const& collective) {
-  return add_within_budget(collective, &profile::collectives);
-}
+PROFKIT_CODE bool profile_builder::add(collective_record const& collective) { return add_within_budget(collective, &profile::collectives); }
 
-template <class Unused>
-inline bool profile_builder_code<Unused>::add(sample_record const& sample) {
-  return add_within_budget(sample, &profile::samples);
-}
+PROFKIT_CODE bool profile_builder::add(sample_record const& sample) { return add_within_budget(sample, &profile::samples); }
 
-template <class Unused>
-inline void profile_builder_code<Unused>::add(step_record const& step) {
-  add_of_step(step, &profile::steps);
-}
+PROFKIT_CODE void profile_builder::add(step_record const& step) { add_of_step(step, &profile::steps); }
 
-template <class Unused>
-inline void profile_builder_code<Unused>::add(gpu_step_record const& step) {
-  add_of_step(step, &profile::gpu_steps);
-}
+PROFKIT_CODE void profile_builder::add(gpu_step_record const& step) { add_of_step(step, &profile::gpu_steps); }
 
-template <class Unused>
-inline void profile_builder_code<Unused>::add(memory_record reading) {
-  add_of_step(std::move(reading), &profile::memory);
-}
+PROFKIT_CODE void profile_builder::add(memory_record reading) { add_of_step(std::move(reading), &profile::memory); }
 
-template <class Unused>
-inline void profile_builder_code<Unused>::add(device_clock_record const& reading) {
-  add_of_step(reading, &profile::device_clocks);
-}
+PROFKIT_CODE void profile_builder::add(device_clock_record const& reading) { add_of_step(reading, &profile::device_clocks); }
 
-template <class Unused>
-inline void profile_builder_code<Unused>::add(device_utilization_record const& window) {
-  add_of_step(window, &profile::device_utilization);
-}
+PROFKIT_CODE void profile_builder::add(device_utilization_record const& window) { add_of_step(window, &profile::device_utilization); }
 
-template <class Unused>
-inline void profile_builder_code<Unused>::add(graph_node_record const& node) {
-  made_.graph_nodes.push_back(node);
-}
+PROFKIT_CODE void profile_builder::add(graph_node_record const& node) { made_.graph_nodes.push_back(node); }
 
-template <class Unused>
-void profile_builder_code<Unused>::add(measured_roof_record roof) {
-  made_.measured_roofs.push_back(std::move(roof));
-}
+PROFKIT_CODE void profile_builder::add(measured_roof_record roof) { made_.measured_roofs.push_back(std::move(roof)); }
 
-template <class Unused>
 template <class Record>
-inline bool profile_builder_code<Unused>::add_within_budget(Record const& record, own_vector<Record> profile::*list) {
+inline bool profile_builder::add_within_budget(Record const& record, detail::own_vector<Record> profile::*list) {
   if (__builtin_expect(records_left_ == 0, 0)) {
     add_beyond_budget(record, list);
     return false;
   }
-  own_vector<Record>& to = made_.*list;
-  if (__builtin_expect(to.size() == to.capacity(), 0)) make_room(to, records_left_);
+  detail::own_vector<Record>& to = made_.*list;
+  if (__builtin_expect(to.size() == to.capacity(), 0)) detail::make_room(to, records_left_);
   to.push_back(record);
   --records_left_;
   return true;
 }
 
-template <class Unused>
 template <class Record>
-void profile_builder_code<Unused>::add_of_step(Record record, own_vector<Record> profile::*list) {
+void profile_builder::add_of_step(Record record, detail::own_vector<Record> profile::*list) {
   if ((made_.*list).size() < max_of_steps_) {
     (made_.*list).push_back(std::move(record));
   } else {
@@ -299,9 +236,8 @@ void profile_builder_code<Unused>::add_of_step(Record record, own_vector<Record>
   }
 }
 
-template <class Unused>
 template <class Record>
-void profile_builder_code<Unused>::add_beyond_budget(Record record, own_vector<Record> profile::*list) {
+void profile_builder::add_beyond_budget(Record record, detail::own_vector<Record> profile::*list) {
   if (!collects_rest_) {
     ++made_.quality.discarded_records;
     return;
@@ -310,4 +246,4 @@ void profile_builder_code<Unused>::add_beyond_budget(Record record, own_vector<R
   ++made_.quality.untraced_records;
 }
 
-}  // namespace profkit::detail
+}  // namespace profkit

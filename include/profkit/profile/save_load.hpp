@@ -3,14 +3,10 @@
 
 #include <string>
 
+#include "code_elsewhere.hpp"
 #include "error.hpp"  // IWYU pragma: export
 #include "journal_content.hpp"
 #include "profile.hpp"
-#include "profile_file_code.hpp"
-
-#ifndef PROFKIT_CODE_ELSEWHERE
-#include "make_profile.hpp"  // IWYU pragma: export
-#endif
 
 namespace profkit {
 
@@ -18,21 +14,17 @@ namespace profkit {
 /// @param profile such as `report::profile()`.
 /// @param path the file.
 /// @throws profkit::error that names the file and says why it cannot be written; a previous file stays unchanged.
-inline void save(profile const& profile, std::string const& path) { detail::profile_file_code<void>::save(profile, path); }
+void save(profile const& profile, std::string const& path);
 
 /// @brief Whether a file begins like a journal.
 /// @return false also if the file cannot be read.
-[[nodiscard]] inline bool is_journal_file(std::string const& path) { return detail::profile_file_code<void>::is_journal(path); }
+[[nodiscard]] bool is_journal_file(std::string const& path);
 
 /// @brief Reads a journal of a session that ended or was killed. `load` reads journals too.
 /// @param path the journal.
 /// @return the profile, and whether it is complete.
 /// @throws profkit::error that names the file and states whether it cannot be read, is not a journal, has another format or is damaged.
-/// @tparam Unused void. Files that do not call this template do not compile the destructor of its result.
-template <class Unused = void>
-[[nodiscard]] journal_content load_journal(std::string const& path) {
-  return detail::profile_file_code<Unused>::load_journal(path);
-}
+[[nodiscard]] journal_content load_journal(std::string const& path);
 
 /// @brief Loads a saved profile or a journal (`PROFKIT=journal=FILE`).
 ///
@@ -41,10 +33,10 @@ template <class Unused = void>
 /// @param path the file.
 /// @return the profile.
 /// @throws profkit::error that names the file and says whether it cannot be read, is not a profile, has another format or is damaged.
-/// @tparam Unused void. Files that do not call this template do not compile the destructor of its result.
-template <class Unused = void>
-[[nodiscard]] profile load(std::string const& path) {
-  return is_journal_file(path) ? load_journal<Unused>(path).content : detail::profile_file_code<Unused>::load(path);
-}
+[[nodiscard]] profile load(std::string const& path);
 
 }  // namespace profkit
+
+#ifndef PROFKIT_CODE_ELSEWHERE
+#include "make_profile.hpp"  // IWYU pragma: export
+#endif

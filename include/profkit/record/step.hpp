@@ -49,14 +49,14 @@ class step : private scope {
   /// @param loop the session.
   /// @throws profkit::error if another step of this loop is open.
   [[nodiscard]] explicit step(step_loop& loop) : loop_{&loop.worker()}, raw_{loop_->begin_step()} {
-    begun(detail::step_code<void>::begin(where(), raw_));
+    begun(detail::begin_step_scope(where(), raw_));
   }
 
   /// @brief Ends the step, then runs the collectors (`collector::after_step`), outside the time of the step. During an exception, the step
   /// counts as abandoned. Does not throw; a collector that throws stops, and the report states the reason.
   ~step() {
     raw_.is_abandoned = std::uncaught_exceptions() > exceptions_;
-    detail::step_code<void>::end(release(), raw_);
+    detail::end_step_scope(release(), raw_);
     loop_->end_step(raw_);
   }
 

@@ -26,18 +26,10 @@ struct raw_step {
   bool is_excluded = false;   ///< see `step_record`
 };
 
-/// Declares how the scope of a step begins and ends; `make_step.hpp` defines it. A template for the reasons of `report_code`.
-template <class>
-struct step_code {
-  /// Begins the scope and sets `begin_ticks`. @return its word.
-  static open_scope_word begin(site& where, raw_step& values) noexcept;
-  /// Sets `end_ticks`, and `is_abandoned` if the thread ends, and ends the scope.
-  static void end(open_scope_word open, raw_step& values) noexcept;
-};
-
-#ifdef PROFKIT_CODE_ELSEWHERE
-extern template struct step_code<void>;
-#endif
+/// Begins the scope of a step and sets `begin_ticks`. @return its word.
+open_scope_word begin_step_scope(site& where, raw_step& values) noexcept;
+/// Sets `end_ticks`, and `is_abandoned` if the thread ends, and ends the scope.
+void end_step_scope(open_scope_word open, raw_step& values) noexcept;
 
 }  // namespace detail
 

@@ -1,17 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
+
+#include "../profile/code_elsewhere.hpp"
 #include "../profile/own_memory.hpp"
 #include "document.hpp"
-#include "page_code.hpp"
+
+namespace profkit::detail {
+
+/// Maximum size of a page in bytes.
+inline constexpr std::size_t max_html_bytes = 1'000'000;
+
+/// The page of a document, of at most `max_html_bytes`.
+own_string html_page(document const& document);
+
+}  // namespace profkit::detail
 
 #ifndef PROFKIT_CODE_ELSEWHERE
 #include "html_printer.hpp"  // IWYU pragma: export
 #endif
-
-namespace profkit::detail {
-
-/// The page of a document, of at most `max_html_bytes`.
-inline own_string html_page(document const& document) { return page_code<void>::page(document); }
-
-}  // namespace profkit::detail

@@ -18,6 +18,7 @@
 #include "html_lanes.hpp"
 #include "html_limits.hpp"
 #include "html_lines.hpp"
+#include "html_page.hpp"
 #include "html_roofline.hpp"
 #include "html_script.hpp"
 #include "html_steps.hpp"
@@ -25,7 +26,6 @@
 #include "html_table.hpp"
 #include "html_text.hpp"
 #include "own_format.hpp"
-#include "page_code.hpp"
 #include "section_blocks.hpp"
 
 namespace profkit::detail {
@@ -221,9 +221,6 @@ class html_printer {
   html_anchors anchors_;
 };
 
-template <class Unused>
-own_string page_code<Unused>::page(document const& document) {
-  return html_printer{document}.print();
-}
+PROFKIT_CODE own_string html_page(document const& document) { return html_printer{document}.print(); }
 
 }  // namespace profkit::detail

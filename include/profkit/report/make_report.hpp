@@ -34,9 +34,12 @@
 #include "make_document.hpp"
 #include "markdown_printer.hpp"
 #include "nsys_csv.hpp"
+#include "plain_report.hpp"
 #include "report_code.hpp"
 #include "report_folder.hpp"
+#include "report_json.hpp"
 #include "summary_content.hpp"
+#include "summary_file.hpp"
 #include "summary_json_writer.hpp"
 #include "text_printer.hpp"
 #include "text_style.hpp"
@@ -44,55 +47,25 @@
 
 namespace profkit::detail {
 
-template <class Unused>
-std::shared_ptr<summary const> report_code<Unused>::summarize(profile const& profile) {
+PROFKIT_CODE std::shared_ptr<summary const> report_code::summarize(profile const& profile) {
   return std::make_shared<summary const>(analyze(profile));
 }
 
-template <class Unused>
-document report_code<Unused>::describe(summary const& what) {
-  return make_document(what);
-}
+PROFKIT_CODE document report_code::describe(summary const& what) { return make_document(what); }
 
-template <class Unused>
-own_string report_code<Unused>::text(summary const& what) {
-  return first_screen(make_document(what), -1, {});
-}
-
-template <class Unused>
-own_string report_code<Unused>::full_text(summary const& what) {
-  return full_text(make_document(what), false);
-}
-
-template <class Unused>
-own_string report_code<Unused>::markdown(summary const& what) {
-  return full_text(make_document(what), true);
-}
-
-template <class Unused>
-own_string report_code<Unused>::html(summary const& what) {
-  return html(make_document(what));
-}
-
-template <class Unused>
-void report_code<Unused>::print(std::string_view format, summary const& what) {
-  own_string const text = report_code<Unused>::text(what);
+PROFKIT_CODE void report_code::print(std::string_view format, summary const& what) {
+  own_string const text = report_text(what);
   fmt::vprint({format.data(), format.size()}, fmt::make_format_args(text));
 }
 
-template <class Unused>
-own_string report_code<Unused>::first_screen(document const& what, int descriptor, std::string const& files) {
+PROFKIT_CODE own_string report_code::first_screen(document const& what, int descriptor, std::string const& files) {
   text_style const style = descriptor < 0 ? plain_style() : style_of(descriptor);
   return detail::first_screen{what, style}.text(files);
 }
 
-template <class Unused>
-own_string report_code<Unused>::html(document const& what) {
-  return html_page(what);
-}
+PROFKIT_CODE own_string report_code::html(document const& what) { return html_page(what); }
 
-template <class Unused>
-own_string report_code<Unused>::full_text(document const& what, bool as_markdown) {
+PROFKIT_CODE own_string report_code::full_text(document const& what, bool as_markdown) {
   return as_markdown ? markdown_printer{what}.print() : text_printer{what, plain_style()}.print();
 }
 
@@ -119,7 +92,7 @@ inline void write_summary_files(summary const& what, document const& made, own_v
   for (named_csv const& each : tables) names.push_back(each.name);
   names.insert(names.end(), others.begin(), others.end());
   std::vector<std::string> const own = folder.begin(names, !others.empty());
-  folder.write_first(report_code<void>::json(what, own), html_page(made), own);
+  folder.write_first(report_code::json(what, own), html_page(made), own);
   folder.write("summary.profkit", [&](std::filesystem::path const& path, replacing mode) {
     atomic_file file{path, mode};
     write_summary(what, file);
@@ -129,9 +102,8 @@ inline void write_summary_files(summary const& what, document const& made, own_v
   for (named_csv const& each : tables) folder.write_text(each.name, each.content);
 }
 
-template <class Unused>
-std::vector<std::string> report_code<Unused>::write(profile const& profile, summary const& what, document const& made,
-                                                    std::string const& directory, std::uint64_t trace_steps) {
+PROFKIT_CODE std::vector<std::string> report_code::write(profile const& profile, summary const& what, document const& made,
+                                                         std::string const& directory, std::uint64_t trace_steps) {
   report_folder folder{directory};
   own_vector<named_csv> tables = csv_files(made);
   attribution const launched = attribute(profile);
@@ -141,30 +113,23 @@ std::vector<std::string> report_code<Unused>::write(profile const& profile, summ
   return std::move(folder).finish();
 }
 
-template <class Unused>
-void report_code<Unused>::write(profile const& profile, summary const& what, std::string const& directory, std::uint64_t trace_steps) {
+PROFKIT_CODE void report_code::write(profile const& profile, summary const& what, std::string const& directory, std::uint64_t trace_steps) {
   write(profile, what, make_document(what), directory, trace_steps);
 }
 
-template <class Unused>
-std::vector<std::string> report_code<Unused>::write(summary const& what, document const& made, std::string const& directory) {
+PROFKIT_CODE std::vector<std::string> report_code::write(summary const& what, document const& made, std::string const& directory) {
   report_folder folder{directory};
   write_summary_files(what, made, csv_files(made), {}, folder);
   return std::move(folder).finish();
 }
 
-template <class Unused>
-own_string report_code<Unused>::document_json(document const& what) {
-  return json_printer{what}.print();
-}
+PROFKIT_CODE own_string report_code::document_json(document const& what) { return json_printer{what}.print(); }
 
-template <class Unused>
-void report_code<Unused>::write_trace(profile const& profile, std::string const& path, std::uint64_t steps) {
+PROFKIT_CODE void report_code::write_trace(profile const& profile, std::string const& path, std::uint64_t steps) {
   write_trace_json(profile, attribute(profile), steps, absolute_path(path));
 }
 
-template <class Unused>
-void report_code<Unused>::write_default_trace(profile const& profile, std::string const& path, std::uint64_t steps) {
+PROFKIT_CODE void report_code::write_default_trace(profile const& profile, std::string const& path, std::uint64_t steps) {
   std::filesystem::path const place = absolute_path(path);
   std::error_code failure;
   std::filesystem::file_status const there = std::filesystem::symlink_status(place, failure);
@@ -175,38 +140,47 @@ void report_code<Unused>::write_default_trace(profile const& profile, std::strin
   write_trace_json(profile, attribute(profile), steps, place);
 }
 
-template <class Unused>
-own_string report_code<Unused>::json(summary const& what) {
-  return json(what, {});
-}
-
-template <class Unused>
-own_string report_code<Unused>::json(summary const& what, std::vector<std::string> const& files) {
+PROFKIT_CODE own_string report_code::json(summary const& what, std::vector<std::string> const& files) {
   return summary_json_writer{what, files}.write();
 }
 
-template <class Unused>
-bool report_code<Unused>::is_summary(std::string const& path) {
-  return begins_with(path, summary_magic);
+}  // namespace profkit::detail
+
+namespace profkit {
+
+PROFKIT_CODE detail::own_string report_text(summary const& what) {
+  return detail::report_code::first_screen(detail::make_document(what), -1, {});
 }
 
-template <class Unused>
-void report_code<Unused>::save_summary(summary const& what, std::string const& path) {
-  atomic_file file{path};
-  write_summary(what, file);
+PROFKIT_CODE detail::own_string report_full_text(summary const& what) {
+  return detail::report_code::full_text(detail::make_document(what), false);
+}
+
+PROFKIT_CODE detail::own_string report_markdown(summary const& what) {
+  return detail::report_code::full_text(detail::make_document(what), true);
+}
+
+PROFKIT_CODE detail::own_string report_html(summary const& what) { return detail::html_page(detail::make_document(what)); }
+
+PROFKIT_CODE detail::own_string report_json(summary const& summary) { return detail::report_code::json(summary, {}); }
+
+PROFKIT_CODE bool is_summary_file(std::string const& path) { return detail::begins_with(path, detail::summary_magic); }
+
+PROFKIT_CODE void save_summary(summary const& what, std::string const& path) {
+  detail::atomic_file file{path};
+  detail::write_summary(what, file);
   file.finish();
 }
 
-template <class Unused>
-summary report_code<Unused>::load_summary(std::string const& path) {
+PROFKIT_CODE summary load_summary(std::string const& path) {
   std::ifstream file{path, std::ios::binary};
   if (!file) throw error{"cannot open " + path};
-  std::uint64_t const size = size_of(file);
+  std::uint64_t const size = detail::size_of(file);
   try {
-    return read_summary(file, size);
+    return detail::read_summary(file, size);
   } catch (error const& failure) {
     throw error{path + ": " + failure.what()};
   }
 }
 
-}  // namespace profkit::detail
+}  // namespace profkit

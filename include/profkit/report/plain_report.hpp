@@ -9,24 +9,20 @@
 #include "../profile/own_memory.hpp"
 #include "report_code.hpp"
 
-#ifndef PROFKIT_CODE_ELSEWHERE
-#include "make_report.hpp"  // IWYU pragma: export
-#endif
-
 namespace profkit {
 
 /// @brief The first screen of a report, as in `report::text`. Also works for a loaded summary (`load_summary`).
-[[nodiscard]] inline detail::own_string report_text(summary const& what) { return detail::report_code<void>::text(what); }
+[[nodiscard]] detail::own_string report_text(summary const& what);
 
 /// @brief All tables of a summary as text, as in `report::full_text`.
-[[nodiscard]] inline detail::own_string report_full_text(summary const& what) { return detail::report_code<void>::full_text(what); }
+[[nodiscard]] detail::own_string report_full_text(summary const& what);
 
 /// @brief All tables in Markdown.
-[[nodiscard]] inline detail::own_string report_markdown(summary const& what) { return detail::report_code<void>::markdown(what); }
+[[nodiscard]] detail::own_string report_markdown(summary const& what);
 
 /// @brief The report as one HTML file with pictures: the content of `report.html`. It needs no other file, no network and no scripts. Its
 /// maximum size is 1 MB.
-[[nodiscard]] inline detail::own_string report_html(summary const& what) { return detail::report_code<void>::html(what); }
+[[nodiscard]] detail::own_string report_html(summary const& what);
 
 /// @brief A profile with its analysis. Cheap to copy (two shared pointers); immutable, so any thread may read it. Prints with fmt:
 /// `fmt::print("{}\n", report)`.
@@ -35,7 +31,7 @@ class report {
   /// @brief Analyses a profile. Takes as long as `analyze`.
   /// @param recorded the profile; not null.
   explicit report(std::shared_ptr<profkit::profile const> recorded)
-      : profile_{std::move(recorded)}, summary_{detail::report_code<void>::summarize(*profile_)} {}
+      : profile_{std::move(recorded)}, summary_{detail::report_code::summarize(*profile_)} {}
 
   /// @brief Combines a profile with existing figures, such as those of a long session that did not keep all records.
   /// @param recorded the profile; not null.
@@ -70,16 +66,14 @@ class report {
   /// @param trace_steps number of measured steps in the traces, counted from the end.
   /// @throws profkit::error that names each file that could not be written.
   void write(std::string const& directory, std::uint64_t trace_steps = 3) const {
-    detail::report_code<void>::write(*profile_, *summary_, directory, trace_steps);
+    detail::report_code::write(*profile_, *summary_, directory, trace_steps);
   }
 
   /// @brief Writes a trace for https://ui.perfetto.dev in Chrome's trace event format.
   /// @param path the file; replaced atomically. A symbolic link stays a link: the file that it names is replaced.
   /// @param steps number of measured steps, counted from the end.
   /// @throws profkit::error that names the file and the reason.
-  void write_trace(std::string const& path, std::uint64_t steps = 3) const {
-    detail::report_code<void>::write_trace(*profile_, path, steps);
-  }
+  void write_trace(std::string const& path, std::uint64_t steps = 3) const { detail::report_code::write_trace(*profile_, path, steps); }
 
  private:
   std::shared_ptr<profkit::profile const> profile_;
@@ -87,3 +81,7 @@ class report {
 };
 
 }  // namespace profkit
+
+#ifndef PROFKIT_CODE_ELSEWHERE
+#include "make_report.hpp"  // IWYU pragma: export
+#endif

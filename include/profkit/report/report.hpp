@@ -25,17 +25,17 @@ namespace fmt {
 
 inline void print(format_string<profkit::report> text, profkit::report&& report) {
   string_view const format = text;
-  profkit::detail::report_code<void>::print({format.data(), format.size()}, report.summary());
+  profkit::detail::report_code::print({format.data(), format.size()}, report.summary());
 }
 
 inline void print(format_string<profkit::report&> text, profkit::report& report) {
   string_view const format = text;
-  profkit::detail::report_code<void>::print({format.data(), format.size()}, report.summary());
+  profkit::detail::report_code::print({format.data(), format.size()}, report.summary());
 }
 
 inline void print(format_string<profkit::report const&> text, profkit::report const& report) {
   string_view const format = text;
-  profkit::detail::report_code<void>::print({format.data(), format.size()}, report.summary());
+  profkit::detail::report_code::print({format.data(), format.size()}, report.summary());
 }
 
 }  // namespace fmt

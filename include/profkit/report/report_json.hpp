@@ -5,16 +5,16 @@
 #include "../profile/own_memory.hpp"
 #include "report_code.hpp"
 
-#ifndef PROFKIT_CODE_ELSEWHERE
-#include "make_report.hpp"  // IWYU pragma: export
-#endif
-
 namespace profkit {
 
 /// @brief The summary as JSON (RFC 8259): the content of `report.json`. Key names end in their unit; values that were not measured are
 /// null.
 /// @param summary the figures.
 /// @return the document.
-[[nodiscard]] inline detail::own_string report_json(summary const& summary) { return detail::report_code<void>::json(summary); }
+[[nodiscard]] detail::own_string report_json(summary const& summary);
 
 }  // namespace profkit
+
+#ifndef PROFKIT_CODE_ELSEWHERE
+#include "make_report.hpp"  // IWYU pragma: export
+#endif

@@ -6,10 +6,6 @@
 #include "../analyze/summary.hpp"
 #include "report_code.hpp"
 
-#ifndef PROFKIT_CODE_ELSEWHERE
-#include "make_report.hpp"  // IWYU pragma: export
-#endif
-
 namespace profkit {
 
 /// @brief Saves a summary to a file, like `summary.profkit` of a report. `profkit compare` and `profkit report` read it. Its size does not
@@ -17,21 +13,21 @@ namespace profkit {
 /// @param what the summary.
 /// @param path the file.
 /// @throws profkit::error that names the file and says why it cannot be written; a previous file stays unchanged.
-inline void save_summary(summary const& what, std::string const& path) { detail::report_code<void>::save_summary(what, path); }
+void save_summary(summary const& what, std::string const& path);
 
 /// @brief Whether a file is a summary file, by its first bytes.
 /// @param path the file.
 /// @return false also if the file cannot be read.
-[[nodiscard]] inline bool is_summary_file(std::string const& path) { return detail::report_code<void>::is_summary(path); }
+[[nodiscard]] bool is_summary_file(std::string const& path);
 
 /// @brief Loads a summary file. Versions of profkit whose summaries have the same members can read it; save a profile for later versions.
 /// @param path the file.
 /// @return the summary.
 /// @throws profkit::error that names the file and says whether it cannot be read, is not a summary, has another layout or is damaged.
-/// @tparam Unused void. Files that do not call this template do not compile the destructor of its result.
-template <class Unused = void>
-[[nodiscard]] summary load_summary(std::string const& path) {
-  return detail::report_code<Unused>::load_summary(path);
-}
+[[nodiscard]] summary load_summary(std::string const& path);
 
 }  // namespace profkit
+
+#ifndef PROFKIT_CODE_ELSEWHERE
+#include "make_report.hpp"  // IWYU pragma: export
+#endif

@@ -3,12 +3,8 @@
 
 #include <string>
 
+#include "../profile/code_elsewhere.hpp"
 #include "../report/report.hpp"
-#include "session_factory.hpp"
-
-#ifndef PROFKIT_CODE_ELSEWHERE
-#include "make_loaded_report.hpp"  // IWYU pragma: export
-#endif
 
 namespace profkit {
 
@@ -17,6 +13,10 @@ namespace profkit {
 /// @param path the saved profile or the journal.
 /// @return the report.
 /// @throws profkit::error that names the file and states whether it cannot be read, is not a profile, has another format or is damaged.
-[[nodiscard]] inline report load_report(std::string const& path) { return detail::session_factory<void>::load_report(path); }
+[[nodiscard]] report load_report(std::string const& path);
 
 }  // namespace profkit
+
+#ifndef PROFKIT_CODE_ELSEWHERE
+#include "make_loaded_report.hpp"  // IWYU pragma: export
+#endif

@@ -19,7 +19,7 @@
 #include "../profile/profile.hpp"
 #include "../profile/save_load.hpp"
 #include "../report/report.hpp"
-#include "session_factory.hpp"
+#include "load_report.hpp"
 
 namespace profkit::detail {
 
@@ -43,12 +43,15 @@ inline std::optional<summary> figures_of_journal(std::filesystem::path const& pa
   return windows.sums().finish();
 }
 
-template <class Unused>
-report session_factory<Unused>::load_report(std::string const& path) {
+}  // namespace profkit::detail
+
+namespace profkit {
+
+PROFKIT_CODE report load_report(std::string const& path) {
   auto const content = std::make_shared<profile const>(load(path));
   if (content->quality.untraced_records == 0 || !is_journal_file(path)) return report{content};
   try {
-    std::optional<summary> figures = figures_of_journal(path, *content);
+    std::optional<summary> figures = detail::figures_of_journal(path, *content);
     if (!figures) return report{content};
     return profkit::report{content, std::make_shared<summary const>(std::move(*figures))};
   } catch (error const& failure) {
@@ -56,4 +59,4 @@ report session_factory<Unused>::load_report(std::string const& path) {
   }
 }
 
-}  // namespace profkit::detail
+}  // namespace profkit

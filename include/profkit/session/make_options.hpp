@@ -18,8 +18,8 @@
 #include "../profile/work.hpp"
 #include "console.hpp"
 #include "find_rank.hpp"
-#include "options_code.hpp"
 #include "plain_options.hpp"
+#include "process_rank.hpp"
 
 namespace profkit::detail {
 
@@ -249,15 +249,18 @@ class options_parser : private options {
   }
 };
 
-template <class Unused>
-options options_code<Unused>::from_env() {
+}  // namespace profkit::detail
+
+namespace profkit {
+
+PROFKIT_CODE options options::from_env() {
   char const* const text = ::secure_getenv("PROFKIT");
   try {
-    return options_code<Unused>::parse(text == nullptr ? "" : text);
+    return parse(text == nullptr ? "" : text);
   } catch (error const& failure) {
     static bool is_said = false;
     if (!__atomic_exchange_n(&is_said, true, __ATOMIC_RELAXED)) {
-      warn(std::string{failure.what()} + ". This program runs without profkit, as with PROFKIT=off");
+      detail::warn(std::string{failure.what()} + ". This program runs without profkit, as with PROFKIT=off");
     }
     options off;
     off.enabled = false;
@@ -265,9 +268,8 @@ options options_code<Unused>::from_env() {
   }
 }
 
-template <class Unused>
-options options_code<Unused>::parse(std::string_view text) {
-  options_parser parser;
+PROFKIT_CODE options options::parse(std::string_view text) {
+  detail::options_parser parser;
   while (!text.empty()) {
     std::size_t const comma = text.find(',');
     parser.set(text.substr(0, comma));
@@ -276,9 +278,6 @@ options options_code<Unused>::parse(std::string_view text) {
   return parser.result();
 }
 
-template <class Unused>
-std::optional<rank_record> options_code<Unused>::rank() {
-  return find_rank().rank;
-}
+PROFKIT_CODE std::optional<rank_record> process_rank() { return detail::find_rank().rank; }
 
-}  // namespace profkit::detail
+}  // namespace profkit

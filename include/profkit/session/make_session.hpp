@@ -25,8 +25,7 @@
 
 namespace profkit::detail {
 
-template <class Unused>
-void session_impl<Unused>::start() {
+inline void session_impl::start() {
   if (options_.log_slots_per_thread < 16) {
     throw error{"profkit::options::log_slots_per_thread is " + std::to_string(options_.log_slots_per_thread) + "; it must be at least 16"};
   }
@@ -48,8 +47,7 @@ void session_impl<Unused>::start() {
 }
 
 /// @param sampler null without host samples.
-template <class Unused>
-void session_impl<Unused>::start_recording_and_thread(std::unique_ptr<collector> sampler) {
+inline void session_impl::start_recording_and_thread(std::unique_ptr<collector> sampler) {
   if (!options_.journal.empty()) make_journal();
   profile_builder& content = recording_.content();
   content.bound_records(options_.max_records);
@@ -72,8 +70,7 @@ void session_impl<Unused>::start_recording_and_thread(std::unique_ptr<collector>
 }
 
 /// Leaves the process as before `start`, so that it can create another session.
-template <class Unused>
-void session_impl<Unused>::undo_start() noexcept {
+inline void session_impl::undo_start() noexcept {
   __atomic_fetch_and(&recorder.flags, ~(recording | use_monotonic_clock), __ATOMIC_RELEASE);
   stop_polling();
   live_reports_.stop();
@@ -86,8 +83,7 @@ void session_impl<Unused>::undo_start() noexcept {
 }
 
 /// Creates the journal. If it cannot be created, the session continues without it.
-template <class Unused>
-void session_impl<Unused>::make_journal() {
+inline void session_impl::make_journal() {
   try {
     journal_.emplace(options_.journal, options_.journal_bytes);
   } catch (error const& failure) {
@@ -99,15 +95,11 @@ void session_impl<Unused>::make_journal() {
 }
 
 /// With `steps=auto`, all steps are kept, because the stop rule needs their GPU times.
-template <class Unused>
-std::uint64_t session_impl<Unused>::max_kept_steps() const noexcept {
+inline std::uint64_t session_impl::max_kept_steps() const noexcept {
   constexpr std::uint64_t usual = std::uint64_t{1} << 16U;
   return options_.wanted_interval ? std::max(usual, options_.max_wanted_steps()) : usual;
 }
 
-template <class Unused>
-std::unique_ptr<session_core> session_factory<Unused>::make(options wanted) {
-  return std::make_unique<session_impl<Unused>>(std::move(wanted));
-}
+PROFKIT_CODE std::unique_ptr<session_core> make_session(options wanted) { return std::make_unique<session_impl>(std::move(wanted)); }
 
 }  // namespace profkit::detail

@@ -10,7 +10,6 @@
 #include "../profile/error.hpp"
 #include "../profile/kept_steps.hpp"
 #include "../profile/work.hpp"
-#include "options_code.hpp"
 
 namespace profkit {
 
@@ -106,12 +105,12 @@ struct options {
 
   /// @brief Reads the environment variable `PROFKIT` with `secure_getenv`. Does not throw: for an unknown key or a bad value it prints one
   /// message on stderr and returns the options of `PROFKIT=off`. Thread-safe, unless another thread changes the environment.
-  [[nodiscard]] static options from_env() { return detail::options_code<void>::from_env(); }
+  [[nodiscard]] static options from_env();
 
   /// @brief Parses the value of `PROFKIT`.
   /// @param text such as "off" or "report,warmup=3,steps=10,out=profile".
   /// @throws profkit::error that names the unknown key or bad value and lists the valid keys.
-  [[nodiscard]] static options parse(std::string_view text) { return detail::options_code<void>::parse(text); }
+  [[nodiscard]] static options parse(std::string_view text);
 };
 
 }  // namespace profkit

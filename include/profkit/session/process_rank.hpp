@@ -3,12 +3,8 @@
 
 #include <optional>
 
+#include "../profile/code_elsewhere.hpp"
 #include "../profile/rank_record.hpp"
-#include "options_code.hpp"
-
-#ifndef PROFKIT_CODE_ELSEWHERE
-#include "make_options.hpp"  // IWYU pragma: export
-#endif
 
 namespace profkit {
 
@@ -16,6 +12,10 @@ namespace profkit {
 ///
 /// Reads the environment at each call. Thread-safe, unless another thread changes the environment. Does not communicate.
 /// @return n/a if no launcher set its variables, or if their values are not a rank and a number of ranks.
-[[nodiscard]] inline std::optional<rank_record> process_rank() { return detail::options_code<void>::rank(); }
+[[nodiscard]] std::optional<rank_record> process_rank();
 
 }  // namespace profkit
+
+#ifndef PROFKIT_CODE_ELSEWHERE
+#include "make_options.hpp"  // IWYU pragma: export
+#endif

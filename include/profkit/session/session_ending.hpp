@@ -29,8 +29,7 @@ namespace profkit::detail {
 // Those that also write outputs hold `session_exit::mutex`.
 
 /// A round of the owner.
-template <class Unused>
-session_owner::round_result session_impl<Unused>::round() {
+inline session_owner::round_result session_impl::round() {
   auto const result = recording_.round();
   if (session_signals::received_signal() != 0 && options_.report_on_signals) end_by_signal();
   auto const now = std::chrono::steady_clock::now();
@@ -43,8 +42,7 @@ session_owner::round_result session_impl<Unused>::round() {
   return result;
 }
 
-template <class Unused>
-bool session_impl<Unused>::end() noexcept {
+inline bool session_impl::end() noexcept {
   if (is_of_parent()) {
     warn_if_orphaned();
     return false;
@@ -70,16 +68,14 @@ bool session_impl<Unused>::end() noexcept {
 }
 
 /// Runs on the owner's thread while other threads of the program continue.
-template <class Unused>
-void session_impl<Unused>::end_by_signal() noexcept {
+inline void session_impl::end_by_signal() noexcept {
   if (!session_exit::mutex().try_lock()) return;  // the thread that ends the session raises the signal
   std::lock_guard<ordered_mutex> const ending{session_exit::mutex(), std::adopt_lock};
   end_process_if_signalled();
 }
 
 /// With `session_exit::mutex`, except by `report()`.
-template <class Unused>
-void session_impl<Unused>::end_process_if_signalled() noexcept {
+inline void session_impl::end_process_if_signalled() noexcept {
   int const signal = options_.report_on_signals ? session_signals::received_signal() : 0;
   if (signal == 0) return;
   end_with_outputs();
@@ -87,8 +83,7 @@ void session_impl<Unused>::end_process_if_signalled() noexcept {
 }
 
 /// With `session_exit::mutex`.
-template <class Unused>
-void session_impl<Unused>::end_at_exit() noexcept {
+inline void session_impl::end_at_exit() noexcept {
   if (is_of_parent()) return warn_if_orphaned();
   if (has_outputs(options_) || journal_) {
     end_with_outputs();
@@ -102,8 +97,7 @@ void session_impl<Unused>::end_at_exit() noexcept {
 }
 
 /// Runs in the child of a `fork`. If the parent has ended, as after `daemon`, there is no report.
-template <class Unused>
-void session_impl<Unused>::warn_if_orphaned() const noexcept {
+inline void session_impl::warn_if_orphaned() const noexcept {
   bool const is_wanted = has_outputs(options_) || !options_.journal.empty();
   if (!is_wanted || states_.is(session_state::ended) || !process_.has_ended()) return;
   char text[256];
@@ -115,8 +109,7 @@ void session_impl<Unused>::warn_if_orphaned() const noexcept {
 }
 
 /// Runs with `session_exit::mutex`.
-template <class Unused>
-void session_impl<Unused>::end_with_outputs() noexcept {
+inline void session_impl::end_with_outputs() noexcept {
   if (states_.is(session_state::running) && is_step_open_.load())
     recording_.counters().abandoned_steps.fetch_add(1, std::memory_order_relaxed);
   try {
@@ -133,8 +126,7 @@ void session_impl<Unused>::end_with_outputs() noexcept {
 }
 
 /// @throws profkit::error, std::bad_alloc
-template <class Unused>
-profkit::report session_impl<Unused>::ended_report() {
+inline profkit::report session_impl::ended_report() {
   if (!options_.enabled) return report_without_data("profkit is off (PROFKIT=off, a PROFKIT that is not valid, or options::enabled)");
   ask_to_end();
   if (states_.is(session_state::ended) && report_) return *report_;
@@ -142,8 +134,7 @@ profkit::report session_impl<Unused>::ended_report() {
 }
 
 /// Asks the owner to end the recording and to make the report, and waits for it.
-template <class Unused>
-void session_impl<Unused>::ask_to_end() {
+inline void session_impl::ask_to_end() {
   if (states_.is(session_state::ended)) return;
   if (states_.move(session_state::ending)) {
     __atomic_fetch_and(&recorder.flags, ~(recording | use_monotonic_clock), __ATOMIC_RELEASE);
@@ -155,8 +146,7 @@ void session_impl<Unused>::ask_to_end() {
 }
 
 /// Runs on the owner's thread. If there is no memory before the profile is complete, another call continues.
-template <class Unused>
-void session_impl<Unused>::end_recording() {
+inline void session_impl::end_recording() {
   if (states_.is(session_state::ended)) return;
   steps_.close();
   recording_.finish(steps_.calls(), steps_.stop());
@@ -171,8 +161,7 @@ void session_impl<Unused>::end_recording() {
   set_ended();
 }
 
-template <class Unused>
-void session_impl<Unused>::set_ended() noexcept {
+inline void session_impl::set_ended() noexcept {
   if (options_.report_on_signals) session_signals::remove();
   __atomic_store_n(&recorder.owner, static_cast<void const*>(nullptr), __ATOMIC_RELEASE);
   states_.move(session_state::ended);

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <string>
 
 #include "../collect/collector.hpp"
 #include "../profile/code_elsewhere.hpp"
@@ -43,16 +42,7 @@ class session_core : public step_loop {
   session_core* next_kept_ = nullptr;
 };
 
-/// Creates the implementation of a session, and the report of a saved session. Only declared here, so that one translation unit of a
-/// program can compile it, like `report_code`.
-template <class>
-struct session_factory {
-  static std::unique_ptr<session_core> make(options wanted);
-  static report load_report(std::string const& path);
-};
-
-#ifdef PROFKIT_CODE_ELSEWHERE
-extern template struct session_factory<void>;
-#endif
+/// Creates the implementation of a session.
+std::unique_ptr<session_core> make_session(options wanted);
 
 }  // namespace profkit::detail

@@ -112,9 +112,6 @@ class owning_process {
 };
 
 /// The implementation of `session`. All calls except steps are requests to the owner (`session_owner`), so they may be made on any thread.
-/// It is a class template with an unused parameter, so that only translation units that use it compile its functions: all units, or with
-/// `PROFKIT_CODE_ELSEWHERE` only the one that includes `profkit/code.hpp`.
-template <class Unused>
 class session_impl final : public session_core, private ends_with_process {
  public:
   explicit session_impl(options wanted)

@@ -28,7 +28,7 @@ namespace profkit::detail {
 /// @param made `describe(last.summary())`.
 inline std::string write_report_files(report const& last, document const& made, std::string const& directory, std::uint64_t trace_steps) {
   std::string text = shown_path(directory) + ":";
-  for (std::string const& name : report_code<void>::write(last.profile(), last.summary(), made, directory, trace_steps)) text += " " + name;
+  for (std::string const& name : report_code::write(last.profile(), last.summary(), made, directory, trace_steps)) text += " " + name;
   return text;
 }
 
@@ -56,20 +56,20 @@ inline void write_outputs(report const& last, options const& wanted) noexcept {
   };
   bool const has_directory = !wanted.output_directory.empty();
   std::optional<document> made;
-  if (has_directory || wanted.full_report || wanted.print_report) attempt([&] { made = report_code<void>::describe(last.summary()); });
+  if (has_directory || wanted.full_report || wanted.print_report) attempt([&] { made = report_code::describe(last.summary()); });
   std::string files;
   if (made && has_directory) attempt([&] { warn_of_other_report(last, wanted.output_directory); });
   if (made && has_directory) attempt([&] { files = write_report_files(last, *made, wanted.output_directory, wanted.trace_steps); });
   if (wanted.trace && !has_directory) {
     attempt([&] {
       std::string const file = wanted.trace_file.empty() ? "trace.json" : wanted.trace_file;
-      report_code<void>::write_default_trace(last.profile(), file, wanted.trace_steps);
+      report_code::write_default_trace(last.profile(), file, wanted.trace_steps);
     });
   }
   if (made && wanted.full_report) {
-    attempt([&] { print_to_stdout(report_code<void>::full_text(*made, false) + "\n"); });
+    attempt([&] { print_to_stdout(report_code::full_text(*made, false) + "\n"); });
   } else if (made && wanted.print_report) {
-    attempt([&] { print_to_stdout(report_code<void>::first_screen(*made, STDOUT_FILENO, files) + "\n"); });
+    attempt([&] { print_to_stdout(report_code::first_screen(*made, STDOUT_FILENO, files) + "\n"); });
   }
 }
 
