@@ -64,14 +64,6 @@ set(PROFKIT_HEADERS
     profkit/analyze/merge/step_series.hpp
     profkit/analyze/merge/stretch_figures.hpp
     profkit/analyze/merge/trend_part.hpp
-    profkit/analyze/names/nsys_kernel_name.hpp
-    profkit/analyze/names/nsys_ranges.hpp
-    profkit/analyze/names/nsys_statistics.hpp
-    profkit/analyze/names/nsys_summary.hpp
-    profkit/analyze/names/nvidia_demangler.hpp
-    profkit/analyze/names/nvidia_demangler_expressions.hpp
-    profkit/analyze/names/nvidia_demangler_names.hpp
-    profkit/analyze/names/nvidia_demangler_types.hpp
     profkit/analyze/ranks/collective_name.hpp
     profkit/analyze/ranks/found_collectives.hpp
     profkit/analyze/ranks/rank_timeline.hpp
@@ -296,7 +288,6 @@ set(PROFKIT_HEADERS
     profkit/report/memory_findings.hpp
     profkit/report/memory_section.hpp
     profkit/report/memory_table.hpp
-    profkit/report/nsys_csv.hpp
     profkit/report/number_format.hpp
     profkit/report/own_format.hpp
     profkit/report/picture_section.hpp

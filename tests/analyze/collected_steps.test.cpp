@@ -3,7 +3,6 @@
 // Kernels collected only in some of the measured steps (`kernels=every:N`).
 #include <profkit/analyze/analyze.hpp>
 #include <profkit/analyze/gpu/kernels_of_scope.hpp>
-#include <profkit/analyze/names/nsys_summary.hpp>
 #include <profkit/report/budget_section.hpp>
 #include <profkit/report/csv_printer.hpp>
 #include <profkit/report/kernel_tables.hpp>
@@ -24,6 +23,7 @@
 #include "../support/made_work_profile.hpp"
 #include "../support/profile_of.hpp"
 #include "../support/report_text.hpp"
+#include "nsys/nsys_summary.hpp"
 
 using Catch::Approx;
 using Catch::Matchers::ContainsSubstring;

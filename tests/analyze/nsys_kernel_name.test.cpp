@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Compares kernel names with the output of NVIDIA's demangler: tests/data/kernel_names.tsv.
-#include <profkit/analyze/names/nsys_kernel_name.hpp>
-
 #include <catch2/catch_test_macros.hpp>
 #include <cstddef>
 #include <fstream>
 #include <string>
+
+#include "nsys/nsys_ranges.hpp"
 
 namespace {
 

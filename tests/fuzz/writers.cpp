@@ -54,7 +54,7 @@ extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size
   FuzzedDataProvider from{data, size};
   profkit::profile const made = profile_maker{from}.make();
   if (!is_loadable(made)) return 0;
-  for (profkit::named_csv const& file : written(made)) {
+  for (profkit::detail::named_csv const& file : written(made)) {
     char const* const name = file.name.c_str();
     require(is_utf8(file.content), "what is written is UTF-8:", name);
     std::string const extension = file.name.substr(file.name.rfind('.'));

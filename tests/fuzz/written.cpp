@@ -3,7 +3,6 @@
 
 #include <profkit/analyze/analyze.hpp>
 #include <profkit/analyze/gpu/attribution.hpp>
-#include <profkit/analyze/names/nsys_summary.hpp>
 #include <profkit/report/html_page.hpp>
 #include <profkit/report/make_report.hpp>
 #include <profkit/report/report.hpp>
@@ -15,6 +14,8 @@
 #include <filesystem>
 #include <utility>
 
+#include "nsys/nsys_csv.hpp"
+
 std::string printed(profkit::profile const& profile) { return profkit::report_full_text(profkit::analyze(profile)); }
 
 std::string printed_journal(std::filesystem::path const& file) { return profkit::load_report(file).text(); }
@@ -22,20 +23,21 @@ std::string printed_journal(std::filesystem::path const& file) { return profkit:
 std::string printed(profkit::summary const& summary) {
   std::string result = profkit::report_text(summary);
   result += profkit::report_full_text(summary) + profkit::report_json(summary) + profkit::report_html(summary);
-  for (profkit::named_csv const& each : profkit::detail::csv_files(profkit::detail::make_document(summary))) result += each.content;
+  for (profkit::detail::named_csv const& each : profkit::detail::csv_files(profkit::detail::make_document(summary))) result += each.content;
   return result;
 }
 
-std::vector<profkit::named_csv> written(profkit::profile const& profile) {
+std::vector<profkit::detail::named_csv> written(profkit::profile const& profile) {
   constexpr std::uint64_t trace_steps = 3;
   profkit::summary const what = profkit::analyze(profile);
   profkit::attribution const launched = profkit::attribute(profile);
-  std::vector<profkit::named_csv> result = profkit::nsys_csv(profkit::summarize_like_nsys(profile, launched), what.gpu.has_value());
+  std::vector<profkit::detail::named_csv> result = profkit::nsys_csv(profkit::summarize_like_nsys(profile, launched), what.gpu.has_value());
   result.push_back({"report.txt", profkit::report_full_text(what)});
   result.push_back({"report.md", profkit::report_markdown(what)});
   result.push_back({"report.html", profkit::report_html(what)});
   result.push_back({"report.json", profkit::report_json(what)});
   result.push_back({"trace.json", profkit::trace_json(profile, launched, trace_steps)});
-  for (profkit::named_csv& each : profkit::detail::csv_files(profkit::detail::make_document(what))) result.push_back(std::move(each));
+  for (profkit::detail::named_csv& each : profkit::detail::csv_files(profkit::detail::make_document(what)))
+    result.push_back(std::move(each));
   return result;
 }

@@ -3,7 +3,7 @@
 
 #include <profkit/analyze/summary.hpp>
 #include <profkit/profile/profile.hpp>
-#include <profkit/report/nsys_csv.hpp>
+#include <profkit/report/csv_printer.hpp>
 
 #include <filesystem>
 #include <string>
@@ -21,4 +21,4 @@ std::string printed_journal(std::filesystem::path const& file);
 std::string printed(profkit::summary const& summary);
 
 /// All other outputs of a profile, by file name.
-std::vector<profkit::named_csv> written(profkit::profile const& profile);
+std::vector<profkit::detail::named_csv> written(profkit::profile const& profile);

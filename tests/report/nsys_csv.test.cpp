@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <profkit/report/nsys_csv.hpp>
-
 #include <catch2/catch_test_macros.hpp>
 #include <chrono>
 #include <cstdint>
@@ -11,6 +9,7 @@
 
 #include "../support/made_path.hpp"
 #include "../support/made_profile.hpp"
+#include "nsys/nsys_csv.hpp"
 
 namespace {
 
@@ -161,7 +160,7 @@ profkit:step,PushPop,4242,100,2,2,204,102.0,102.0,102,102,0.0,reduce
 
 std::map<std::string, std::string> csv_by_name(profkit::profile const& profile, bool has_kernels = true) {
   std::map<std::string, std::string> result;
-  for (profkit::named_csv const& each : profkit::nsys_csv(profkit::summarize_like_nsys(profile), has_kernels))
+  for (profkit::detail::named_csv const& each : profkit::nsys_csv(profkit::summarize_like_nsys(profile), has_kernels))
     result[each.name] = each.content;
   return result;
 }

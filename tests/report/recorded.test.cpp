@@ -4,12 +4,10 @@
 #include <profkit/analyze/analyze.hpp>
 #include <profkit/analyze/gpu/attribution.hpp>
 #include <profkit/analyze/gpu/counted_operations.hpp>
-#include <profkit/analyze/names/nsys_summary.hpp>
 #include <profkit/analyze/time/measured_time.hpp>
 #include <profkit/analyze/time/statistics.hpp>
 #include <profkit/profile/rank_record.hpp>
 #include <profkit/profile/save_load.hpp>
-#include <profkit/report/nsys_csv.hpp>
 #include <profkit/report/report_json.hpp>
 #include <profkit/report/trace_json.hpp>
 
@@ -32,6 +30,7 @@
 #include "../support/made_job.hpp"
 #include "../support/profile_of.hpp"
 #include "../support/report_page.hpp"
+#include "nsys/nsys_csv.hpp"
 #include "ranks/make_job.hpp"
 #include "ranks/ranks_json.hpp"
 
@@ -56,7 +55,7 @@ struct recorded_run {
 std::string any_run() { return GENERATE("small-512-fwd-fp32", "small-128-train-fp32"); }
 
 std::string csv_of(profkit::nsys_summary const& statistics, std::string const& name) {
-  for (profkit::named_csv const& each : profkit::nsys_csv(statistics, true)) {
+  for (profkit::detail::named_csv const& each : profkit::nsys_csv(statistics, true)) {
     if (each.name == name) return each.content;
   }
   return {};

@@ -256,21 +256,21 @@ TEST_CASE("a report removes only the files of an earlier report from its folder"
   for (char const* const name : {"cuda_api_sum.csv", "trace.pftrace", "mine.csv", "kernels.csv.old", "kernels/kernels.csv"}) {
     std::ofstream{directory / name} << "of the user";
   }
-  // With kernels and memory by scope. Other programs test all API calls and the compact trace.
+  // With kernels and memory by scope.
   profkit::report const first{std::make_shared<profkit::profile const>(profkit::load(TEST_DATA "/tiny-128-train-bf16.profile"))};
   for (int i = 0; i < 2; ++i) first.write(directory);
   REQUIRE(std::filesystem::exists(directory / "scope_memory.csv"));
-  REQUIRE(std::filesystem::exists(directory / "nvtx_kern_sum.csv"));
+  REQUIRE(std::filesystem::exists(directory / "kernels.csv"));
   std::ifstream file{directory / "report.json"};
   json const listed = json::parse(file)["profkit"]["files"];
-  CHECK(std::set<std::string>(listed.begin(), listed.end()).count("nvtx_kern_sum.csv") == 1);
+  CHECK(std::set<std::string>(listed.begin(), listed.end()).count("kernels.csv") == 1);
   for (std::string const name : listed) CHECK(std::filesystem::exists(directory / name));
   made_report().write(directory);
   std::set<std::string> names;
   for (auto const& each : std::filesystem::recursive_directory_iterator{directory}) names.insert(each.path().lexically_relative(directory));
-  CHECK(names == std::set<std::string>{"cuda_api_sum.csv", "kernels", "kernels.csv.old", "kernels/kernels.csv", "mine.csv",
-                                       "nvtx_pushpop_sum.csv", "report.html", "report.json", "report.md", "scopes.csv", "steps.csv",
-                                       "summary.profkit", "trace.json", "trace.pftrace"});
+  CHECK(names == std::set<std::string>{"cuda_api_sum.csv", "kernels", "kernels.csv.old", "kernels/kernels.csv", "mine.csv", "report.html",
+                                       "report.json", "report.md", "scopes.csv", "steps.csv", "summary.profkit", "trace.json",
+                                       "trace.pftrace"});
   std::filesystem::remove_all(directory);
 }
 

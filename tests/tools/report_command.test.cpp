@@ -10,15 +10,18 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 
 #include "../support/made_gpu_profile.hpp"
 #include "../support/report_text.hpp"
+#include "nsys/nsys_csv.hpp"
 #include "program_run.hpp"
 #include "traces/pftrace.hpp"
 
@@ -78,6 +81,50 @@ TEST_CASE("profkit report --pftrace writes the compact trace of a profile, not o
   CHECK_THAT(nowhere.err, ContainsSubstring("/nowhere/a.pftrace"));
 }
 
+TEST_CASE("profkit report --nsys writes the tables of nsys stats of a profile or a journal, not of a summary or of ranks",
+          "[report_command]") {
+  temporary_folder const folder;
+  fs::path const tables = folder.path() / "deep" / "tables";
+  fs::path const file = folder.path() / "saved";
+  auto const is_written = [&](profkit::profile const& what, bool has_kernels) {
+    for (fs::path const& name : {file, folder.path() / "journal"}) {
+      CAPTURE(name);
+      temporary_folder::result const run = folder.run("report" + quoted(name) + " --nsys" + quoted(tables));
+      CHECK(run.code == 0);
+      std::string line = "FILES    " + tables.string() + ":";
+      std::size_t files = 0;
+      for (profkit::detail::named_csv const& each : profkit::nsys_csv(profkit::summarize_like_nsys(what), has_kernels)) {
+        CAPTURE(each.name);
+        CHECK(content_of(tables / each.name) == each.content);
+        line += " " + each.name;
+        ++files;
+      }
+      CHECK_THAT(run.out, ContainsSubstring(line + "\n"));
+      CHECK(static_cast<std::size_t>(std::distance(fs::directory_iterator{tables}, {})) == files);
+    }
+    fs::remove_all(tables);
+  };
+  for (bool const has_kernels : {true, false}) {
+    profkit::profile const what = has_kernels ? made_gpu_profile(true) : made_profile();
+    profkit::save(what, file);
+    profkit::detail::own_string bytes = profkit::detail::journal_encoder::beginning();
+    profkit::detail::journal_encoder{}.append(what, true, bytes);
+    std::ofstream{folder.path() / "journal", std::ios::binary} << bytes;
+    is_written(what, has_kernels);
+  }
+  report_of(made_gpu_profile()).write((folder.path() / "out").string());
+  temporary_folder::result const of_summary = folder.run("report" + quoted(folder.path() / "out") + " --nsys" + quoted(tables));
+  CHECK(of_summary.code == 2);
+  CHECK_THAT(of_summary.err, ContainsSubstring("a summary, which has no single events; --nsys needs"));
+  temporary_folder::result const of_ranks = folder.run("report" + quoted(file) + quoted(file) + " --nsys" + quoted(tables));
+  CHECK(of_ranks.code == 2);
+  CHECK_THAT(of_ranks.err, ContainsSubstring("--nsys needs one process"));
+  CHECK_FALSE(fs::exists(tables));
+  temporary_folder::result const nowhere = folder.run("report" + quoted(file) + " --nsys" + quoted(file / "tables"));
+  CHECK(nowhere.code == 2);
+  CHECK_THAT(nowhere.err, ContainsSubstring("cannot create the directory " + (file / "tables").string()));
+}
+
 TEST_CASE("profkit report --out of a summary writes the files that need no single events, and names the others", "[report_command]") {
   temporary_folder const folder;
   fs::path const first = folder.path() / "out";
@@ -96,7 +143,7 @@ TEST_CASE("profkit report --out of a summary writes the files that need no singl
     CHECK(content_of(again / name) == content_of(first / name));
     CHECK_THAT(run.out, ContainsSubstring(name));
   }
-  CHECK_THAT(run.out, ContainsSubstring("not from a summary: traces, nvtx_*.csv, cuda_*.csv"));
+  CHECK_THAT(run.out, ContainsSubstring("not from a summary: traces"));
   CHECK_FALSE(fs::exists(again / "trace.json"));
   // In the folder of the report itself, it keeps files that it cannot write again.
   REQUIRE(folder.run("report" + quoted(first / "summary.profkit") + " --out" + quoted(first)).code == 0);

@@ -14,6 +14,7 @@
 #include <profkit/analyze/summary.hpp>
 #include <profkit/profile/atomic_file.hpp>
 #include <profkit/profile/error.hpp>
+#include <profkit/profile/file_access.hpp>
 #include <profkit/profile/profile.hpp>
 #include <profkit/report/report.hpp>
 #include <profkit/report/report_json.hpp>
@@ -25,6 +26,7 @@
 #include <utility>
 #include <vector>
 
+#include "nsys/nsys_csv.hpp"
 #include "ranks_report.hpp"
 #include "traces/pftrace.hpp"
 
@@ -41,6 +43,7 @@ struct report_arguments {
   std::string json;     ///< file of the figures as JSON; empty: none
   std::string trace;    ///< file of the trace of all ranks; empty: none
   std::string pftrace;  ///< file of the compact trace; empty: none
+  std::string nsys;     ///< folder of the tables in the format of `nsys stats`; empty: none
   std::uint64_t trace_steps = 3;
   report_format format = report_format::text;
   bool is_full = false;
@@ -72,13 +75,21 @@ void write_page_and_json(profkit::summary const& what, profkit::detail::document
 std::string write_files(profkit::summary const& what, profkit::detail::document const& made, std::string const& directory) {
   std::string text = directory + ":";
   for (std::string const& name : profkit::detail::report_code::write(what, made, directory)) text += " " + name;
-  return text + "; not from a summary: traces, nvtx_*.csv, cuda_*.csv";
+  return text + "; not from a summary: traces";
 }
 
-/// The last line of the first screen. @param others the files in a folder.
-std::string files_line(report_arguments const& given, std::string const& others) {
+/// @return the folder and the names of the files.
+std::string write_nsys_files(profkit::report const& what, profkit::attribution const& launched, std::string const& directory) {
+  std::string text = profkit::detail::shown_path(directory) + ":";
+  for (std::string const& name : profkit::write_nsys_csv(what.profile(), launched, what.summary().gpu.has_value(), directory))
+    text += " " + name;
+  return text;
+}
+
+/// The last line of the first screen. @param tables, others the files in folders.
+std::string files_line(report_arguments const& given, std::string const& tables, std::string const& others) {
   std::string line;
-  for (std::string const* const each : {&given.html, &given.json, &given.pftrace, &others}) {
+  for (std::string const* const each : {&given.html, &given.json, &given.pftrace, &tables, &others}) {
     if (!each->empty()) line += (line.empty() ? "" : "  ") + *each;
   }
   return line;
@@ -90,6 +101,7 @@ int report_ranks(std::vector<std::pair<std::uint32_t, std::filesystem::path>> co
   if (!given.pftrace.empty())
     throw profkit::error{"--pftrace needs one process, not " + given.paths.front() +
                          ": write a trace of each rank, and concatenate them; --trace is for ranks"};
+  if (!given.nsys.empty()) throw profkit::error{"--nsys needs one process, not " + given.paths.front() + ": write the tables of each rank"};
   ranks_output wanted{given.html, given.json, given.trace, ranks_output::format::text};
   if (given.is_full) wanted.printed = ranks_output::format::full_text;
   if (given.format == report_format::json) wanted.printed = ranks_output::format::json;
@@ -110,11 +122,13 @@ int run_report(report_arguments const& given) {
   if (profkit::is_summary_file(*file)) {
     if (!given.pftrace.empty())
       throw profkit::error{file->string() + ": is a summary, which has no single events; --pftrace needs a saved profile or a journal"};
+    if (!given.nsys.empty())
+      throw profkit::error{file->string() + ": is a summary, which has no single events; --nsys needs a saved profile or a journal"};
     profkit::summary const what = profkit::load_summary(*file);
     profkit::detail::document const made = profkit::detail::report_code::describe(what);
     write_page_and_json(what, made, given);
     std::string const files = given.directory.empty() ? std::string{} : write_files(what, made, given.directory);
-    fmt::print("{}", content_of(what, made, given, files_line(given, files)));
+    fmt::print("{}", content_of(what, made, given, files_line(given, {}, files)));
     return 0;
   }
   profkit::report const what = profkit::load_report(file->string());
@@ -124,8 +138,13 @@ int run_report(report_arguments const& given) {
   if (!given.directory.empty()) {
     files = profkit::detail::write_report_files(what, made, given.directory, given.trace_steps);
   }
-  if (!given.pftrace.empty()) profkit::write_pftrace(what.profile(), profkit::attribute(what.profile()), given.trace_steps, given.pftrace);
-  fmt::print("{}", content_of(what.summary(), made, given, files_line(given, files)));
+  std::string tables;
+  if (!given.pftrace.empty() || !given.nsys.empty()) {
+    profkit::attribution const launched = profkit::attribute(what.profile());
+    if (!given.pftrace.empty()) profkit::write_pftrace(what.profile(), launched, given.trace_steps, given.pftrace);
+    if (!given.nsys.empty()) tables = write_nsys_files(what, launched, given.nsys);
+  }
+  fmt::print("{}", content_of(what.summary(), made, given, files_line(given, tables, files)));
   return 0;
 }
 
@@ -160,6 +179,8 @@ void add_report_command(CLI::App& app, command& chosen) {
       .add_option("--pftrace", given->pftrace,
                   "Of a profile or a journal: also write trace.json's content in Perfetto's own format, at a tenth of its size")
       ->type_name("FILE");
+  report.add_option("--nsys", given->nsys, "Of a profile or a journal: also write tables there as CSV, in the format of nsys stats")
+      ->type_name("DIR");
   report.add_option("--trace-steps", given->trace_steps, "Measured steps in the traces of --pftrace and --out, counted from the end")
       ->type_name("N")
       ->capture_default_str();

@@ -79,4 +79,10 @@ class csv_printer {
 /// The table as CSV.
 inline own_string csv_of(data_table const& table) { return csv_printer{table}.print(); }
 
+/// A CSV file with its name.
+struct named_csv {
+  std::string name;    ///< such as "scopes.csv"
+  own_string content;  ///< all lines, with a header line
+};
+
 }  // namespace profkit::detail

@@ -22,7 +22,8 @@
 
 namespace profkit::detail {
 
-/// The files of a folder of reports. Some reports do not have the ones from `first_occasional_file` on.
+/// The files of a folder of reports. Some reports do not have the ones from `first_occasional_file` on; those after `kernels.csv` are of
+/// earlier versions.
 inline constexpr std::array<std::string_view, 16> report_file_names{"report.json",
                                                                     "summary.profkit",
                                                                     "report.html",
@@ -30,16 +31,16 @@ inline constexpr std::array<std::string_view, 16> report_file_names{"report.json
                                                                     "scopes.csv",
                                                                     "steps.csv",
                                                                     "trace.json",
-                                                                    "nvtx_pushpop_sum.csv",
                                                                     "scope_memory.csv",
                                                                     "kernels.csv",
+                                                                    "nvtx_pushpop_sum.csv",
                                                                     "cuda_api_sum.csv",
                                                                     "cuda_gpu_kern_sum.csv",
                                                                     "nvtx_kern_sum.csv",
                                                                     "cuda_gpu_mem_time_sum.csv",
                                                                     "cuda_gpu_mem_size_sum.csv",
                                                                     "nvtx_gpu_proj_sum.csv"};
-inline constexpr std::size_t first_occasional_file = 8;
+inline constexpr std::size_t first_occasional_file = 7;
 
 /// If `report.json` cannot be written, the end of `report.html` lists the files of the report; if that fails too, this file does.
 inline constexpr char const* file_list_name = ".profkit-files";

@@ -19,7 +19,6 @@
 
 #include "../analyze/analyze.hpp"
 #include "../analyze/gpu/attribution.hpp"
-#include "../analyze/names/nsys_summary.hpp"
 #include "../analyze/summary.hpp"
 #include "../profile/atomic_file.hpp"
 #include "../profile/error.hpp"
@@ -33,7 +32,6 @@
 #include "json_printer.hpp"
 #include "make_document.hpp"
 #include "markdown_printer.hpp"
-#include "nsys_csv.hpp"
 #include "plain_report.hpp"
 #include "report_code.hpp"
 #include "report_folder.hpp"
@@ -84,10 +82,9 @@ inline own_vector<named_csv> csv_files(document const& made) {
 }
 
 /// Writes the files that need only a summary.
-/// @param tables all CSV files.
 /// @param others names of further files that the caller writes.
-inline void write_summary_files(summary const& what, document const& made, own_vector<named_csv> const& tables,
-                                std::vector<std::string> const& others, report_folder& folder) {
+inline void write_summary_files(summary const& what, document const& made, std::vector<std::string> const& others, report_folder& folder) {
+  own_vector<named_csv> const tables = csv_files(made);
   std::vector<std::string> names{"report.json", "summary.profkit", "report.html", "report.md"};
   for (named_csv const& each : tables) names.push_back(each.name);
   names.insert(names.end(), others.begin(), others.end());
@@ -105,11 +102,9 @@ inline void write_summary_files(summary const& what, document const& made, own_v
 PROFKIT_CODE std::vector<std::string> report_code::write(profile const& profile, summary const& what, document const& made,
                                                          std::string const& directory, std::uint64_t trace_steps) {
   report_folder folder{directory};
-  own_vector<named_csv> tables = csv_files(made);
-  attribution const launched = attribute(profile);
-  for (named_csv& each : nsys_csv(summarize_like_nsys(profile, launched), what.gpu.has_value())) tables.push_back(std::move(each));
-  write_summary_files(what, made, tables, {"trace.json"}, folder);
-  folder.write("trace.json", [&](std::filesystem::path const& path, replacing) { write_trace_json(profile, launched, trace_steps, path); });
+  write_summary_files(what, made, {"trace.json"}, folder);
+  folder.write("trace.json",
+               [&](std::filesystem::path const& path, replacing) { write_trace_json(profile, attribute(profile), trace_steps, path); });
   return std::move(folder).finish();
 }
 
@@ -119,7 +114,7 @@ PROFKIT_CODE void report_code::write(profile const& profile, summary const& what
 
 PROFKIT_CODE std::vector<std::string> report_code::write(summary const& what, document const& made, std::string const& directory) {
   report_folder folder{directory};
-  write_summary_files(what, made, csv_files(made), {}, folder);
+  write_summary_files(what, made, {}, folder);
   return std::move(folder).finish();
 }
 

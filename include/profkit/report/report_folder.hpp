@@ -71,7 +71,7 @@ class report_folder {
 
   /// Removes the files of an earlier report that this report does not have.
   /// @param names the files of this report.
-  /// @param is_complete false: traces and the summaries of Nsight Systems stay, because they may be from the same run.
+  /// @param is_complete false: a trace and files of earlier versions stay, because they may be from the same run.
   /// @return the names for the list in `report.json`.
   std::vector<std::string> begin(std::vector<std::string> const& names, bool is_complete) {
     names_ = names;

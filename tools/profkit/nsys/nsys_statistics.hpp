@@ -4,12 +4,11 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <profkit/analyze/time/select_quantile.hpp>
+#include <profkit/analyze/time/statistics.hpp>
+#include <profkit/profile/own_containers.hpp>
 #include <string>
 #include <utility>
-
-#include "../../profile/own_containers.hpp"
-#include "../time/select_quantile.hpp"
-#include "../time/statistics.hpp"
 
 namespace profkit {
 

@@ -4,15 +4,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <profkit/analyze/gpu/attribution.hpp>
+#include <profkit/analyze/time/measured_time.hpp>
+#include <profkit/profile/own_memory.hpp>
+#include <profkit/profile/own_sort.hpp>
+#include <profkit/profile/profile.hpp>
 #include <string>
 #include <utility>
 
-#include "../../profile/own_memory.hpp"
-#include "../../profile/own_sort.hpp"
-#include "../../profile/profile.hpp"
-#include "../gpu/attribution.hpp"
-#include "../time/measured_time.hpp"
-#include "nsys_kernel_name.hpp"
 #include "nsys_ranges.hpp"
 #include "nsys_statistics.hpp"
 

@@ -5,22 +5,33 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <profkit/analyze/gpu/attribution.hpp>
+#include <profkit/analyze/gpu/counted_operations.hpp>
+#include <profkit/analyze/time/measured_time.hpp>
+#include <profkit/analyze/time/path_tree.hpp>
+#include <profkit/profile/own_containers.hpp>
+#include <profkit/profile/own_sort.hpp>
+#include <profkit/profile/profile.hpp>
+#include <profkit/profile/time.hpp>
 #include <string>
 #include <tuple>
 #include <utility>
 
-#include "../../profile/own_containers.hpp"
-#include "../../profile/own_sort.hpp"
-#include "../../profile/profile.hpp"
-#include "../../profile/time.hpp"
-#include "../gpu/attribution.hpp"
-#include "../gpu/counted_operations.hpp"
-#include "../time/measured_time.hpp"
-#include "../time/path_tree.hpp"
-#include "nsys_kernel_name.hpp"
 #include "nsys_statistics.hpp"
+#include "nvidia_demangler.hpp"
+#include "nvidia_demangler_expressions.hpp"
+#include "nvidia_demangler_names.hpp"
+#include "nvidia_demangler_types.hpp"
 
 namespace profkit {
+
+/// @brief The kernel name exactly as Nsight Systems prints it. Names that NVIDIA's demangler cannot read stay mangled.
+/// @param name a kernel; for copies and memsets the profile already has the name.
+/// @return the name.
+[[nodiscard]] inline std::string nsys_kernel_name(gpu_name_record const& name) {
+  std::string const& mangled = name.mangled.empty() ? name.name : name.mangled;  // equal if the C++ runtime could not demangle it
+  return detail::nvidia_demangler{mangled}().value_or(mangled);
+}
 
 /// @brief All ranges of one name with operations. The projection of a range is the interval from their first start to their last end.
 struct nsys_projection_row {

@@ -5,21 +5,22 @@
 
 #include <cmath>
 #include <cstdint>
+#include <filesystem>
 #include <optional>
+#include <profkit/analyze/gpu/attribution.hpp>
+#include <profkit/profile/atomic_file.hpp>
+#include <profkit/profile/error.hpp>
+#include <profkit/profile/file_access.hpp>
+#include <profkit/profile/own_memory.hpp>
+#include <profkit/profile/profile.hpp>
+#include <profkit/report/csv_printer.hpp>
 #include <string>
-#include <utility>
+#include <system_error>
+#include <vector>
 
-#include "../analyze/names/nsys_summary.hpp"
-#include "../profile/own_memory.hpp"
-#include "csv_printer.hpp"
+#include "nsys_summary.hpp"
 
 namespace profkit {
-
-/// @brief A CSV file with its name.
-struct named_csv {
-  std::string name;            ///< such as "cuda_gpu_kern_sum.csv"
-  detail::own_string content;  ///< all lines, with a header line
-};
 
 namespace detail {
 
@@ -113,8 +114,8 @@ inline own_string nsys_range_kernel_csv(nsys_summary const& nsys) {
 /// @param nsys `summarize_like_nsys` of a profile.
 /// @param has_kernels whether kernels were collected. If not, only the summary of ranges is returned.
 /// @return the files.
-[[nodiscard]] inline ::profkit::detail::own_vector<named_csv> nsys_csv(nsys_summary const& nsys, bool has_kernels) {
-  ::profkit::detail::own_vector<named_csv> result{{"nvtx_pushpop_sum.csv", detail::nsys_time_csv(nsys.ranges, "Instances", "Range")}};
+[[nodiscard]] inline detail::own_vector<detail::named_csv> nsys_csv(nsys_summary const& nsys, bool has_kernels) {
+  detail::own_vector<detail::named_csv> result{{"nvtx_pushpop_sum.csv", detail::nsys_time_csv(nsys.ranges, "Instances", "Range")}};
   if (!has_kernels) return result;
   if (nsys.api) result.push_back({"cuda_api_sum.csv", detail::nsys_time_csv(*nsys.api, "Num Calls", "Name")});
   result.push_back({"cuda_gpu_kern_sum.csv", detail::nsys_time_csv(nsys.kernels, "Instances", "Name")});
@@ -123,6 +124,23 @@ inline own_string nsys_range_kernel_csv(nsys_summary const& nsys) {
   result.push_back({"nvtx_gpu_proj_sum.csv", detail::nsys_projection_csv(nsys.projections)});
   result.push_back({"nvtx_kern_sum.csv", detail::nsys_range_kernel_csv(nsys)});
   return result;
+}
+
+/// @brief Writes the files of `nsys_csv` into a folder, which is created. Files with these names are replaced.
+/// @return their names.
+/// @throws profkit::error that names the folder or the file, and the reason.
+inline std::vector<std::string> write_nsys_csv(profile const& profile, attribution const& launched, bool has_kernels,
+                                               std::filesystem::path const& directory) {
+  std::error_code failure;
+  std::filesystem::create_directories(directory, failure);
+  if (failure)
+    throw error{"cannot create the directory " + detail::shown_path(directory.string()) + ": " + failure.message(), failure.value()};
+  std::vector<std::string> names;
+  for (detail::named_csv const& each : nsys_csv(summarize_like_nsys(profile, launched), has_kernels)) {
+    detail::write_file(directory / each.name, each.content);
+    names.push_back(each.name);
+  }
+  return names;
 }
 
 }  // namespace profkit

@@ -3,11 +3,10 @@
 
 #include <cstddef>
 #include <optional>
+#include <profkit/profile/own_memory.hpp>
 #include <string>
 #include <string_view>
 #include <utility>
-
-#include "../../profile/own_memory.hpp"
 
 namespace profkit::detail {
 
