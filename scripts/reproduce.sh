@@ -14,7 +14,7 @@ source "$root/scripts/lib/gpu_build.sh"
 
 mkdir -p "$out"
 out=$(cd "$out" && pwd)
-gpu_build "$out" transformer_train
+gpu_build "$out" transformer_train profkit_program
 trainer=$build/examples/transformer_train/transformer_train
 
 say() { printf '[%5d s] %s\n' "$SECONDS" "$*"; }
@@ -63,7 +63,11 @@ if wanted t2; then # also T6
   run t2-medium-512-train-bf16 --size medium --ctx 512 --mode train --precision bf16 --questions "${steps[@]}"
   run t2-small-512-fwd-fp32 --size small --ctx 512 --mode fwd --precision fp32 --questions "${steps[@]}"
 fi
-if wanted t7; then run t7-small-512-fwd-fp32 --size small --ctx 512 --mode fwd --precision fp32 --api-calls "${few[@]}"; fi
+if wanted t7; then
+  t7=$out/t7-small-512-fwd-fp32
+  run "${t7##*/}" --size small --ctx 512 --mode fwd --precision fp32 --api-calls --save-profile "$t7.profile" "${few[@]}"
+  [ -e "$t7/cuda_api_sum.csv" ] || "$build/tools/profkit/profkit" report "$t7.profile" --nsys "$t7" >>"$t7.log"
+fi
 if wanted t8; then
   for mode in fwd fwd_bwd train; do
     run "t8-2.7B-512-$mode-fp32" --size 2.7B --ctx 512 --mode "$mode" --precision fp32 "${few[@]}"

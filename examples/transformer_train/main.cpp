@@ -77,8 +77,9 @@ void add_options(CLI::App& app, run_config& config, profkit::options& options) {
       ->check(CLI::Range{0, 1000})
       ->capture_default_str();
   add_choice(app, "--kernels", options.kernels, switches, "Collect GPU kernels with CUPTI; costs up to 1 us per launch");
-  app.add_flag("--api-calls", config.all_api_calls,
-               "Also collect all CUDA API calls, not only launches, for cuda_api_sum.csv; about ten times as many records");
+  app.add_flag(
+      "--api-calls", config.all_api_calls,
+      "Also collect all CUDA API calls, not only launches, for cuda_api_sum.csv of profkit report --nsys; about ten times as many records");
   app.add_flag("--questions", config.questions, "Answer common questions about the kernels of the run (T6)");
   app.add_flag(
       "--memory-snapshot", config.memory_snapshot,

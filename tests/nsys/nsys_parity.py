@@ -4,7 +4,8 @@
 
 usage: nsys_parity.py SQLITE DIRECTORY [TITLE]     exit code: 0 equal within the limits, 1 not, 2 cannot be compared
 SQLITE     nsys export --type=sqlite of a run with `-t cuda,nvtx` and PROFKIT=kernels=off
-DIRECTORY  the --out directory of another run of the trainer, with the same arguments and collected kernels
+DIRECTORY  the --out directory of another run of the trainer, with the same arguments and collected kernels; also the tables that
+           `profkit report PROFILE --nsys DIRECTORY` writes from the profile that this run saved
 
 A kernel belongs to the measured steps if its launching API call began inside one of them, on whatever thread. Times are in milliseconds.
 """

@@ -57,8 +57,8 @@ class report {
   /// @brief The report as one HTML file with pictures.
   [[nodiscard]] detail::own_string html() const { return report_html(*summary_); }
 
-  /// @brief Writes all files of the report: `report.html`, `report.json`, `summary.profkit`, `report.md`, `scopes.csv`, `steps.csv`,
-  /// `trace.json` and `nvtx_pushpop_sum.csv`; with kernels also `kernels.csv` and the other summaries of Nsight Systems.
+  /// @brief Writes all files of the report: `report.html`, `report.json`, `summary.profkit`, `report.md`, `scopes.csv`, `steps.csv`
+  /// and `trace.json`; with kernels also `kernels.csv`.
   ///
   /// Each file is replaced atomically. Only files that an earlier report in this directory lists as its own (`profkit.files` of
   /// `report.json`) are replaced, or removed if this report does not have them. Other files with these names are errors.

@@ -9,7 +9,7 @@ import subprocess
 import sys
 
 import nsys_parity
-from checks.programs import ROOT, Run, has_nsys, program_in, report_of_profile, run_logged, text_of, train, train_under_nsys
+from checks.programs import ROOT, Run, has_nsys, program_in, report_of_profile, run_logged, text_of, train, train_under_nsys, train_with_tables
 
 PARITY = [Run("small", 512, "fwd", "fp32"), Run("small", 128, "train", "fp32"), Run("medium", 512, "fwd_bwd", "bf16")]
 PARITY_WARMUP, PARITY_STEPS = 3, 30
@@ -104,7 +104,7 @@ def check_parity(checks, place):
         arguments = [*run.options(PARITY_WARMUP, PARITY_STEPS), *extra]
         folder = place.out / f"parity-{run.folder}{'-head-start' if extra else ''}"
         nsys_folder = folder.with_name(folder.name + "-nsys")
-        report, _ = train(place, arguments, folder, "parity.log")
+        report, _ = train_with_tables(place, arguments, folder, "parity.log")
         if not extra:
             add_classes(checks, run, report)
         if has_nsys(place):

@@ -115,8 +115,17 @@ def train(place, arguments, folder, log, profkit=""):
     return report_in(folder), printed
 
 
+def train_with_tables(place, arguments, folder, log):
+    """The same. The folder also gets the tables in the format of `nsys stats`, which the program profkit writes from the saved profile."""
+    saved = place.out / f"{folder.name}.profile"
+    result = train(place, [*arguments, "--save-profile", saved], folder, log)
+    run_logged([program_in(place.build, "profkit"), "report", saved, "--nsys", folder], place.out / log)
+    saved.unlink()
+    return result
+
+
 def train_under_nsys(place, arguments, folder, log, profkit=""):
-    """The same under Nsight Systems. Also returns its SQLite file."""
+    """Runs the trainer once under Nsight Systems. @return its report.json, its output and the SQLite file."""
     folder.mkdir(parents=True, exist_ok=True)
     command = [place.nsys, "profile", "--trace=cuda,nvtx", "--sample=none", "--cpuctxsw=none", "--force-overwrite=true",
                f"--output={folder / 'nsys'}", program_in(place.build, "transformer_train"), *arguments, "--out", folder]

@@ -7,14 +7,14 @@ import subprocess
 import sys
 import xml.etree.ElementTree
 
-from checks.programs import ROOT, Run, program_in, run_logged, train
+from checks.programs import ROOT, Run, program_in, run_logged, train, train_with_tables
 
 WAITS = re.compile(r"synchronize|^cudaMemcpy(2D|3D)?$|^cuMemcpy(HtoD|DtoH)_v2$", re.IGNORECASE)
 BACKENDS = ("flash", "efficient", "cudnn", "math")
 
 
 def waiting_calls(folder):
-    """@return the CUDA calls of a run with --api-calls, and those that wait for the device, each with its count."""
+    """@return the CUDA calls of a `train_with_tables` with --api-calls, and those that wait for the device, each with its count."""
     with open(folder / "cuda_api_sum.csv", encoding="utf-8", newline="") as file:
         calls = {row["Name"]: int(row["Num Calls"]) for row in csv.DictReader(file)}
     return calls, {call: count for call, count in calls.items() if WAITS.search(call)}
@@ -26,7 +26,7 @@ def check_no_wait(checks, place):
                                ("fp16_scaled", ["--clip-grad", "0.5", "--graph"])):
         run, folder = Run("small", 128, "train", precision), place.out / "no-wait"
         name = " ".join((run.name, *options))
-        report, _ = train(place, [*run.options(4, 10), *options, "--api-calls"], folder, "no_wait.log")
+        report, _ = train_with_tables(place, [*run.options(4, 10), *options, "--api-calls"], folder, "no_wait.log")
         calls, waits = waiting_calls(folder)
         checks.add(f"no CUDA call waits for the device inside a step: {name}", bool(calls) and not waits,
                    f"{sum(calls.values())} calls of {len(calls)} functions in {report['steps']['measured']} steps; that wait: {waits or 'none'}")

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 
-from checks.programs import ROOT, PyTorch, Run, loop_ms, program_in, report_in, run_logged, step_ms, train
+from checks.programs import ROOT, PyTorch, Run, loop_ms, program_in, report_in, run_logged, step_ms, train, train_with_tables
 from checks.trainer import waiting_calls
 
 FUSED, LIBTORCH = ["--optimizer", "fused_adamw"], ["--optimizer", "adamw"]
@@ -152,7 +152,7 @@ def check_aoti(checks, place):
             plain_losses, losses = (first_losses(folder) for folder in folders.values())
             off = max(abs(a / b - 1) for a, b in zip(losses, plain_losses))
             checks.add(f"20 losses of --package are those of the plain model: {run.name}", len(losses) == len(plain_losses) == 20 and off < largest, f"{off:.1e} apart at most")
-            reports = {kind: train(place, [*run.options(WARMUP, 10), *more, "--api-calls"], folders[kind], "aoti.log")[0]
+            reports = {kind: train_with_tables(place, [*run.options(WARMUP, 10), *more, "--api-calls"], folders[kind], "aoti.log")[0]
                        for kind, more in options.items()}
             report = reports[PACKAGE]
             scope = next((each for each in report["scopes"] if each["path"] == COMPILED_SCOPE), {"kernels": 0, "gpu_kernel_ms": 0.0})
