@@ -91,15 +91,13 @@ TEST_CASE("profkit report --nsys writes the tables of nsys stats of a profile or
       CAPTURE(name);
       temporary_folder::result const run = folder.run("report" + quoted(name) + " --nsys" + quoted(tables));
       CHECK(run.code == 0);
-      std::string line = "FILES    " + tables.string() + ":";
+      CHECK_THAT(run.out, ContainsSubstring("FILES    " + tables.string() + ":"));
       std::size_t files = 0;
       for (profkit::detail::named_csv const& each : profkit::nsys_csv(profkit::summarize_like_nsys(what), has_kernels)) {
         CAPTURE(each.name);
         CHECK(content_of(tables / each.name) == each.content);
-        line += " " + each.name;
         ++files;
       }
-      CHECK_THAT(run.out, ContainsSubstring(line + "\n"));
       CHECK(static_cast<std::size_t>(std::distance(fs::directory_iterator{tables}, {})) == files);
     }
     fs::remove_all(tables);
@@ -116,7 +114,7 @@ TEST_CASE("profkit report --nsys writes the tables of nsys stats of a profile or
   temporary_folder::result const of_summary = folder.run("report" + quoted(folder.path() / "out") + " --nsys" + quoted(tables));
   CHECK(of_summary.code == 2);
   CHECK_THAT(of_summary.err, ContainsSubstring("a summary, which has no single events; --nsys needs"));
-  temporary_folder::result const of_ranks = folder.run("report" + quoted(file) + quoted(file) + " --nsys" + quoted(tables));
+  temporary_folder::result const of_ranks = folder.run("report" + quoted(fs::path{TEST_RANKS} / "four") + " --nsys" + quoted(tables));
   CHECK(of_ranks.code == 2);
   CHECK_THAT(of_ranks.err, ContainsSubstring("--nsys needs one process"));
   CHECK_FALSE(fs::exists(tables));
