@@ -66,7 +66,7 @@ fi
 if wanted t7; then
   t7=$out/t7-small-512-fwd-fp32
   run "${t7##*/}" --size small --ctx 512 --mode fwd --precision fp32 --api-calls --save-profile "$t7.profile" "${few[@]}"
-  [ -e "$t7/cuda_api_sum.csv" ] || "$build/tools/profkit/profkit" report "$t7.profile" --nsys "$t7" >>"$t7.log"
+  [ -e "$t7/nvtx_kern_sum.csv" ] || "$build/tools/profkit/profkit" report "$t7.profile" --nsys "$t7" >>"$t7.log"
 fi
 if wanted t8; then
   for mode in fwd fwd_bwd train; do

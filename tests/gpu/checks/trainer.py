@@ -14,7 +14,7 @@ BACKENDS = ("flash", "efficient", "cudnn", "math")
 
 
 def waiting_calls(folder):
-    """@return the CUDA calls of a `train_with_tables` with --api-calls, and those that wait for the device, each with its count."""
+    """@return the CUDA calls of a run of `train_with_tables` with --api-calls, and those that wait for the device, each with its count."""
     with open(folder / "cuda_api_sum.csv", encoding="utf-8", newline="") as file:
         calls = {row["Name"]: int(row["Num Calls"]) for row in csv.DictReader(file)}
     return calls, {call: count for call, count in calls.items() if WAITS.search(call)}
