@@ -5,9 +5,7 @@ import pathlib
 import subprocess
 import tempfile
 
-# As in a target that links profkit::profkit, which compiles the code of sessions and reports elsewhere.
-MAIN = """#define PROFKIT_CODE_ELSEWHERE
-#include <profkit/profkit.hpp>
+MAIN = """#include <profkit/profkit.hpp>
 
 void work();
 
@@ -53,7 +51,7 @@ PROJECT = """cmake_minimum_required(VERSION 3.25)
 project(programs CXX)
 add_subdirectory({root} profkit EXCLUDE_FROM_ALL)
 foreach(number RANGE 1 {programs})
-  add_executable(program_${{number}} main.cpp work.cpp)
+  add_executable(program_${{number}} main.cpp work.cpp code.cpp)
   target_link_libraries(program_${{number}} PRIVATE {library})
 endforeach()
 """
@@ -71,7 +69,9 @@ def measure_projects(compiler, root, rounds, say):
                 with tempfile.TemporaryDirectory() as name:
                     folder = pathlib.Path(name)
                     (folder / "CMakeLists.txt").write_text(PROJECT.format(root=root, programs=programs, library=library))
-                    (folder / "main.cpp").write_text(MAIN.replace("#define PROFKIT_CODE_ELSEWHERE\n", ""))
+                    (folder / "main.cpp").write_text(MAIN)
+                    is_own = library == "profkit::headers"
+                    (folder / "code.cpp").write_text("#include <profkit/code.hpp>\n" if is_own else "")
                     (folder / "work.cpp").write_text("void work() {}\n")
                     subprocess.run(["cmake", "-S", name, "-B", f"{name}/build", "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release",
                                     f"-DCMAKE_CXX_COMPILER={compiler}"], check=True, stdout=subprocess.DEVNULL)

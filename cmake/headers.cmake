@@ -167,7 +167,6 @@ set(PROFKIT_HEADERS
     profkit/profile/check_read.hpp
     profkit/profile/validate.hpp
     profkit/profile/checksum.hpp
-    profkit/profile/code_elsewhere.hpp
     profkit/profile/copy_direction.hpp
     profkit/profile/device_utilization_record.hpp
     profkit/profile/described.hpp

@@ -1,5 +1,4 @@
 # profkit::profkit: profkit::headers and the code of sessions and reports, compiled once into a static library when a target first links it.
-# PROFKIT_CODE_ELSEWHERE tells the files of that target not to compile the code themselves.
 if(TARGET profkit::profkit)
   return()
 endif()
@@ -16,7 +15,6 @@ if("CXX" IN_LIST profkit_languages)
   endforeach()
   add_library(profkit_code STATIC EXCLUDE_FROM_ALL ${profkit_sources})
   target_link_libraries(profkit_code PUBLIC profkit::headers)
-  target_compile_definitions(profkit_code PUBLIC PROFKIT_CODE_ELSEWHERE) # each part only declares the others
   # It can be linked into shared libraries. One unit of all parts would take 3 GB of memory, and twice the time.
   set_target_properties(profkit_code PROPERTIES POSITION_INDEPENDENT_CODE ON UNITY_BUILD OFF)
   target_link_libraries(profkit::profkit INTERFACE profkit_code)
@@ -25,10 +23,9 @@ if("CXX" IN_LIST profkit_languages)
     add_library(profkit_cupti_code STATIC EXCLUDE_FROM_ALL "${CMAKE_CURRENT_LIST_DIR}/profkit-cupti-code.cpp")
     target_link_libraries(profkit_cupti_code PUBLIC profkit_code CUDA::cudart)
     target_include_directories(profkit_cupti_code SYSTEM PRIVATE "$<TARGET_PROPERTY:CUDA::cupti,INTERFACE_INCLUDE_DIRECTORIES>")
-    target_compile_definitions(profkit_cupti_code INTERFACE PROFKIT_CUPTI_CODE_ELSEWHERE)
     set_target_properties(profkit_cupti_code PROPERTIES POSITION_INDEPENDENT_CODE ON)
   endif()
 else()
-  message(STATUS "profkit: the language CXX is not enabled, so each file with a session compiles the code of sessions itself")
+  message(STATUS "profkit: the language CXX is not enabled, so one file of each program includes <profkit/code.hpp>")
   target_link_libraries(profkit::profkit INTERFACE profkit::headers)
 endif()

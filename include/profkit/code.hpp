@@ -2,10 +2,10 @@
 #pragma once
 
 /// @file
-/// @brief The implementation of sessions and reports, for programs with many translation units. One unit includes this header; all others
-/// define `PROFKIT_CODE_ELSEWHERE` and compile several times as fast. The CMake target `profkit::profkit` does this for you.
+/// @brief The implementation of sessions and reports. One file of a program includes this header, best a file of its own; the other headers
+/// only declare. The CMake target `profkit::profkit` does this for you.
 ///
-///     #include <profkit/code.hpp>   // in one file that does not define PROFKIT_CODE_ELSEWHERE
+///     #include <profkit/code.hpp>   // in one file
 ///
 /// Without such a file, the linker reports undefined references to `profkit::detail::make_session`.
 

@@ -12,10 +12,6 @@
 #include "report/plain_report.hpp"
 #include "session/session_factory.hpp"
 
-#ifndef PROFKIT_CODE_ELSEWHERE
-#include "session/make_session.hpp"  // IWYU pragma: export
-#endif
-
 namespace profkit {
 
 /// @brief Records from its construction until `report()` or its destruction.

@@ -28,8 +28,6 @@ FOLDERS = {
 TOP = ""
 VERSION = "version.hpp"
 OPTIONS = "options.hpp"
-CODE = "include/profkit/code.hpp"
-CUPTI_CODE = "cmake/profkit-cupti-code.cpp"
 
 # Foreign headers by kind: (pattern of the includes, pattern of our headers that may use them).
 FOREIGN = {
@@ -49,7 +47,7 @@ FOREIGN = {
 # device code belongs in .cu files; every header of ours compiles with the host compiler
 FORBIDDEN = {"cuda_runtime.h": "include <cuda_runtime_api.h> instead: this one is for nvcc"}
 
-# What these headers may include, directly or indirectly, with PROFKIT_CODE_ELSEWHERE: scope.hpp is included in a thousand files, session.hpp
+# What these headers may include, directly or indirectly: scope.hpp is included in a thousand files, session.hpp
 # in .cu files, which nvcc parses three times, profkit.hpp in each program. fmt/format.h includes most of the last list itself.
 LIGHT = {
     "scope.hpp": {"cstddef", "cstdint", "ctime", "dlfcn.h"},
@@ -85,8 +83,8 @@ FORBIDDEN_NAMES = {
 CODE_FOLDERS = ("include", "tools", "tests", "bench", "examples")
 LOOK_BACK = 400  # number of characters before dlopen to search for a check that the path is absolute
 
-# target: the path in include/profkit, None if it is not ours; is_code: only without PROFKIT_CODE_ELSEWHERE
-Include = collections.namedtuple("Include", "line text target is_code")
+# target: the path in include/profkit, None if it is not ours
+Include = collections.namedtuple("Include", "line text target")
 
 
 def without_comments(text):
@@ -120,14 +118,7 @@ class Checker:
         self.violations.append(f"include/profkit/{header}:{line}: {what}")
 
     def includes_of(self, header):
-        conditions = []
         for number, line in enumerate(without_comments(self.texts[header]).split("\n"), 1):
-            if re.match(r"\s*#\s*if", line):
-                conditions.append(re.match(r"\s*#\s*if(ndef |\s*!\s*defined\s*\(?\s*)PROFKIT_CODE_ELSEWHERE\b", line) is not None)
-            elif re.match(r"\s*#\s*el", line) and conditions:
-                conditions[-1] = False
-            elif re.match(r"\s*#\s*endif", line) and conditions:
-                conditions.pop()
             match = re.match(r'\s*#\s*include\s*([<"])([^>"]+)[>"]', line)
             if not match:
                 if re.match(r"\s*#\s*include\b", line):
@@ -146,7 +137,7 @@ class Checker:
                 if target not in self.texts:
                     self.complain(header, number, f"<{text}> does not exist")
                     continue
-            yield Include(number, text, target, any(conditions))
+            yield Include(number, text, target)
 
     @staticmethod
     def folder_of(header):
@@ -195,8 +186,6 @@ class Checker:
             while todo:
                 header = todo.pop()
                 for include in self.includes[header]:
-                    if include.is_code:
-                        continue
                     if include.target is None:
                         if include.text not in LIGHT[light] and (header, include.line) not in found:
                             found.add((header, include.line))
@@ -204,16 +193,6 @@ class Checker:
                     elif include.target not in reached:
                         reached.add(include.target)
                         todo.append(include.target)
-
-    def check_code(self):
-        """One file instantiates the templates that other units declare."""
-        files = [self.source / name for name in (CODE, CUPTI_CODE)]
-        codes = {file.name: file.read_text(encoding="utf-8") if file.exists() else "" for file in files}
-        for header in self.headers:
-            name = files[header.startswith("collect/cupti")].name
-            for match in re.finditer(r"^extern template (class|struct) (\w+<void>);$", self.texts[header], flags=re.M):
-                if not re.search(rf"^template {match[1]} profkit::detail::{match[2]};$", codes[name], flags=re.M):
-                    self.complain(header, self.texts[header].count("\n", 0, match.start()) + 1, f"{name} does not instantiate {match[2]}")
 
     def check_cycles(self):
         done = set()
@@ -336,7 +315,7 @@ class Checker:
                 self.violations.append(f"tests/{name}:1: is built by no list of tests/")
 
     def check(self):
-        for check in (self.check_folders, self.check_foreign, self.check_light, self.check_code, self.check_cycles, self.check_text, self.check_file_sets,
+        for check in (self.check_folders, self.check_foreign, self.check_light, self.check_cycles, self.check_text, self.check_file_sets,
                       self.check_calls, self.check_suppressions, self.check_names, self.check_tests_are_built):
             check()
         return self.violations

@@ -12,7 +12,7 @@ PREAMBLE = "// SPDX-License-Identifier: Apache-2.0\n#pragma once\n"
 
 GOOD = {
     "scope.hpp": '#include "record/scope.hpp"\n',
-    "profkit.hpp": '#include "report/report.hpp"\n#include "scope.hpp"\n#ifndef PROFKIT_CODE_ELSEWHERE\n#include "collect/nvtx.hpp"\n#endif\n',
+    "profkit.hpp": '#include "report/report.hpp"\n#include "scope.hpp"\n',
     "cuda.hpp": '#include "collect/cuda_timer.hpp"\n',
     "profile/profile.hpp": "#include <fstream>\n#include <vector>\n",
     "record/scope.hpp": "#include <cstdint>\n",
@@ -20,7 +20,7 @@ GOOD = {
     "collect/nvtx.hpp": '#include <nvtx3/nvtx3.hpp>\n#include "../record/scope.hpp"\n',
     "collect/cuda_timer.hpp": "#include <cuda_runtime_api.h>\n",
     "analyze/analyze.hpp": '#include <profkit/profile/profile.hpp>\n#include <algorithm>\n',
-    "report/report.hpp": '#include <fmt/format.h>\n#ifndef PROFKIT_CODE_ELSEWHERE\n#include "../analyze/analyze.hpp"\n#endif\n',
+    "report/report.hpp": '#include <fmt/format.h>\n',
 }
 
 
@@ -100,24 +100,6 @@ class CheckArchitecture(unittest.TestCase):
             with self.subTest(include=include):
                 self.expect("include/profkit/collect/nvtx_more.hpp:3", "too heavy, profkit.hpp includes this header",
                             changes={"collect/nvtx_more.hpp": f"#include <{include}>\n", "profkit.hpp": '#include "collect/nvtx_more.hpp"\n'})
-
-    def test_only_the_code_may_be_heavy(self):
-        for condition in ("#ifndef PROFKIT_CODE_ELSEWHERE", "#if !defined(PROFKIT_CODE_ELSEWHERE) || defined(__CUDA_ARCH__)"):
-            with self.subTest(condition=condition):
-                self.assertEqual(self.violations(changes={"session.hpp": f"{condition}\n#if 1\n#endif\n#include <map>\n#endif\n",
-                                                          "profkit.hpp": '#include "session.hpp"\n'}), [])
-        for condition in ("#ifdef PROFKIT_CODE_ELSEWHERE", "#ifndef PROFKIT_CODE_ELSEWHERE\n#else", "#ifndef PROFKIT_CODE_ELSEWHERE\n#endif\n#if 1"):
-            with self.subTest(condition=condition):
-                self.expect(f"include/profkit/session.hpp:{3 + len(condition.splitlines())}", "too heavy",
-                            changes={"session.hpp": f"{condition}\n#include <map>\n#endif\n", "profkit.hpp": '#include "session.hpp"\n'})
-
-    def test_code_that_no_unit_compiles(self):
-        declared = {"session/made.hpp": "namespace profkit::detail {\nextern template struct made<void>;\n}\n"}
-        self.expect("include/profkit/session/made.hpp:4", "code.hpp does not instantiate made<void>", changes=declared)
-        self.assertEqual(self.violations(changes={**declared, "code.hpp": "template struct profkit::detail::made<void>;\n"}), [])
-        self.expect("include/profkit/collect/cupti_made.hpp:4", "profkit-cupti-code.cpp does not instantiate made<void>",
-                    changes={"collect/cupti_made.hpp": declared["session/made.hpp"]},
-                    file_sets=[*((target_of(name), f"profkit/{name}") for name in GOOD), ("profkit_cupti", "profkit/collect/cupti_made.hpp")])
 
     def test_heavy_header_beside_scope_is_fine(self):
         self.assertEqual(self.violations(changes={"record/step.hpp": "#include <mutex>\n"}), [])

@@ -86,12 +86,12 @@ class Compiler:
         return self.made(name)
 
 
-def headers(compiler):
-    headers_and_code(compiler, "-DPROFKIT_CODE_ELSEWHERE")
+def headers(compiler, *options):
+    compiler.must(*compiler.warnings, *options, "-fsyntax-only", compiler.source("headers.cpp"))
 
 
 def headers_and_code(compiler, *options):
-    compiler.must(*compiler.warnings, *options, "-fsyntax-only", compiler.source("headers.cpp"))
+    headers(compiler, "-DWITH_CODE", *options)
 
 
 def no_rtti(compiler):
@@ -115,19 +115,19 @@ def compiled(compiler, source, *options):
 
 
 def small_program(compiler):
-    units = [compiled(compiler, "program.cpp", "-DPROFKIT_CODE_ELSEWHERE"), compiled(compiler, "scopes.cpp", "-fno-exceptions", "-fno-rtti")]
+    units = [compiled(compiler, "program.cpp"), compiled(compiler, "scopes.cpp", "-fno-exceptions", "-fno-rtti")]
     run_program(compiler, units, [compiler.given.code])
 
 
 def whole_program(compiler):
-    units = [compiled(compiler, "program.cpp", "-DEVERYTHING"), compiled(compiler, "scopes.cpp", "-DEVERYTHING", "-DPROFKIT_CODE_ELSEWHERE")]
+    units = [compiled(compiler, "program.cpp", "-DEVERYTHING"), compiled(compiler, "scopes.cpp", "-DEVERYTHING")]
     run_program(compiler, units, [])
 
 
 def fast_math(compiler):
     units = [compiled(compiler, "program.cpp", "-DEVERYTHING", "-DFAST_MATH", "-Og", "-ffast-math"),
              compiled(compiler, "scopes.cpp", "-Og", "-ffast-math"),
-             compiled(compiler, "fast_math.cpp", "-DPROFKIT_CODE_ELSEWHERE", "-Og", "-ffast-math")]
+             compiled(compiler, "fast_math.cpp", "-Og", "-ffast-math")]
     # Also with a library of the same code: headers in several units must not define anything twice.
     run_program(compiler, units, ["-Wl,--whole-archive", compiler.given.code, "-Wl,--no-whole-archive"])
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Includes all headers, and all code of sessions and reports unless it is compiled elsewhere, after macros of other libraries. Headers that
+// Includes all headers, with WITH_CODE also all code of sessions and reports, after macros of other libraries. Headers that
 // a program may include before profkit's define macros with short names: I (complex.h), B0 (termios.h), major, minor and makedev
 // (sys/sysmacros.h), MIN and MAX (sys/param.h), DOMAIN and OVERFLOW (math.h), None, Bool, Status and others (X11), CHECK, DEBUG and ERROR
 // (logging libraries), small (windows.h), linux and unix (the compiler). profkit's headers must not use these names.
@@ -38,6 +38,6 @@
 
 #include "all_headers.hpp"
 
-#ifndef PROFKIT_CODE_ELSEWHERE
+#ifdef WITH_CODE
 #include <profkit/code.hpp>
 #endif

@@ -4,6 +4,8 @@
 // compile.
 #ifdef EVERYTHING
 #include "all_headers.hpp"
+
+#include <profkit/code.hpp>
 #else
 #include <profkit/profile/save_load.hpp>
 #include <profkit/profkit.hpp>

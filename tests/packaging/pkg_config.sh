@@ -17,7 +17,7 @@ said=$(pkg-config --modversion profkit)
 read -ra compile <<<"$(pkg-config --cflags profkit)"
 read -ra link <<<"$(pkg-config --libs profkit)"
 set -x
-"$compiler" -std=c++17 "${compile[@]}" -DPROFKIT_CODE_ELSEWHERE "$here/consumer/main.cpp" -o "$work/consumer" "$code" "${link[@]}"
+"$compiler" -std=c++17 "${compile[@]}" "$here/consumer/main.cpp" -o "$work/consumer" "$code" "${link[@]}"
 PROFKIT=warmup=1,steps=3 "$work/consumer" | grep consumed
 # Plug-ins that the program opens must record into its recorder.
 nm --dynamic "$work/consumer" | grep -E ' [A-TV-Zuvw] _ZN7profkit6detail[a-z0-9_]*8recorderE$'

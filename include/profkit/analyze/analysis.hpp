@@ -3,7 +3,6 @@
 
 #include <utility>
 
-#include "../profile/code_elsewhere.hpp"
 #include "../profile/profile.hpp"
 #include "analysis_parts.hpp"
 #include "analyze_options.hpp"
@@ -50,7 +49,3 @@ class analysis {
 };
 
 }  // namespace profkit
-
-#ifndef PROFKIT_CODE_ELSEWHERE
-#include "make_summary.hpp"  // IWYU pragma: export
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "../profile/code_elsewhere.hpp"
 #include "../profile/profile.hpp"
 #include "analyze_options.hpp"
 #include "summary.hpp"
@@ -17,7 +16,3 @@ namespace profkit {
 [[nodiscard]] summary analyze(profile const& profile, analyze_options const& with = {});
 
 }  // namespace profkit
-
-#ifndef PROFKIT_CODE_ELSEWHERE
-#include "make_summary.hpp"  // IWYU pragma: export
-#endif

@@ -15,15 +15,17 @@
 
 namespace profkit {
 
-PROFKIT_CODE summary analyze(profile const& profile, analyze_options const& with) { return detail::analysis_work::of_whole(profile, with); }
+[[gnu::used]] inline summary analyze(profile const& profile, analyze_options const& with) {
+  return detail::analysis_work::of_whole(profile, with);
+}
 
-PROFKIT_CODE void analysis::add(profile const& records, window_frame const& frame, attribution const* launched) {
+[[gnu::used]] inline void analysis::add(profile const& records, window_frame const& frame, attribution const* launched) {
   detail::analysis_work{parts_}.add(records, frame, launched);
 }
 
-PROFKIT_CODE void analysis::merge(analysis const& other) { detail::analysis_work{parts_}.merge(other.parts_); }
+[[gnu::used]] inline void analysis::merge(analysis const& other) { detail::analysis_work{parts_}.merge(other.parts_); }
 
-PROFKIT_CODE summary analysis::finish() const {
+[[gnu::used]] inline summary analysis::finish() const {
   detail::analysis_parts copy{parts_};
   return detail::complete_summary(copy, [](detail::kind_table&, bool) {});
 }

@@ -204,6 +204,8 @@ class cupti_collection final : public collector {
   own_vector<std::uint32_t> api_names_;
 };
 
-PROFKIT_CODE std::unique_ptr<collector> collect_kernels(kernel_options const& wanted) { return std::make_unique<cupti_collection>(wanted); }
+[[gnu::used]] inline std::unique_ptr<collector> collect_kernels(kernel_options const& wanted) {
+  return std::make_unique<cupti_collection>(wanted);
+}
 
 }  // namespace profkit::detail

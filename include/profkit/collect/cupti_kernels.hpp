@@ -3,7 +3,6 @@
 
 #include <memory>
 
-#include "../profile/code_elsewhere.hpp"
 #include "cupti_options.hpp"
 #include "made_collector.hpp"
 
@@ -38,7 +37,3 @@ class cupti_kernels final : public detail::made_collector {
 };
 
 }  // namespace profkit
-
-#ifndef PROFKIT_CUPTI_CODE_ELSEWHERE
-#include "cupti_collection.hpp"  // IWYU pragma: export
-#endif

@@ -3,7 +3,6 @@
 
 #include <memory>
 
-#include "../profile/code_elsewhere.hpp"
 #include "made_collector.hpp"
 #include "utilization_times.hpp"
 
@@ -34,7 +33,3 @@ class gpu_utilization final : public detail::made_collector {
 };
 
 }  // namespace profkit
-
-#ifndef PROFKIT_CODE_ELSEWHERE
-#include "make_collectors.hpp"  // IWYU pragma: export
-#endif

@@ -5,7 +5,6 @@
 #include <string_view>
 #include <vector>
 
-#include "../profile/code_elsewhere.hpp"
 #include "memory_source.hpp"
 
 namespace profkit {
@@ -37,7 +36,3 @@ class host_memory final : public memory_source {
 };
 
 }  // namespace profkit
-
-#ifndef PROFKIT_CODE_ELSEWHERE
-#include "make_collectors.hpp"  // IWYU pragma: export
-#endif

@@ -3,7 +3,6 @@
 
 #include <memory>
 
-#include "../profile/code_elsewhere.hpp"
 #include "../profile/profile_builder.hpp"
 #include "../record/thread_log.hpp"
 #include "host_sample_options.hpp"
@@ -45,7 +44,3 @@ class host_samples final : public detail::made_collector, private detail::sample
 };
 
 }  // namespace profkit
-
-#ifndef PROFKIT_CODE_ELSEWHERE
-#include "make_collectors.hpp"  // IWYU pragma: export
-#endif

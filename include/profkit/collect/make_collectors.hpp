@@ -23,13 +23,15 @@
 
 namespace profkit::detail {
 
-PROFKIT_CODE std::unique_ptr<collector> sample_host(host_sample_options const& wanted) { return std::make_unique<host_sampling>(wanted); }
+[[gnu::used]] inline std::unique_ptr<collector> sample_host(host_sample_options const& wanted) {
+  return std::make_unique<host_sampling>(wanted);
+}
 
-PROFKIT_CODE std::unique_ptr<collector> measure_utilization(utilization_times const& times) {
+[[gnu::used]] inline std::unique_ptr<collector> measure_utilization(utilization_times const& times) {
   return std::make_unique<utilization_measurement>(times);
 }
 
-PROFKIT_CODE std::vector<memory_reading> read_host_memory() {
+[[gnu::used]] inline std::vector<memory_reading> read_host_memory() {
   std::FILE* const file = std::fopen("/proc/self/statm", "re");
   if (file == nullptr) throw error{"cannot open /proc/self/statm", errno};
   unsigned long long total_pages = 0;
@@ -44,7 +46,7 @@ PROFKIT_CODE std::vector<memory_reading> read_host_memory() {
            static_cast<std::uint64_t>(usage.ru_maxrss) * 1024U, "since the process began"}};
 }
 
-PROFKIT_CODE std::uint64_t resident_bytes() noexcept {
+[[gnu::used]] inline std::uint64_t resident_bytes() noexcept {
   static kept_file file{"/proc/self/statm"};
   static auto const page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
   char text[128];

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "../profile/code_elsewhere.hpp"
-
 namespace profkit::detail {
 
 /// Makes every scope of the program an NVTX range in the domain `profkit`, if a tool listens. @return whether one does.
@@ -12,7 +10,3 @@ bool install_nvtx() noexcept;
 __attribute__((visibility("default"))) inline bool const nvtx_is_installed = install_nvtx();
 
 }  // namespace profkit::detail
-
-#ifndef PROFKIT_CODE_ELSEWHERE
-#include "nvtx_ranges.hpp"  // IWYU pragma: export
-#endif

@@ -239,7 +239,7 @@ inline void end_nvtx_range(std::uint64_t number) noexcept {
 
 #endif
 
-PROFKIT_CODE bool install_nvtx() noexcept {
+[[gnu::used]] inline bool install_nvtx() noexcept {
 #if PROFKIT_HAS_NVTX
   bool const is_there = (__atomic_load_n(&recorder.flags, __ATOMIC_ACQUIRE) & nvtx_attached) != 0;
   if (is_there || !nvtx_is_wanted()) return false;

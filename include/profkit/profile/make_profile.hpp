@@ -72,17 +72,17 @@ inline profile load_profile(std::string const& path) {
 
 namespace profkit {
 
-PROFKIT_CODE void save(profile const& profile, std::string const& path) {
+[[gnu::used]] inline void save(profile const& profile, std::string const& path) {
   detail::atomic_file file{path};
   detail::write_profile(profile, file);
   file.finish();
 }
 
-PROFKIT_CODE bool is_journal_file(std::string const& path) {
+[[gnu::used]] inline bool is_journal_file(std::string const& path) {
   return detail::begins_with(path, detail::journal_magic.substr(0, detail::profile_magic.size()));
 }
 
-PROFKIT_CODE journal_content load_journal(std::string const& path) {
+[[gnu::used]] inline journal_content load_journal(std::string const& path) {
   journal_content result;
   journal_progress const found = journal_reader{path}.read(result.content);
   if (!found.has_begun) {
@@ -95,7 +95,7 @@ PROFKIT_CODE journal_content load_journal(std::string const& path) {
   return result;
 }
 
-PROFKIT_CODE profile load(std::string const& path) {
+[[gnu::used]] inline profile load(std::string const& path) {
   return is_journal_file(path) ? load_journal(path).content : detail::load_profile(path);
 }
 

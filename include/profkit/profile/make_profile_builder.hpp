@@ -104,23 +104,23 @@ __attribute__((noinline)) void make_room(own_vector<Record>& list, std::uint64_t
 
 namespace profkit {
 
-PROFKIT_CODE profile_builder::profile_builder() : tables_{std::make_unique<detail::builder_tables>()} {}
+[[gnu::used]] inline profile_builder::profile_builder() : tables_{std::make_unique<detail::builder_tables>()} {}
 
-PROFKIT_CODE profile_builder::~profile_builder() = default;
+[[gnu::used]] inline profile_builder::~profile_builder() = default;
 
-PROFKIT_CODE void profile_builder::take_rest(profile& to) { detail::profile_append::move(rest_, to); }
+[[gnu::used]] inline void profile_builder::take_rest(profile& to) { detail::profile_append::move(rest_, to); }
 
-PROFKIT_CODE profile profile_builder::take() noexcept { return std::move(made_); }
+[[gnu::used]] inline profile profile_builder::take() noexcept { return std::move(made_); }
 
-PROFKIT_CODE std::uint32_t profile_builder::position_of(path_record path) {
+[[gnu::used]] inline std::uint32_t profile_builder::position_of(path_record path) {
   return tables_->paths.find_or_add(std::move(path), made_.paths);
 }
 
-PROFKIT_CODE std::optional<std::uint32_t> profile_builder::position_if_room(path_record path) {
+[[gnu::used]] inline std::optional<std::uint32_t> profile_builder::position_if_room(path_record path) {
   return tables_->paths.find_or_add_if_room(std::move(path), made_.paths);
 }
 
-PROFKIT_CODE std::uint32_t profile_builder::add(thread_record thread) {
+[[gnu::used]] inline std::uint32_t profile_builder::add(thread_record thread) {
   auto const position = static_cast<std::uint32_t>(made_.threads.size());
   detail::make_room_for_one(made_.threads);
   tables_->threads.try_emplace(thread.system_id, position);
@@ -128,39 +128,39 @@ PROFKIT_CODE std::uint32_t profile_builder::add(thread_record thread) {
   return position;
 }
 
-PROFKIT_CODE std::optional<std::uint32_t> profile_builder::find_thread(std::uint64_t system_id) const {
+[[gnu::used]] inline std::optional<std::uint32_t> profile_builder::find_thread(std::uint64_t system_id) const {
   auto const known = tables_->threads.find(system_id);
   return known == tables_->threads.end() ? std::nullopt : std::optional{known->second};
 }
 
-PROFKIT_CODE std::uint32_t profile_builder::position_of(gpu_name_record name) {
+[[gnu::used]] inline std::uint32_t profile_builder::position_of(gpu_name_record name) {
   std::string key = name.mangled.empty() ? name.name : name.mangled;
   return tables_->gpu_names.find_or_add(std::move(key), made_.gpu_names, [&] { return std::move(name); });
 }
 
-PROFKIT_CODE std::uint32_t profile_builder::position_of_api_name(std::string_view name) {
+[[gnu::used]] inline std::uint32_t profile_builder::position_of_api_name(std::string_view name) {
   return detail::position_of(name, tables_->api_names, made_.api_names);
 }
 
-PROFKIT_CODE std::uint32_t profile_builder::position_of_counter(std::string_view name) {
+[[gnu::used]] inline std::uint32_t profile_builder::position_of_counter(std::string_view name) {
   return detail::position_of(name, tables_->counter_names, made_.counter_names);
 }
 
-PROFKIT_CODE std::uint32_t profile_builder::position_of_collective_word(std::string_view word) {
+[[gnu::used]] inline std::uint32_t profile_builder::position_of_collective_word(std::string_view word) {
   return detail::position_of(word, tables_->collective_words, made_.collective_words);
 }
 
-PROFKIT_CODE std::uint32_t profile_builder::position_of(communicator_record communicator) {
+[[gnu::used]] inline std::uint32_t profile_builder::position_of(communicator_record communicator) {
   std::string key = std::to_string(communicator.id) + ' ' + std::to_string(communicator.rank) + ' ' + communicator.name;
   return tables_->communicators.find_or_add(std::move(key), made_.communicators, [&] { return std::move(communicator); });
 }
 
-PROFKIT_CODE std::uint32_t profile_builder::position_of(function_record function) {
+[[gnu::used]] inline std::uint32_t profile_builder::position_of(function_record function) {
   std::string key = function.name + '\n' + function.module + '\n' + function.caller;
   return tables_->functions.find_or_add(std::move(key), made_.functions, [&] { return std::move(function); });
 }
 
-PROFKIT_CODE std::uint16_t profile_builder::position_of(allocator_record allocator) {
+[[gnu::used]] inline std::uint16_t profile_builder::position_of(allocator_record allocator) {
   // A session polls few allocators, so more are only named by collectors that will not be polled.
   std::size_t const max_size = allocator.is_polled ? 2 * detail::max_allocators : detail::max_allocators;
   if (made_.allocators.size() >= max_size && !tables_->allocators.knows(allocator.name)) allocator = {detail::other_allocators, 0, false};
@@ -169,50 +169,54 @@ PROFKIT_CODE std::uint16_t profile_builder::position_of(allocator_record allocat
       tables_->allocators.find_or_add(std::move(key), made_.allocators, [&] { return std::move(allocator); }));
 }
 
-PROFKIT_CODE std::uint64_t profile_builder::extended_correlation(std::uint32_t correlation) noexcept {
+[[gnu::used]] inline std::uint64_t profile_builder::extended_correlation(std::uint32_t correlation) noexcept {
   return tables_->launches.extend(correlation);
 }
 
-PROFKIT_CODE std::optional<timestamp> profile_builder::launch_time(std::uint64_t correlation) const {
+[[gnu::used]] inline std::optional<timestamp> profile_builder::launch_time(std::uint64_t correlation) const {
   return tables_->launches.begin_of(correlation);
 }
 
-PROFKIT_CODE bool profile_builder::add(scope_record const& scope) { return add_within_budget(scope, &profile::scopes); }
+[[gnu::used]] inline bool profile_builder::add(scope_record const& scope) { return add_within_budget(scope, &profile::scopes); }
 
-PROFKIT_CODE bool profile_builder::add(gpu_scope_record const& scope) { return add_within_budget(scope, &profile::gpu_scopes); }
+[[gnu::used]] inline bool profile_builder::add(gpu_scope_record const& scope) { return add_within_budget(scope, &profile::gpu_scopes); }
 
-PROFKIT_CODE bool profile_builder::add(gpu_operation_record const& operation) {
+[[gnu::used]] inline bool profile_builder::add(gpu_operation_record const& operation) {
   return add_within_budget(operation, &profile::gpu_operations);
 }
 
-PROFKIT_CODE bool profile_builder::add(api_call_record const& call) {
+[[gnu::used]] inline bool profile_builder::add(api_call_record const& call) {
   tables_->launches.add(call);
   return add_within_budget(call, &profile::api_calls);
 }
 
-PROFKIT_CODE bool profile_builder::add(counter_record const& sample) { return add_within_budget(sample, &profile::counters); }
+[[gnu::used]] inline bool profile_builder::add(counter_record const& sample) { return add_within_budget(sample, &profile::counters); }
 
-PROFKIT_CODE bool profile_builder::add(allocation_record const& change) { return add_within_budget(change, &profile::allocations); }
+[[gnu::used]] inline bool profile_builder::add(allocation_record const& change) { return add_within_budget(change, &profile::allocations); }
 
-PROFKIT_CODE bool profile_builder::add(work_record const& work) { return add_within_budget(work, &profile::work); }
+[[gnu::used]] inline bool profile_builder::add(work_record const& work) { return add_within_budget(work, &profile::work); }
 
-PROFKIT_CODE bool profile_builder::add(collective_record const& collective) { return add_within_budget(collective, &profile::collectives); }
+[[gnu::used]] inline bool profile_builder::add(collective_record const& collective) {
+  return add_within_budget(collective, &profile::collectives);
+}
 
-PROFKIT_CODE bool profile_builder::add(sample_record const& sample) { return add_within_budget(sample, &profile::samples); }
+[[gnu::used]] inline bool profile_builder::add(sample_record const& sample) { return add_within_budget(sample, &profile::samples); }
 
-PROFKIT_CODE void profile_builder::add(step_record const& step) { add_of_step(step, &profile::steps); }
+[[gnu::used]] inline void profile_builder::add(step_record const& step) { add_of_step(step, &profile::steps); }
 
-PROFKIT_CODE void profile_builder::add(gpu_step_record const& step) { add_of_step(step, &profile::gpu_steps); }
+[[gnu::used]] inline void profile_builder::add(gpu_step_record const& step) { add_of_step(step, &profile::gpu_steps); }
 
-PROFKIT_CODE void profile_builder::add(memory_record reading) { add_of_step(std::move(reading), &profile::memory); }
+[[gnu::used]] inline void profile_builder::add(memory_record reading) { add_of_step(std::move(reading), &profile::memory); }
 
-PROFKIT_CODE void profile_builder::add(device_clock_record const& reading) { add_of_step(reading, &profile::device_clocks); }
+[[gnu::used]] inline void profile_builder::add(device_clock_record const& reading) { add_of_step(reading, &profile::device_clocks); }
 
-PROFKIT_CODE void profile_builder::add(device_utilization_record const& window) { add_of_step(window, &profile::device_utilization); }
+[[gnu::used]] inline void profile_builder::add(device_utilization_record const& window) {
+  add_of_step(window, &profile::device_utilization);
+}
 
-PROFKIT_CODE void profile_builder::add(graph_node_record const& node) { made_.graph_nodes.push_back(node); }
+[[gnu::used]] inline void profile_builder::add(graph_node_record const& node) { made_.graph_nodes.push_back(node); }
 
-PROFKIT_CODE void profile_builder::add(measured_roof_record roof) { made_.measured_roofs.push_back(std::move(roof)); }
+[[gnu::used]] inline void profile_builder::add(measured_roof_record roof) { made_.measured_roofs.push_back(std::move(roof)); }
 
 template <class Record>
 inline bool profile_builder::add_within_budget(Record const& record, detail::own_vector<Record> profile::*list) {

@@ -9,7 +9,6 @@
 #include <type_traits>
 #include <utility>
 
-#include "code_elsewhere.hpp"
 #include "own_memory.hpp"
 #include "profile.hpp"
 
@@ -52,9 +51,11 @@ namespace profkit {
 /// Not thread-safe: a session lets one thread use it at a time.
 class profile_builder {
  public:
+  /// @brief A builder of an empty profile.
   profile_builder();
   profile_builder(profile_builder const&) = delete;
   profile_builder& operator=(profile_builder const&) = delete;
+  /// @brief Also destroys the profile, unless it was taken.
   ~profile_builder();
 
   /// @brief Sets the record budget. To be called before the first record is added. Without a call there is no limit.
@@ -199,7 +200,3 @@ class profile_builder {
 };
 
 }  // namespace profkit
-
-#ifndef PROFKIT_CODE_ELSEWHERE
-#include "make_profile_builder.hpp"  // IWYU pragma: export
-#endif

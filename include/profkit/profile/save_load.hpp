@@ -3,7 +3,6 @@
 
 #include <string>
 
-#include "code_elsewhere.hpp"
 #include "error.hpp"  // IWYU pragma: export
 #include "journal_content.hpp"
 #include "profile.hpp"
@@ -36,7 +35,3 @@ void save(profile const& profile, std::string const& path);
 [[nodiscard]] profile load(std::string const& path);
 
 }  // namespace profkit
-
-#ifndef PROFKIT_CODE_ELSEWHERE
-#include "make_profile.hpp"  // IWYU pragma: export
-#endif

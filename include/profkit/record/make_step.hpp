@@ -10,7 +10,7 @@
 
 namespace profkit::detail {
 
-PROFKIT_CODE open_scope_word begin_step_scope(site& where, raw_step& values) noexcept {
+[[gnu::used]] inline open_scope_word begin_step_scope(site& where, raw_step& values) noexcept {
   __atomic_store_n(&recorder.step, values.index, __ATOMIC_RELAXED);
   std::uint32_t const flags = __atomic_load_n(&recorder.flags, __ATOMIC_ACQUIRE);
   install_slow_path();
@@ -21,7 +21,7 @@ PROFKIT_CODE open_scope_word begin_step_scope(site& where, raw_step& values) noe
   return record_enter(flags, tagged(where, event_kind::enter_step), 0, values.begin_ticks) | (flags & flags_for_end);
 }
 
-PROFKIT_CODE void end_step_scope(open_scope_word open, raw_step& values) noexcept {
+[[gnu::used]] inline void end_step_scope(open_scope_word open, raw_step& values) noexcept {
   values.end_ticks = next_tick(__atomic_load_n(&recorder.flags, __ATOMIC_RELAXED));
   values.is_abandoned = values.is_abandoned || (is_thread_exiting() && !values.is_in_exit);
   leave_slow_path(open, values.end_ticks);

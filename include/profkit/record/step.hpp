@@ -8,10 +8,6 @@
 #include "scope.hpp"
 #include "step_code.hpp"
 
-#ifndef PROFKIT_CODE_ELSEWHERE
-#include "make_step.hpp"  // IWYU pragma: export
-#endif
-
 namespace profkit {
 
 /// @brief The interface between `step` and its session. `session` is the only step loop that programs use.

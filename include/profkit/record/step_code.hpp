@@ -3,7 +3,6 @@
 
 #include <cstdint>
 
-#include "../profile/code_elsewhere.hpp"
 #include "open_scope_word.hpp"
 
 namespace profkit {

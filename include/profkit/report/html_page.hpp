@@ -3,7 +3,6 @@
 
 #include <cstddef>
 
-#include "../profile/code_elsewhere.hpp"
 #include "../profile/own_memory.hpp"
 #include "document.hpp"
 
@@ -16,7 +15,3 @@ inline constexpr std::size_t max_html_bytes = 1'000'000;
 own_string html_page(document const& document);
 
 }  // namespace profkit::detail
-
-#ifndef PROFKIT_CODE_ELSEWHERE
-#include "html_printer.hpp"  // IWYU pragma: export
-#endif

@@ -221,6 +221,6 @@ class html_printer {
   html_anchors anchors_;
 };
 
-PROFKIT_CODE own_string html_page(document const& document) { return html_printer{document}.print(); }
+[[gnu::used]] inline own_string html_page(document const& document) { return html_printer{document}.print(); }
 
 }  // namespace profkit::detail

@@ -45,25 +45,25 @@
 
 namespace profkit::detail {
 
-PROFKIT_CODE std::shared_ptr<summary const> report_code::summarize(profile const& profile) {
+[[gnu::used]] inline std::shared_ptr<summary const> report_code::summarize(profile const& profile) {
   return std::make_shared<summary const>(analyze(profile));
 }
 
-PROFKIT_CODE document report_code::describe(summary const& what) { return make_document(what); }
+[[gnu::used]] inline document report_code::describe(summary const& what) { return make_document(what); }
 
-PROFKIT_CODE void report_code::print(std::string_view format, summary const& what) {
+[[gnu::used]] inline void report_code::print(std::string_view format, summary const& what) {
   own_string const text = report_text(what);
   fmt::vprint({format.data(), format.size()}, fmt::make_format_args(text));
 }
 
-PROFKIT_CODE own_string report_code::first_screen(document const& what, int descriptor, std::string const& files) {
+[[gnu::used]] inline own_string report_code::first_screen(document const& what, int descriptor, std::string const& files) {
   text_style const style = descriptor < 0 ? plain_style() : style_of(descriptor);
   return detail::first_screen{what, style}.text(files);
 }
 
-PROFKIT_CODE own_string report_code::html(document const& what) { return html_page(what); }
+[[gnu::used]] inline own_string report_code::html(document const& what) { return html_page(what); }
 
-PROFKIT_CODE own_string report_code::full_text(document const& what, bool as_markdown) {
+[[gnu::used]] inline own_string report_code::full_text(document const& what, bool as_markdown) {
   return as_markdown ? markdown_printer{what}.print() : text_printer{what, plain_style()}.print();
 }
 
@@ -99,8 +99,8 @@ inline void write_summary_files(summary const& what, document const& made, std::
   for (named_csv const& each : tables) folder.write_text(each.name, each.content);
 }
 
-PROFKIT_CODE std::vector<std::string> report_code::write(profile const& profile, summary const& what, document const& made,
-                                                         std::string const& directory, std::uint64_t trace_steps) {
+[[gnu::used]] inline std::vector<std::string> report_code::write(profile const& profile, summary const& what, document const& made,
+                                                                 std::string const& directory, std::uint64_t trace_steps) {
   report_folder folder{directory};
   write_summary_files(what, made, {"trace.json"}, folder);
   folder.write("trace.json",
@@ -108,23 +108,24 @@ PROFKIT_CODE std::vector<std::string> report_code::write(profile const& profile,
   return std::move(folder).finish();
 }
 
-PROFKIT_CODE void report_code::write(profile const& profile, summary const& what, std::string const& directory, std::uint64_t trace_steps) {
+[[gnu::used]] inline void report_code::write(profile const& profile, summary const& what, std::string const& directory,
+                                             std::uint64_t trace_steps) {
   write(profile, what, make_document(what), directory, trace_steps);
 }
 
-PROFKIT_CODE std::vector<std::string> report_code::write(summary const& what, document const& made, std::string const& directory) {
+[[gnu::used]] inline std::vector<std::string> report_code::write(summary const& what, document const& made, std::string const& directory) {
   report_folder folder{directory};
   write_summary_files(what, made, {}, folder);
   return std::move(folder).finish();
 }
 
-PROFKIT_CODE own_string report_code::document_json(document const& what) { return json_printer{what}.print(); }
+[[gnu::used]] inline own_string report_code::document_json(document const& what) { return json_printer{what}.print(); }
 
-PROFKIT_CODE void report_code::write_trace(profile const& profile, std::string const& path, std::uint64_t steps) {
+[[gnu::used]] inline void report_code::write_trace(profile const& profile, std::string const& path, std::uint64_t steps) {
   write_trace_json(profile, attribute(profile), steps, absolute_path(path));
 }
 
-PROFKIT_CODE void report_code::write_default_trace(profile const& profile, std::string const& path, std::uint64_t steps) {
+[[gnu::used]] inline void report_code::write_default_trace(profile const& profile, std::string const& path, std::uint64_t steps) {
   std::filesystem::path const place = absolute_path(path);
   std::error_code failure;
   std::filesystem::file_status const there = std::filesystem::symlink_status(place, failure);
@@ -135,7 +136,7 @@ PROFKIT_CODE void report_code::write_default_trace(profile const& profile, std::
   write_trace_json(profile, attribute(profile), steps, place);
 }
 
-PROFKIT_CODE own_string report_code::json(summary const& what, std::vector<std::string> const& files) {
+[[gnu::used]] inline own_string report_code::json(summary const& what, std::vector<std::string> const& files) {
   return summary_json_writer{what, files}.write();
 }
 
@@ -143,31 +144,31 @@ PROFKIT_CODE own_string report_code::json(summary const& what, std::vector<std::
 
 namespace profkit {
 
-PROFKIT_CODE detail::own_string report_text(summary const& what) {
+[[gnu::used]] inline detail::own_string report_text(summary const& what) {
   return detail::report_code::first_screen(detail::make_document(what), -1, {});
 }
 
-PROFKIT_CODE detail::own_string report_full_text(summary const& what) {
+[[gnu::used]] inline detail::own_string report_full_text(summary const& what) {
   return detail::report_code::full_text(detail::make_document(what), false);
 }
 
-PROFKIT_CODE detail::own_string report_markdown(summary const& what) {
+[[gnu::used]] inline detail::own_string report_markdown(summary const& what) {
   return detail::report_code::full_text(detail::make_document(what), true);
 }
 
-PROFKIT_CODE detail::own_string report_html(summary const& what) { return detail::html_page(detail::make_document(what)); }
+[[gnu::used]] inline detail::own_string report_html(summary const& what) { return detail::html_page(detail::make_document(what)); }
 
-PROFKIT_CODE detail::own_string report_json(summary const& summary) { return detail::report_code::json(summary, {}); }
+[[gnu::used]] inline detail::own_string report_json(summary const& summary) { return detail::report_code::json(summary, {}); }
 
-PROFKIT_CODE bool is_summary_file(std::string const& path) { return detail::begins_with(path, detail::summary_magic); }
+[[gnu::used]] inline bool is_summary_file(std::string const& path) { return detail::begins_with(path, detail::summary_magic); }
 
-PROFKIT_CODE void save_summary(summary const& what, std::string const& path) {
+[[gnu::used]] inline void save_summary(summary const& what, std::string const& path) {
   detail::atomic_file file{path};
   detail::write_summary(what, file);
   file.finish();
 }
 
-PROFKIT_CODE summary load_summary(std::string const& path) {
+[[gnu::used]] inline summary load_summary(std::string const& path) {
   std::ifstream file{path, std::ios::binary};
   if (!file) throw error{"cannot open " + path};
   std::uint64_t const size = detail::size_of(file);

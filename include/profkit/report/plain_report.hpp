@@ -81,7 +81,3 @@ class report {
 };
 
 }  // namespace profkit
-
-#ifndef PROFKIT_CODE_ELSEWHERE
-#include "make_report.hpp"  // IWYU pragma: export
-#endif

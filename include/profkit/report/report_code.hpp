@@ -7,7 +7,6 @@
 #include <string_view>
 #include <vector>
 
-#include "../profile/code_elsewhere.hpp"
 #include "../profile/own_memory.hpp"
 
 namespace profkit {

@@ -14,7 +14,3 @@ namespace profkit {
 [[nodiscard]] detail::own_string report_json(summary const& summary);
 
 }  // namespace profkit
-
-#ifndef PROFKIT_CODE_ELSEWHERE
-#include "make_report.hpp"  // IWYU pragma: export
-#endif

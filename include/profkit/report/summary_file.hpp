@@ -27,7 +27,3 @@ void save_summary(summary const& what, std::string const& path);
 [[nodiscard]] summary load_summary(std::string const& path);
 
 }  // namespace profkit
-
-#ifndef PROFKIT_CODE_ELSEWHERE
-#include "make_report.hpp"  // IWYU pragma: export
-#endif

@@ -3,7 +3,6 @@
 
 #include <string>
 
-#include "../profile/code_elsewhere.hpp"
 #include "../report/report.hpp"
 
 namespace profkit {
@@ -16,7 +15,3 @@ namespace profkit {
 [[nodiscard]] report load_report(std::string const& path);
 
 }  // namespace profkit
-
-#ifndef PROFKIT_CODE_ELSEWHERE
-#include "make_loaded_report.hpp"  // IWYU pragma: export
-#endif

@@ -47,7 +47,7 @@ inline std::optional<summary> figures_of_journal(std::filesystem::path const& pa
 
 namespace profkit {
 
-PROFKIT_CODE report load_report(std::string const& path) {
+[[gnu::used]] inline report load_report(std::string const& path) {
   auto const content = std::make_shared<profile const>(load(path));
   if (content->quality.untraced_records == 0 || !is_journal_file(path)) return report{content};
   try {

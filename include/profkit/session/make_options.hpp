@@ -253,7 +253,7 @@ class options_parser : private options {
 
 namespace profkit {
 
-PROFKIT_CODE options options::from_env() {
+[[gnu::used]] inline options options::from_env() {
   char const* const text = ::secure_getenv("PROFKIT");
   try {
     return parse(text == nullptr ? "" : text);
@@ -268,7 +268,7 @@ PROFKIT_CODE options options::from_env() {
   }
 }
 
-PROFKIT_CODE options options::parse(std::string_view text) {
+[[gnu::used]] inline options options::parse(std::string_view text) {
   detail::options_parser parser;
   while (!text.empty()) {
     std::size_t const comma = text.find(',');
@@ -278,6 +278,6 @@ PROFKIT_CODE options options::parse(std::string_view text) {
   return parser.result();
 }
 
-PROFKIT_CODE std::optional<rank_record> process_rank() { return detail::find_rank().rank; }
+[[gnu::used]] inline std::optional<rank_record> process_rank() { return detail::find_rank().rank; }
 
 }  // namespace profkit

@@ -100,6 +100,8 @@ inline std::uint64_t session_impl::max_kept_steps() const noexcept {
   return options_.wanted_interval ? std::max(usual, options_.max_wanted_steps()) : usual;
 }
 
-PROFKIT_CODE std::unique_ptr<session_core> make_session(options wanted) { return std::make_unique<session_impl>(std::move(wanted)); }
+[[gnu::used]] inline std::unique_ptr<session_core> make_session(options wanted) {
+  return std::make_unique<session_impl>(std::move(wanted));
+}
 
 }  // namespace profkit::detail

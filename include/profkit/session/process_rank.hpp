@@ -3,7 +3,6 @@
 
 #include <optional>
 
-#include "../profile/code_elsewhere.hpp"
 #include "../profile/rank_record.hpp"
 
 namespace profkit {
@@ -15,7 +14,3 @@ namespace profkit {
 [[nodiscard]] std::optional<rank_record> process_rank();
 
 }  // namespace profkit
-
-#ifndef PROFKIT_CODE_ELSEWHERE
-#include "make_options.hpp"  // IWYU pragma: export
-#endif

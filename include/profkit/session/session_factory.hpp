@@ -5,7 +5,6 @@
 #include <memory>
 
 #include "../collect/collector.hpp"
-#include "../profile/code_elsewhere.hpp"
 #include "../record/step.hpp"
 #include "../report/plain_report.hpp"
 #include "plain_options.hpp"

@@ -2,10 +2,6 @@
 #include <profkit/scope.hpp>
 #include <profkit/session.hpp>
 
-#ifndef PROFKIT_CODE_ELSEWHERE
-#error "a file of a target that links profkit::profkit does not compile the code of sessions"
-#endif
-
 // A shared library that contains the code of sessions.
 std::string run_one_step() {
   profkit::session session;
