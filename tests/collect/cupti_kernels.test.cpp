@@ -2,6 +2,7 @@
 //
 // Kernel collection on an imitated driver and CUPTI in the library path.
 #include <profkit/analyze/gpu/attribution.hpp>
+#include <profkit/collect/cupti_collection.hpp>
 #include <profkit/cupti.hpp>
 #include <profkit/report/report.hpp>
 #include <profkit/scope.hpp>

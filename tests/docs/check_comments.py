@@ -18,7 +18,7 @@ TEMPLATE = r"(template ?<.*?> ?)?"
 # Forward declarations, instantiations, and functions that need no description or inherit it.
 EXEMPT = re.compile(r"(using namespace|friend|static_assert|namespace|extern|template (struct|class)|" + TEMPLATE +
                     r"(class|struct|union|enum( class)?) [\w:]+( : [\w:]+)?;)|[^~]*= (delete|default);|[^~]*\boverride\b|"
-                    r"\[\[gnu::used\]\]|[^(]*\w::~?\w+\()")  # defined here, declared elsewhere
+                    r"\[\[gnu::used\]\]|[^(]*\w::~?\w+\(")  # defined here, declared elsewhere
 
 
 def declarations(code):
