@@ -8,12 +8,9 @@ set(PROFKIT_HEADERS
     profkit/session.hpp
     profkit/version.hpp
     profkit/analyze/analysis.hpp
-    profkit/analyze/analysis_parts.hpp
     profkit/analyze/analysis_state.hpp
     profkit/analyze/analysis_work.hpp
     profkit/analyze/analyze.hpp
-    profkit/analyze/analyze_options.hpp
-    profkit/analyze/budget_summary.hpp
     profkit/analyze/check_summary.hpp
     profkit/analyze/complete_summary.hpp
     profkit/analyze/copied_record_fields.hpp
@@ -34,10 +31,7 @@ set(PROFKIT_HEADERS
     profkit/analyze/gpu/kernels_of_scope.hpp
     profkit/analyze/gpu/operation_spans.hpp
     profkit/analyze/gpu/step_budget.hpp
-    profkit/analyze/gpu/thread_calls.hpp
-    profkit/analyze/gpu/timed_operation.hpp
     profkit/analyze/gpu/utilization_summary.hpp
-    profkit/analyze/kinds/kind_key.hpp
     profkit/analyze/kinds/kind_names.hpp
     profkit/analyze/kinds/kind_positions.hpp
     profkit/analyze/kinds/kind_recorder.hpp
@@ -47,7 +41,6 @@ set(PROFKIT_HEADERS
     profkit/analyze/kinds/step_kinds.hpp
     profkit/analyze/make_summary.hpp
     profkit/analyze/memory/memory_balance.hpp
-    profkit/analyze/memory/memory_before.hpp
     profkit/analyze/memory/memory_changes.hpp
     profkit/analyze/memory/memory_sums.hpp
     profkit/analyze/memory/scope_memory.hpp
@@ -64,7 +57,6 @@ set(PROFKIT_HEADERS
     profkit/analyze/merge/step_series.hpp
     profkit/analyze/merge/stretch_figures.hpp
     profkit/analyze/merge/trend_part.hpp
-    profkit/analyze/ranks/collective_name.hpp
     profkit/analyze/ranks/found_collectives.hpp
     profkit/analyze/ranks/rank_timeline.hpp
     profkit/analyze/ranks/timeline_fields.hpp
@@ -73,7 +65,6 @@ set(PROFKIT_HEADERS
     profkit/analyze/ranks/timeline_segments.hpp
     profkit/analyze/step_fields.hpp
     profkit/analyze/step_kind_summary.hpp
-    profkit/analyze/step_summary.hpp
     profkit/analyze/summary.hpp
     profkit/analyze/summary_fields.hpp
     profkit/analyze/time/adopted_scopes.hpp
@@ -82,41 +73,32 @@ set(PROFKIT_HEADERS
     profkit/analyze/time/bucket_order.hpp
     profkit/analyze/time/durations.hpp
     profkit/analyze/time/exact_sums.hpp
-    profkit/analyze/time/grouped_positions.hpp
     profkit/analyze/time/measured_time.hpp
     profkit/analyze/time/path_tree.hpp
     profkit/analyze/time/quantile_sketch.hpp
     profkit/analyze/time/run_trend.hpp
     profkit/analyze/time/scope_rows.hpp
-    profkit/analyze/time/scope_times.hpp
     profkit/analyze/time/select_quantile.hpp
     profkit/analyze/time/statistics.hpp
     profkit/analyze/time/step_rows.hpp
     profkit/analyze/time/step_times.hpp
-    profkit/analyze/time/thread_lanes.hpp
     profkit/analyze/time/thread_timeline.hpp
     profkit/analyze/time/time_per_step.hpp
     profkit/analyze/time/trend_windows.hpp
     profkit/analyze/verdict/autocorrelation.hpp
-    profkit/analyze/verdict/cosine_series.hpp
     profkit/analyze/verdict/level_change.hpp
     profkit/analyze/verdict/mean_interval.hpp
     profkit/analyze/verdict/noise_fit.hpp
-    profkit/analyze/verdict/outliers.hpp
-    profkit/analyze/verdict/run_trend_summary.hpp
     profkit/analyze/verdict/steady_part.hpp
     profkit/analyze/verdict/step_verdict.hpp
     profkit/analyze/verdict/stop_rule.hpp
     profkit/analyze/verdict/student.hpp
     profkit/analyze/verdict/trend.hpp
     profkit/analyze/verdict/verdict_summary.hpp
-    profkit/analyze/verdict/warmup_finding.hpp
     profkit/analyze/samples/device_waits.hpp
     profkit/analyze/samples/sample_rows.hpp
     profkit/analyze/samples/sample_sums.hpp
-    profkit/analyze/samples/samples_summary.hpp
     profkit/analyze/window.hpp
-    profkit/analyze/work/device_peaks.hpp
     profkit/analyze/work/model_flops.hpp
     profkit/analyze/work/scope_work.hpp
     profkit/analyze/work/work_summary.hpp
@@ -134,14 +116,12 @@ set(PROFKIT_HEADERS
     profkit/collect/elf_symbols.hpp
     profkit/collect/function_label.hpp
     profkit/collect/function_names.hpp
-    profkit/collect/host_sample_options.hpp
     profkit/collect/host_samples.hpp
     profkit/collect/host_sampling.hpp
     profkit/collect/perf_ring.hpp
     profkit/collect/sample_source.hpp
     profkit/collect/source_lines.hpp
     profkit/collect/signal_stack.hpp
-    profkit/collect/kept_file.hpp
     profkit/collect/made_collector.hpp
     profkit/collect/make_collectors.hpp
     profkit/collect/measured_roof.hpp
@@ -151,7 +131,6 @@ set(PROFKIT_HEADERS
     profkit/collect/nvtx_ranges.hpp
     profkit/collect/scope_node_paths.hpp
     profkit/collect/utilization_measurement.hpp
-    profkit/collect/utilization_times.hpp
     profkit/drain/drain_pace.hpp
     profkit/drain/event_records.hpp
     profkit/drain/log_drain.hpp
@@ -166,7 +145,6 @@ set(PROFKIT_HEADERS
     profkit/profile/byte_output.hpp
     profkit/profile/check_read.hpp
     profkit/profile/validate.hpp
-    profkit/profile/checksum.hpp
     profkit/profile/copy_direction.hpp
     profkit/profile/device_utilization_record.hpp
     profkit/profile/described.hpp
@@ -175,7 +153,6 @@ set(PROFKIT_HEADERS
     profkit/profile/flat_records.hpp
     profkit/profile/input_file.hpp
     profkit/profile/journal_encoder.hpp
-    profkit/profile/journal_content.hpp
     profkit/profile/journal_file.hpp
     profkit/profile/journal_format.hpp
     profkit/profile/make_profile.hpp
@@ -243,7 +220,6 @@ set(PROFKIT_HEADERS
     profkit/report/counters_section.hpp
     profkit/report/sampled_boxes.hpp
     profkit/report/samples_section.hpp
-    profkit/report/coverage_text.hpp
     profkit/report/csv_printer.hpp
     profkit/report/data_table.hpp
     profkit/report/document.hpp
@@ -253,7 +229,6 @@ set(PROFKIT_HEADERS
     profkit/report/folded_scopes.hpp
     profkit/report/headline.hpp
     profkit/report/html_anchors.hpp
-    profkit/report/html_axis.hpp
     profkit/report/html_bars.hpp
     profkit/report/html_cells.hpp
     profkit/report/html_changes.hpp
@@ -265,7 +240,6 @@ set(PROFKIT_HEADERS
     profkit/report/html_page.hpp
     profkit/report/html_printer.hpp
     profkit/report/html_roofline.hpp
-    profkit/report/html_script.hpp
     profkit/report/html_step_marks.hpp
     profkit/report/html_steps.hpp
     profkit/report/html_style.hpp
@@ -276,15 +250,11 @@ set(PROFKIT_HEADERS
     profkit/report/json_printer.hpp
     profkit/report/json_text.hpp
     profkit/report/kernel_tables.hpp
-    profkit/report/kernel_words.hpp
     profkit/report/kernels_section.hpp
     profkit/report/kind_findings.hpp
-    profkit/report/listed_table.hpp
-    profkit/report/loss_findings.hpp
     profkit/report/make_document.hpp
     profkit/report/make_report.hpp
     profkit/report/markdown_printer.hpp
-    profkit/report/memory_findings.hpp
     profkit/report/memory_section.hpp
     profkit/report/memory_table.hpp
     profkit/report/number_format.hpp
@@ -308,20 +278,15 @@ set(PROFKIT_HEADERS
     profkit/report/status_line.hpp
     profkit/report/steps_section.hpp
     profkit/report/summary_file.hpp
-    profkit/report/summary_content.hpp
     profkit/report/summary_json_writer.hpp
     profkit/report/text_bar.hpp
-    profkit/report/text_head.hpp
     profkit/report/text_printer.hpp
-    profkit/report/text_style.hpp
     profkit/report/text_table.hpp
     profkit/report/text_width.hpp
     profkit/report/trace_content.hpp
     profkit/report/trace_json.hpp
-    profkit/report/trace_output.hpp
     profkit/report/trace_tracks.hpp
     profkit/report/trend_section.hpp
-    profkit/report/trend_words.hpp
     profkit/report/utilization_section.hpp
     profkit/report/utilization_words.hpp
     profkit/report/verdict_text.hpp
@@ -337,7 +302,6 @@ set(PROFKIT_HEADERS
     profkit/session/make_options.hpp
     profkit/session/make_session.hpp
     profkit/analyze/gpu/missing_work.hpp
-    profkit/session/other_recorders.hpp
     profkit/session/ordered_mutex.hpp
     profkit/session/plain_options.hpp
     profkit/session/process_rank.hpp
@@ -348,7 +312,6 @@ set(PROFKIT_HEADERS
     profkit/session/session_ending.hpp
     profkit/session/session_exit.hpp
     profkit/session/session_journal.hpp
-    profkit/session/session_outputs.hpp
     profkit/session/session_owner.hpp
     profkit/session/session_recording.hpp
     profkit/session/step_side.hpp
@@ -384,6 +347,5 @@ set(PROFKIT_CUPTI_HEADERS
     profkit/collect/cupti_kernels.hpp
     profkit/collect/cupti_launches.hpp
     profkit/collect/cupti_library.hpp
-    profkit/collect/cupti_options.hpp
     profkit/collect/cupti_records.hpp
     profkit/collect/cupti_tracing.hpp)

@@ -2,7 +2,6 @@
 #include <profkit/analyze/analyze.hpp>
 #include <profkit/analyze/gpu/attribution.hpp>
 #include <profkit/analyze/gpu/counted_operations.hpp>
-#include <profkit/analyze/gpu/timed_operation.hpp>
 #include <profkit/analyze/time/measured_time.hpp>
 #include <profkit/analyze/time/statistics.hpp>
 

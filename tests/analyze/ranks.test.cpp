@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <profkit/analyze/analyze.hpp>
-#include <profkit/analyze/ranks/collective_name.hpp>
+#include <profkit/analyze/ranks/found_collectives.hpp>
 #include <profkit/analyze/ranks/timeline_part.hpp>
 #include <profkit/profile/save_load.hpp>
 

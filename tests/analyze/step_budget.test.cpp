@@ -4,8 +4,8 @@
 #include <profkit/analyze/gpu/counted_operations.hpp>
 #include <profkit/analyze/gpu/gpu_idle.hpp>
 #include <profkit/analyze/gpu/gpu_step_periods.hpp>
-#include <profkit/analyze/gpu/thread_calls.hpp>
 #include <profkit/analyze/time/measured_time.hpp>
+#include <profkit/analyze/time/thread_timeline.hpp>
 
 #include <algorithm>
 #include <array>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <profkit/analyze/analyze.hpp>
-#include <profkit/analyze/gpu/timed_operation.hpp>
+#include <profkit/analyze/gpu/counted_operations.hpp>
 #include <profkit/analyze/time/run_trend.hpp>
 #include <profkit/analyze/time/trend_windows.hpp>
 

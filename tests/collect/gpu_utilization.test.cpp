@@ -4,7 +4,6 @@
 // come first in the library path.
 #include <profkit/collect/device_windows.hpp>
 #include <profkit/collect/gpu_utilization.hpp>
-#include <profkit/collect/utilization_times.hpp>
 #include <profkit/report/report.hpp>
 #include <profkit/session.hpp>
 

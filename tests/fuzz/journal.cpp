@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The input is a journal: unchanged, and with corrected checksums, which a fuzzer cannot guess.
-#include <profkit/profile/checksum.hpp>
 #include <profkit/profile/error.hpp>
 #include <profkit/profile/journal_format.hpp>
 #include <profkit/profile/journal_reader.hpp>

@@ -3,9 +3,9 @@
 // The input is a summary file: unchanged, and with a correct header, which a fuzzer cannot guess.
 #include <profkit/profile/archive_writer.hpp>
 #include <profkit/profile/byte_output.hpp>
-#include <profkit/profile/checksum.hpp>
 #include <profkit/profile/error.hpp>
-#include <profkit/report/summary_content.hpp>
+#include <profkit/profile/journal_format.hpp>
+#include <profkit/report/make_report.hpp>
 #include <profkit/report/summary_file.hpp>
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <profkit/report/findings.hpp>
 #include <profkit/report/folded_scopes.hpp>
-#include <profkit/report/kernel_words.hpp>
+#include <profkit/report/kernels_section.hpp>
 #include <profkit/report/make_document.hpp>
 #include <profkit/report/sentence_numbers.hpp>
 

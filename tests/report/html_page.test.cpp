@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <profkit/report/cells.hpp>
 #include <profkit/report/html_page.hpp>
-#include <profkit/report/html_script.hpp>
+#include <profkit/report/html_printer.hpp>
 #include <profkit/report/html_text.hpp>
 #include <profkit/report/short_names.hpp>
 

@@ -5,7 +5,7 @@
 #include <profkit/report/report.hpp>
 #include <profkit/scope.hpp>
 #include <profkit/session.hpp>
-#include <profkit/session/other_recorders.hpp>
+#include <profkit/session/session_recording.hpp>
 
 #include <dlfcn.h>
 

@@ -6,7 +6,7 @@
 // paths.
 #include <profkit/report/report.hpp>
 #include <profkit/session.hpp>
-#include <profkit/session/other_recorders.hpp>
+#include <profkit/session/session_recording.hpp>
 
 #include <dlfcn.h>
 

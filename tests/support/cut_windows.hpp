@@ -7,11 +7,9 @@
 #include <profkit/analyze/gpu/gpu_idle.hpp>
 #include <profkit/analyze/gpu/gpu_step_periods.hpp>
 #include <profkit/analyze/gpu/innermost_scopes.hpp>
-#include <profkit/analyze/memory/memory_before.hpp>
 #include <profkit/analyze/memory/memory_changes.hpp>
 #include <profkit/analyze/memory/scope_memory.hpp>
 #include <profkit/analyze/time/measured_time.hpp>
-#include <profkit/analyze/time/thread_lanes.hpp>
 #include <profkit/analyze/window.hpp>
 #include <profkit/profile/profile.hpp>
 #include <profkit/profile/time.hpp>

@@ -5,7 +5,7 @@
 
 #include <profkit/report/markdown_printer.hpp>
 #include <profkit/report/text_printer.hpp>
-#include <profkit/report/text_style.hpp>
+#include <profkit/report/text_width.hpp>
 #include <profkit/version.hpp>
 
 #include <optional>

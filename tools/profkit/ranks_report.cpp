@@ -17,7 +17,7 @@
 #include <profkit/report/html_page.hpp>
 #include <profkit/report/report_code.hpp>
 #include <profkit/report/summary_file.hpp>
-#include <profkit/report/text_style.hpp>
+#include <profkit/report/text_width.hpp>
 #include <profkit/session/load_report.hpp>
 #include <string>
 #include <system_error>

@@ -20,7 +20,7 @@
 #include <profkit/report/report_json.hpp>
 #include <profkit/report/summary_file.hpp>
 #include <profkit/session/load_report.hpp>
-#include <profkit/session/session_outputs.hpp>
+#include <profkit/session/session_ending.hpp>
 #include <string>
 #include <system_error>
 #include <utility>

@@ -8,7 +8,7 @@
 #include <profkit/report/quality_text.hpp>
 #include <profkit/report/sentence_numbers.hpp>
 #include <profkit/report/text_width.hpp>
-#include <profkit/report/trend_words.hpp>
+#include <profkit/report/trend_section.hpp>
 
 #include <array>
 #include <chrono>

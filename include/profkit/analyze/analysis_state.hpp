@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "analysis.hpp"
-#include "analysis_parts.hpp"
 
 namespace profkit::detail {
 

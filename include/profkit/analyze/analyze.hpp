@@ -2,10 +2,15 @@
 #pragma once
 
 #include "../profile/profile.hpp"
-#include "analyze_options.hpp"
+#include "gpu/kernel_class.hpp"
 #include "summary.hpp"
 
 namespace profkit {
+
+/// @brief Options of an analysis.
+struct analyze_options {
+  kernel_class_rules kernel_classes = default_kernel_classes();  ///< rules that sort kernels into classes
+};
 
 /// @brief Computes the figures of a profile over its measured steps.
 ///

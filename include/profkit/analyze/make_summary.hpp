@@ -3,10 +3,8 @@
 
 #include "../profile/profile.hpp"
 #include "analysis.hpp"
-#include "analysis_parts.hpp"
 #include "analysis_work.hpp"
 #include "analyze.hpp"
-#include "analyze_options.hpp"
 #include "complete_summary.hpp"
 #include "gpu/attribution.hpp"
 #include "kinds/kind_table.hpp"

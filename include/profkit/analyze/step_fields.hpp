@@ -5,9 +5,7 @@
 
 #include "../profile/described.hpp"
 #include "../profile/flat_records.hpp"
-#include "budget_summary.hpp"
 #include "step_kind_summary.hpp"
-#include "step_summary.hpp"
 #include "verdict/verdict_summary.hpp"
 
 // Describes the members of a summary about steps: see `summary_fields.hpp`.

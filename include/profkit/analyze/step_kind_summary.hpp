@@ -1,17 +1,128 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
 
 #include "../profile/own_memory.hpp"
+#include "../profile/profile.hpp"
 #include "../profile/time.hpp"
-#include "budget_summary.hpp"
-#include "step_summary.hpp"
+#include "verdict/verdict_summary.hpp"
 
 namespace profkit {
+
+/// @brief Statistics of durations. Figures without enough samples are n/a.
+///
+/// Quantiles interpolate linearly between neighbouring samples (definition 7 of Hyndman and Fan). Quantiles of steps are exact up to 65,536
+/// steps; all others have a relative error of at most 1 % (`quantile_sketch`).
+struct duration_summary {
+  std::uint64_t count = 0;                         ///< number of samples
+  milliseconds total{};                            ///< sum of the samples
+  std::optional<milliseconds> mean;                ///< `total` / `count`
+  std::optional<milliseconds> standard_deviation;  ///< sample standard deviation (n - 1)
+  std::optional<milliseconds> min;                 ///< shortest sample
+  std::optional<milliseconds> median;              ///< 50 % quantile
+  std::optional<milliseconds> p95;                 ///< 95 % quantile
+  std::optional<milliseconds> p99;                 ///< 99 % quantile
+  std::optional<milliseconds> max;                 ///< longest sample
+};
+
+/// @brief The GPU period of the measured steps, from the operations launched in them.
+///
+/// The period of a step begins when the step has begun and all earlier work is complete, and ends when its own work is complete.
+/// Definition: docs/step_budget.md.
+struct gpu_period_summary {
+  duration_summary time;  ///< over the measured steps with kernels collected, up to the last one that launched an operation
+  detail::own_vector<milliseconds> samples;  ///< like `step_summary::host_samples`
+  verdict_summary verdict;                   ///< the verdict on the periods
+  milliseconds host_mean{};                  ///< mean host time of the same steps
+  /// @brief The period is longer than the host time by more than noise: the host runs ahead of the devices, and the period is the step
+  /// time.
+  bool is_longer = false;
+  /// @brief Number of later steps that had begun on the host when the work of a step completed; n/a if no step launched an operation.
+  std::optional<double> median_steps_ahead;
+  std::optional<double> max_steps_ahead;  ///< maximum of the same number
+};
+
+/// @brief The step time: the longest of its mean times.
+struct step_time_summary {
+  milliseconds mean{};                           ///< mean step time
+  std::string basis;                             ///< "host step time", "GPU step time" (between CUDA events) or "GPU step time (kernels)"
+  step_verdict verdict = step_verdict::too_few;  ///< the verdict on this time
+};
+
+/// @brief The measured steps. Warm-up steps and excluded steps (`step::exclude`) are counted; no other figure includes them.
+struct step_summary {
+  std::uint64_t warmup = 0;             ///< number of warm-up steps
+  std::uint64_t excluded = 0;           ///< number of excluded steps
+  duration_summary host;                ///< `host.count` is the number of measured steps
+  std::optional<duration_summary> gpu;  ///< between CUDA events; n/a without a step timer
+  /// @brief Step times in order: one per step, or with more than 65,536 steps the means of groups of 2, 4, 8, ... neighbouring steps.
+  detail::own_vector<milliseconds> host_samples;
+  detail::own_vector<milliseconds> gpu_samples;  ///< the same between CUDA events
+  std::uint64_t items = 0;                       ///< sum of the items of the measured steps
+  std::string item_name;                         ///< `options::item_name`
+  std::optional<double> items_per_second;        ///< items per step divided by `step_time`
+  std::string items_per_second_basis;            ///< the basis of `step_time`
+  verdict_summary host_verdict;                  ///< the verdict on host times
+  std::optional<verdict_summary> gpu_verdict;    ///< n/a without a step timer
+  detail::own_vector<clock_summary> clocks;      ///< one per device; empty if clocks were not read
+  std::optional<stop_record> stop;               ///< n/a for a fixed number of steps
+  std::optional<gpu_period_summary> gpu_period;  ///< n/a if kernels were not collected, or no step launched an operation
+  std::optional<step_time_summary> step_time;    ///< n/a without measured steps
+};
+
+/// @brief Causes of GPU idle time: the activity of the thread that launched the next operation. Definition: docs/step_budget.md.
+enum class idle_cause : std::uint8_t {
+  launching = 0,        ///< in a launching call, or between two close launching calls: launch-bound
+  host = 1,             ///< outside all of these calls: host-bound
+  synchronisation = 2,  ///< in a call that waits for the device
+  copy = 3,             ///< in a call that copies or sets memory
+  queued = 4,           ///< the operation was launched, but the device had not started it
+};
+inline constexpr std::size_t idle_causes = 5;  ///< number of values of `idle_cause`
+
+/// @brief The name of the last row of a budget: GPU work that was launched outside any scope.
+inline constexpr char const* outside_any_scope = "outside any scope";
+
+/// @brief One row of the step budget: a scope directly inside the step, the step itself, or work outside any scope.
+struct budget_row {
+  std::string part;     ///< such as "forward"
+  milliseconds busy{};  ///< an operation of the part ran; if several run, the moment counts for the one that began first
+  std::array<milliseconds, idle_causes> idle{};  ///< by `idle_cause`: no operation ran on any device, and the host was in this part
+  milliseconds total{};                          ///< busy and idle time
+};
+
+/// @brief Work that overlap with other work can hide.
+struct hidden_work {
+  milliseconds busy{};     ///< length of the union of its intervals
+  milliseconds exposed{};  ///< the part without any other operation
+};
+
+/// @brief The scopes with one name, without the index, for which the devices waited.
+struct starving_scope {
+  std::string name;                                  ///< such as "layer" for `layer_3`
+  milliseconds total{};                              ///< idle time charged to the scopes themselves
+  std::array<milliseconds, idle_causes> by_cause{};  ///< the same by `idle_cause`
+};
+
+/// @brief The step budget: the wall time of the measured steps with kernels collected, without the time between steps. Wall time is host
+/// step time, or the GPU period if that is longer (`gpu_period_summary::is_longer`).
+struct budget_summary {
+  bool is_of_gpu = false;                       ///< wall time is the GPU period
+  milliseconds wall{};                          ///< sum of the step times; the totals of the rows add up to it
+  milliseconds busy{};                          ///< time with at least one running operation
+  detail::own_vector<budget_row> rows;          ///< in the order of first appearance; work outside any scope comes last
+  milliseconds overlap{};                       ///< sum of the durations of the operations minus `busy`
+  hidden_work copies;                           ///< copies and memsets
+  hidden_work communication;                    ///< kernels of the class `communication`
+  detail::own_vector<starving_scope> starving;  ///< longest first
+  std::uint64_t steps = 0;                      ///< number of steps
+  bool has_launches = true;  ///< false: no launching call was recorded, so launch-bound time is n/a and counts as host-bound
+};
 
 /// @brief Times of one row of `summary::scopes` in the steps of one kind. All are sums over these steps; divide by
 /// `step_kind_summary::steps` (host) or `budget_summary::steps` (GPU) for a mean per step.

@@ -8,7 +8,7 @@
 #include "../profile/profile.hpp"
 #include "../profile/time.hpp"
 #include "gpu/gpu_step_periods.hpp"
-#include "memory/memory_before.hpp"
+#include "memory/memory_changes.hpp"
 
 namespace profkit {
 

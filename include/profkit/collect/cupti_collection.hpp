@@ -18,7 +18,6 @@
 #include "collector.hpp"
 #include "cuda_environment.hpp"
 #include "cupti_kernels.hpp"
-#include "cupti_options.hpp"
 #include "cupti_tracing.hpp"
 #include "scope_node_paths.hpp"
 

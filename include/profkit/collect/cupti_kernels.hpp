@@ -3,10 +3,16 @@
 
 #include <memory>
 
-#include "cupti_options.hpp"
 #include "made_collector.hpp"
 
 namespace profkit {
+
+/// @brief Options of `cupti_kernels`.
+struct kernel_options {
+  /// @brief Records every call of the CUDA runtime and driver, instead of only launching and waiting calls: needed for `cuda_api_sum.csv`
+  /// of `profkit report --nsys`. A training step makes about 12 calls per kernel, so this takes much more time and memory.
+  bool all_api_calls = false;
+};
 
 namespace detail {
 

@@ -5,11 +5,16 @@
 
 #include "../profile/profile_builder.hpp"
 #include "../record/thread_log.hpp"
-#include "host_sample_options.hpp"
 #include "made_collector.hpp"
 #include "sample_source.hpp"
 
 namespace profkit {
+
+/// @brief Options of `host_samples`.
+struct host_sample_options {
+  double per_second = 1000.0;   ///< samples per second of processor time of each thread; from 1 to 10,000
+  bool use_perf_events = true;  ///< false: use timers and signals even if the system permits `perf_event_open`
+};
 
 namespace detail {
 

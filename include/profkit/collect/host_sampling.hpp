@@ -28,7 +28,7 @@
 #include "collector.hpp"
 #include "cpu_timer_ring.hpp"
 #include "function_names.hpp"
-#include "host_sample_options.hpp"
+#include "host_samples.hpp"
 #include "perf_ring.hpp"
 #include "sample_source.hpp"
 #include "signal_stack.hpp"

@@ -22,7 +22,7 @@
 #include "../record/handoff_queue.hpp"
 #include "collector.hpp"
 #include "device_windows.hpp"
-#include "utilization_times.hpp"
+#include "gpu_utilization.hpp"
 
 namespace profkit::detail {
 

@@ -15,9 +15,9 @@
 
 #include "archive_reader.hpp"
 #include "archive_writer.hpp"
-#include "checksum.hpp"
 #include "error.hpp"
 #include "input_file.hpp"
+#include "journal_format.hpp"
 #include "own_memory.hpp"
 #include "record_fields.hpp"
 #include "time.hpp"

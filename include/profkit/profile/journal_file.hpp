@@ -15,7 +15,6 @@
 #include <utility>
 
 #include "archive_reader.hpp"
-#include "checksum.hpp"
 #include "error.hpp"
 #include "input_file.hpp"
 #include "journal_format.hpp"

@@ -14,7 +14,6 @@
 #include "byte_output.hpp"
 #include "error.hpp"
 #include "input_file.hpp"
-#include "journal_content.hpp"
 #include "journal_format.hpp"
 #include "journal_reader.hpp"
 #include "own_memory.hpp"

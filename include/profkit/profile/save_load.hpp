@@ -1,13 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "error.hpp"  // IWYU pragma: export
-#include "journal_content.hpp"
 #include "profile.hpp"
 
 namespace profkit {
+
+/// @brief The content of a journal.
+struct journal_content {
+  profile content;                   ///< the recorded data
+  bool is_complete = false;          ///< the session ended, and the file is complete
+  std::uint64_t bytes_left_out = 0;  ///< bytes after the last complete frame
+};
 
 /// @brief Saves a profile to a file, so that it can be analysed later or on another machine. The file is replaced atomically.
 /// @param profile such as `report::profile()`.

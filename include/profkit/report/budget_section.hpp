@@ -12,10 +12,10 @@
 #include "../profile/own_memory.hpp"
 #include "../profile/own_sort.hpp"
 #include "cells.hpp"
-#include "coverage_text.hpp"
 #include "document.hpp"
 #include "headline.hpp"
 #include "idle_cause_names.hpp"
+#include "quality_text.hpp"
 #include "report_view.hpp"
 #include "sentence_numbers.hpp"
 

@@ -11,10 +11,10 @@
 
 #include "../profile/own_memory.hpp"
 #include "headline.hpp"
-#include "kernel_words.hpp"
+#include "kernels_section.hpp"
 #include "kind_findings.hpp"
-#include "loss_findings.hpp"
-#include "memory_findings.hpp"
+#include "memory_section.hpp"
+#include "quality_section.hpp"
 #include "report_view.hpp"
 #include "sentence_numbers.hpp"
 #include "text_width.hpp"

@@ -10,8 +10,8 @@
 #include "../profile/own_memory.hpp"
 #include "column_numbers.hpp"
 #include "document.hpp"
-#include "html_axis.hpp"
 #include "html_changes.hpp"
+#include "html_lines.hpp"
 #include "html_text.hpp"
 #include "own_format.hpp"
 

@@ -11,8 +11,8 @@
 #include "change_words.hpp"
 #include "column_numbers.hpp"
 #include "document.hpp"
-#include "html_axis.hpp"
 #include "html_limits.hpp"
+#include "html_lines.hpp"
 #include "html_text.hpp"
 #include "own_format.hpp"
 

@@ -8,9 +8,9 @@
 #include "../profile/own_memory.hpp"
 #include "column_numbers.hpp"
 #include "document.hpp"
-#include "html_axis.hpp"
 #include "html_bars.hpp"
 #include "html_limits.hpp"
+#include "html_lines.hpp"
 #include "html_text.hpp"
 #include "own_format.hpp"
 

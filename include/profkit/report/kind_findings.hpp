@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "../analyze/kinds/kind_names.hpp"
-#include "../analyze/verdict/outliers.hpp"
+#include "../analyze/verdict/trend.hpp"
 #include "../profile/own_containers.hpp"
 #include "../profile/own_sort.hpp"
 #include "headline.hpp"

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "../analyze/samples/sample_rows.hpp"
-#include "../analyze/samples/samples_summary.hpp"
+#include "../analyze/summary.hpp"
 #include "../profile/own_containers.hpp"
 #include "../profile/own_sort.hpp"
 #include "document.hpp"

@@ -10,9 +10,9 @@
 
 #include "../profile/own_memory.hpp"
 #include "cells.hpp"
-#include "coverage_text.hpp"
 #include "document.hpp"
 #include "headline.hpp"
+#include "quality_text.hpp"
 #include "report_view.hpp"
 #include "scope_tables.hpp"
 #include "sentence_numbers.hpp"

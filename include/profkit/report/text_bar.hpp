@@ -10,7 +10,7 @@
 
 #include "../profile/own_memory.hpp"
 #include "document.hpp"
-#include "text_style.hpp"
+#include "text_width.hpp"
 
 // Bars and curves of block characters.
 

@@ -10,10 +10,9 @@
 
 #include "../profile/own_memory.hpp"
 #include "document.hpp"
-#include "listed_table.hpp"
+#include "first_screen.hpp"
+#include "markdown_printer.hpp"
 #include "section_blocks.hpp"
-#include "text_head.hpp"
-#include "text_style.hpp"
 #include "text_width.hpp"
 
 namespace profkit::detail {

@@ -11,7 +11,6 @@
 #include "column_numbers.hpp"
 #include "document.hpp"
 #include "text_bar.hpp"
-#include "text_style.hpp"
 #include "text_width.hpp"
 
 namespace profkit::detail {

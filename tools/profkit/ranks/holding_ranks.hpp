@@ -6,7 +6,7 @@
 #include <numeric>
 #include <optional>
 #include <profkit/analyze/verdict/mean_interval.hpp>
-#include <profkit/analyze/verdict/outliers.hpp>
+#include <profkit/analyze/verdict/trend.hpp>
 #include <profkit/profile/own_memory.hpp>
 #include <profkit/profile/own_sort.hpp>
 #include <utility>

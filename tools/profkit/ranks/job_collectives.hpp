@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <map>
 #include <optional>
-#include <profkit/analyze/ranks/collective_name.hpp>
-#include <profkit/analyze/work/device_peaks.hpp>
+#include <profkit/analyze/ranks/found_collectives.hpp>
+#include <profkit/analyze/work/model_flops.hpp>
 #include <profkit/profile/own_memory.hpp>
 #include <profkit/profile/own_sort.hpp>
 #include <profkit/profile/time.hpp>

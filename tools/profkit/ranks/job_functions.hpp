@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <profkit/analyze/samples/samples_summary.hpp>
+#include <profkit/analyze/summary.hpp>
 #include <profkit/profile/own_memory.hpp>
 #include <profkit/profile/own_sort.hpp>
 #include <profkit/profile/time.hpp>

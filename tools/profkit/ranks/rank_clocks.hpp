@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <profkit/analyze/ranks/collective_name.hpp>
+#include <profkit/analyze/ranks/found_collectives.hpp>
 #include <profkit/analyze/time/select_quantile.hpp>
 #include <profkit/profile/own_memory.hpp>
 #include <profkit/profile/time.hpp>

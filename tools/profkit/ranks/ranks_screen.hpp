@@ -10,7 +10,6 @@
 #include <profkit/profile/own_memory.hpp>
 #include <profkit/report/document.hpp>
 #include <profkit/report/text_bar.hpp>
-#include <profkit/report/text_style.hpp>
 #include <profkit/report/text_table.hpp>
 #include <profkit/report/text_width.hpp>
 #include <string>

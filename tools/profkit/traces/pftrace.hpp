@@ -6,7 +6,7 @@
 #include <profkit/analyze/gpu/attribution.hpp>
 #include <profkit/profile/profile.hpp>
 #include <profkit/report/trace_content.hpp>
-#include <profkit/report/trace_output.hpp>
+#include <profkit/report/trace_json.hpp>
 #include <profkit/version.hpp>
 #include <string>
 #include <utility>

@@ -16,7 +16,7 @@
 #include <profkit/profile/time.hpp>
 #include <profkit/report/idle_cause_names.hpp>
 #include <profkit/report/trace_content.hpp>
-#include <profkit/report/trace_output.hpp>
+#include <profkit/report/trace_json.hpp>
 #include <profkit/version.hpp>
 #include <protozero/varint.hpp>
 #include <string>

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <new>
 #include <profkit/profile/own_memory.hpp>
-#include <profkit/report/trace_output.hpp>
+#include <profkit/report/trace_json.hpp>
 
 #include "pftrace_buffer.hpp"
 #include "pftrace_fields.hpp"

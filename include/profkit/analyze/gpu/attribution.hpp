@@ -9,7 +9,6 @@
 #include "../../profile/own_containers.hpp"
 #include "../../profile/profile.hpp"
 #include "../../profile/time.hpp"
-#include "../time/thread_lanes.hpp"
 #include "innermost_scopes.hpp"
 
 namespace profkit {

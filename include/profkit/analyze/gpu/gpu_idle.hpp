@@ -21,10 +21,10 @@
 #include "../time/durations.hpp"
 #include "../time/measured_time.hpp"
 #include "../time/path_tree.hpp"
-#include "../time/thread_lanes.hpp"
 #include "../time/thread_timeline.hpp"
 #include "attribution.hpp"
 #include "counted_operations.hpp"
+#include "innermost_scopes.hpp"
 
 namespace profkit::detail {
 

@@ -12,7 +12,7 @@
 #include "../../profile/own_sort.hpp"
 #include "../../profile/profile.hpp"
 #include "../../profile/time.hpp"
-#include "../kinds/kind_key.hpp"
+#include "../kinds/kind_positions.hpp"
 #include "../kinds/step_kinds.hpp"
 #include "../time/measured_time.hpp"
 #include "attribution.hpp"

@@ -22,7 +22,6 @@
 #include "attribution.hpp"
 #include "counted_operations.hpp"
 #include "operation_spans.hpp"
-#include "timed_operation.hpp"
 
 namespace profkit::detail {
 

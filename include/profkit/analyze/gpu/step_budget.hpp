@@ -11,12 +11,12 @@
 #include "../../profile/profile.hpp"
 #include "../kinds/kind_positions.hpp"
 #include "../time/measured_time.hpp"
+#include "../time/thread_timeline.hpp"
 #include "attribution.hpp"
 #include "busy_sums.hpp"
 #include "counted_operations.hpp"
 #include "gpu_idle.hpp"
 #include "kernel_class.hpp"
-#include "thread_calls.hpp"
 
 namespace profkit::detail {
 

@@ -7,7 +7,7 @@
 
 #include "../../profile/own_memory.hpp"
 #include "../gpu/attribution.hpp"
-#include "../gpu/timed_operation.hpp"
+#include "../gpu/counted_operations.hpp"
 #include "../merge/add_rows.hpp"
 #include "../time/measured_time.hpp"
 #include "../time/step_rows.hpp"

@@ -26,8 +26,8 @@
 #include "../time/durations.hpp"
 #include "../time/path_tree.hpp"
 #include "../time/step_times.hpp"
-#include "kind_key.hpp"
 #include "kind_names.hpp"
+#include "kind_positions.hpp"
 #include "kind_table.hpp"
 
 namespace profkit::detail {

@@ -18,7 +18,6 @@
 #include "../merge/add_rows.hpp"
 #include "../merge/moved.hpp"
 #include "../time/measured_time.hpp"
-#include "kind_key.hpp"
 #include "kind_positions.hpp"
 #include "launched_kernels.hpp"
 #include "step_kinds.hpp"

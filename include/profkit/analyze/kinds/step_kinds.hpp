@@ -15,7 +15,7 @@
 #include "../../profile/time.hpp"
 #include "../time/measured_time.hpp"
 #include "../time/path_tree.hpp"
-#include "kind_key.hpp"
+#include "kind_positions.hpp"
 
 namespace profkit::detail {
 

@@ -15,9 +15,7 @@
 #include "../../profile/time.hpp"
 #include "../gpu/innermost_scopes.hpp"
 #include "../time/measured_time.hpp"
-#include "../time/thread_lanes.hpp"
 #include "memory_balance.hpp"
-#include "memory_before.hpp"
 #include "memory_changes.hpp"
 #include "memory_sums.hpp"
 

@@ -12,7 +12,7 @@
 #include "../../profile/profile.hpp"
 #include "../../profile/time.hpp"
 #include "../gpu/gpu_step_periods.hpp"
-#include "../kinds/kind_key.hpp"
+#include "../kinds/kind_positions.hpp"
 #include "../time/statistics.hpp"
 #include "step_series.hpp"
 

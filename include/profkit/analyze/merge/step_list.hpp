@@ -10,7 +10,7 @@
 #include "../../profile/own_containers.hpp"
 #include "../../profile/profile.hpp"
 #include "../../profile/time.hpp"
-#include "../kinds/kind_key.hpp"
+#include "../kinds/kind_positions.hpp"
 #include "step_series.hpp"
 
 namespace profkit::detail {

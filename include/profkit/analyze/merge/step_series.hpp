@@ -11,7 +11,7 @@
 
 #include "../../profile/own_memory.hpp"
 #include "../../profile/time.hpp"
-#include "../kinds/kind_key.hpp"
+#include "../kinds/kind_positions.hpp"
 #include "../time/durations.hpp"
 
 namespace profkit::detail {

@@ -13,11 +13,10 @@
 #include "../../profile/own_sort.hpp"
 #include "../../profile/profile.hpp"
 #include "../../profile/time.hpp"
-#include "../gpu/timed_operation.hpp"
+#include "../gpu/counted_operations.hpp"
 #include "../summary.hpp"
 #include "../time/durations.hpp"
 #include "../time/trend_windows.hpp"
-#include "../verdict/run_trend_summary.hpp"
 
 namespace profkit::detail {
 

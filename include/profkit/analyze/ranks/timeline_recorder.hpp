@@ -18,7 +18,6 @@
 #include "../gpu/gpu_idle.hpp"
 #include "../time/measured_time.hpp"
 #include "../window.hpp"
-#include "collective_name.hpp"
 #include "found_collectives.hpp"
 #include "rank_timeline.hpp"
 #include "timeline_part.hpp"

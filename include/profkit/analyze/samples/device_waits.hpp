@@ -14,7 +14,6 @@
 #include "../gpu/api_call_kind.hpp"
 #include "../gpu/attribution.hpp"
 #include "../gpu/innermost_scopes.hpp"
-#include "../time/grouped_positions.hpp"
 #include "../time/measured_time.hpp"
 
 namespace profkit::detail {

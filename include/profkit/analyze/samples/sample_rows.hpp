@@ -18,7 +18,6 @@
 #include "../summary.hpp"
 #include "../time/path_tree.hpp"
 #include "sample_sums.hpp"
-#include "samples_summary.hpp"
 
 namespace profkit::detail {
 

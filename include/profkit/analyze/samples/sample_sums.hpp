@@ -12,8 +12,8 @@
 #include "../../profile/check_read.hpp"
 #include "../../profile/own_memory.hpp"
 #include "../../profile/profile.hpp"
+#include "../gpu/innermost_scopes.hpp"
 #include "../time/measured_time.hpp"
-#include "../time/thread_lanes.hpp"
 #include "device_waits.hpp"
 
 namespace profkit::detail {

@@ -14,7 +14,6 @@
 #include "../merge/trend_part.hpp"
 #include "../summary.hpp"
 #include "../verdict/level_change.hpp"
-#include "../verdict/run_trend_summary.hpp"
 #include "durations.hpp"
 
 namespace profkit::detail {

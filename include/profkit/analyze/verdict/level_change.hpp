@@ -8,9 +8,8 @@
 #include <optional>
 
 #include "../../profile/own_memory.hpp"
-#include "cosine_series.hpp"
 #include "noise_fit.hpp"
-#include "outliers.hpp"
+#include "trend.hpp"
 
 namespace profkit {
 

@@ -8,7 +8,6 @@
 
 #include "../../profile/own_memory.hpp"
 #include "../time/statistics.hpp"
-#include "cosine_series.hpp"
 #include "noise_fit.hpp"
 #include "student.hpp"
 

@@ -7,10 +7,9 @@
 #include <numeric>
 
 #include "../../profile/own_memory.hpp"
-#include "cosine_series.hpp"
 #include "noise_fit.hpp"
-#include "outliers.hpp"
-#include "warmup_finding.hpp"
+#include "trend.hpp"
+#include "verdict_summary.hpp"
 
 namespace profkit {
 

@@ -10,7 +10,6 @@
 #include "../../profile/own_memory.hpp"
 #include "../time/statistics.hpp"
 #include "mean_interval.hpp"
-#include "outliers.hpp"
 #include "steady_part.hpp"
 #include "trend.hpp"
 #include "verdict_summary.hpp"

@@ -5,9 +5,17 @@
 #include <optional>
 
 #include "../../profile/time.hpp"
-#include "warmup_finding.hpp"
 
 namespace profkit {
+
+/// @brief Whether the warm-up of a series of steps was long enough.
+enum class warmup_finding : std::uint8_t {
+  unknown = 0,       ///< too few steps to tell
+  enough = 1,        ///< the measured steps are of one kind
+  too_short = 2,     ///< further steps at the beginning differ from the rest
+  never_steady = 3,  ///< the steps changed in the second half of the series, which is not warm-up
+  drifting = 4,      ///< the steps get longer or shorter throughout
+};
 
 /// @brief Whether the times of the measured steps are reliable. The first verdict that applies, in the order `throttled`, `too_few` with
 /// fewer than 10 steps, `still_warming`, `drifting`, `noisy`, `too_few`, `stable`. Rules and error rates: docs/statistics.md.

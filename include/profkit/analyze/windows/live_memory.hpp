@@ -14,9 +14,7 @@
 #include "../../profile/profile.hpp"
 #include "../../profile/time.hpp"
 #include "../gpu/innermost_scopes.hpp"
-#include "../memory/memory_before.hpp"
 #include "../memory/memory_changes.hpp"
-#include "../time/thread_lanes.hpp"
 
 namespace profkit::detail {
 

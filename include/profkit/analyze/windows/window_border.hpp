@@ -14,8 +14,8 @@
 #include "../gpu/api_call_kind.hpp"
 #include "../gpu/attribution.hpp"
 #include "../gpu/counted_operations.hpp"
-#include "../gpu/thread_calls.hpp"
 #include "../time/adoption_rows.hpp"
+#include "../time/thread_timeline.hpp"
 
 namespace profkit::detail {
 
