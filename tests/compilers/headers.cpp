@@ -40,4 +40,7 @@
 
 #ifdef WITH_CODE
 #include <profkit/code.hpp>
+#if __has_include(<cupti.h>)
+#include <profkit/collect/cupti_collection.hpp>
+#endif
 #endif

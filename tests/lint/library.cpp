@@ -4,3 +4,6 @@
 #include "all_headers.hpp"
 
 #include <profkit/code.hpp>
+#if __has_include(<cupti.h>)
+#include <profkit/collect/cupti_collection.hpp>
+#endif

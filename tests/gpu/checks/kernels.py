@@ -17,7 +17,7 @@ PARITY_WARMUP, PARITY_STEPS = 3, 30
 CLASSES = [(Run("small", 256, "train", "bf16"), ["--attention", "sdpa"]), (Run("small", 256, "train", "fp16"), ["--optimizer", "adamw"])]
 # The GPU waits before each forward pass until the host is ahead, whatever a launch costs. Otherwise a comparison of launch-bound runs would
 # show how much each tool slows launching, because the spans of scopes contain the gaps between kernels.
-HEAD_START = ["--head-start", "15"]
+HEAD_START = ["--head-start", "60"]
 TIMED_ROWS = re.compile(r"\| (GPU projection of |\d+\. )")
 RECORDED = [Run("small", 512, "fwd", "fp32"), Run("small", 128, "train", "fp32")]
 RECORDED_WARMUP, RECORDED_LIMIT = 1, 2_000_000
