@@ -56,7 +56,7 @@ recording::result recording::end() {
 std::uint64_t log_position() {
   profkit::detail::thread_log const* const log = profkit::detail::this_thread_log();
   if (log == nullptr) return 0;
-  std::uint64_t const headers = log->mapped_slots / log->chunk->slots * profkit::detail::chunk_header_slots;
+  std::uint64_t const headers = log->mapped_slots / log->chunk->slot_count * profkit::detail::chunk_header_slots;
   return (log->mapped_slots + headers - static_cast<std::uint64_t>(log->chunk->last() - log->next_slot)) * sizeof(std::uint64_t);
 }
 

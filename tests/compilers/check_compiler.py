@@ -4,7 +4,7 @@
 
 usage: check_compiler.py CHECK --compiler NAME [--standard N] --tests DIR --include DIR... [--system DIR]... --work DIR [--code FILE]
 
-CHECK   headers           all headers compile after macros with short names, without code generation
+CHECK   headers           all headers compile after macros with short names, and those of users after the words of Qt, Windows, X11, glog and Arduino
         headers_and_code  the same with all code of reports
         small_program     runs a program of two units, one of them with scope.hpp alone, without exceptions and RTTI; links the code
         whole_program     runs a program of two units that both include everything, with the code; with clang++, one of them has the code
@@ -86,12 +86,13 @@ class Compiler:
         return self.made(name)
 
 
-def headers(compiler, *options):
-    compiler.must(*compiler.warnings, *options, "-fsyntax-only", compiler.source("headers.cpp"))
+def headers(compiler):
+    for source in ("headers.cpp", "foreign_words.cpp"):
+        compiler.must(*compiler.warnings, "-fsyntax-only", compiler.source(source))
 
 
 def headers_and_code(compiler, *options):
-    headers(compiler, "-DWITH_CODE", *options)
+    compiler.must(*compiler.warnings, "-DWITH_CODE", *options, "-fsyntax-only", compiler.source("headers.cpp"))
 
 
 def no_rtti(compiler):

@@ -47,7 +47,7 @@ class cpu_timer_ring {
     process_ = identify_process();
     ring_ = take_memory();
     ring_->read = ring_->written.load(std::memory_order_acquire);
-    ring_->free_until.store(ring_->read + slots, std::memory_order_relaxed);
+    ring_->free_until.store(ring_->read + slot_count, std::memory_order_relaxed);
     lost_before_ = ring_->lost.load(std::memory_order_relaxed);
     last_cpu_ns_ = 0;
     first_weight_ns_ = period_ns;
@@ -108,7 +108,7 @@ class cpu_timer_ring {
   void read(own_vector<code_sample>& into) {
     std::uint64_t const end = ring_->written.load(std::memory_order_acquire);
     for (; ring_->read != end; ++ring_->read) {
-      slot const& from = ring_->list[ring_->read % slots];
+      slot const& from = ring_->list[ring_->read % slot_count];
       code_sample next;
       next.monotonic_ns = from.monotonic_ns;
       next.leaf = from.leaf;
@@ -117,7 +117,7 @@ class cpu_timer_ring {
       last_cpu_ns_ = from.cpu_ns;
       into.push_back(std::move(next));
     }
-    ring_->free_until.store(ring_->read + slots, std::memory_order_release);
+    ring_->free_until.store(ring_->read + slot_count, std::memory_order_release);
   }
 
   /// Number of samples that found no free slot.
@@ -131,7 +131,7 @@ class cpu_timer_ring {
   }
 
  private:
-  static constexpr std::uint64_t slots = 256;
+  static constexpr std::uint64_t slot_count = 256;
 
   struct slot {
     std::int64_t monotonic_ns;
@@ -144,11 +144,11 @@ class cpu_timer_ring {
   struct memory {
     std::atomic<std::uint64_t> thread{0};  ///< the sampled thread; 0: none
     std::atomic<std::uint64_t> written{0};
-    std::atomic<std::uint64_t> free_until{slots};
+    std::atomic<std::uint64_t> free_until{slot_count};
     std::atomic<std::uint64_t> lost{0};
     std::uint64_t read = 0;  ///< number of samples that the reader has read
     memory* next = nullptr;  ///< next element in the list of free rings
-    slot list[slots] = {};
+    slot list[slot_count] = {};
   };
 
   static inline memory* free_memory = nullptr;
@@ -179,7 +179,7 @@ class cpu_timer_ring {
       to.lost.fetch_add(1, std::memory_order_relaxed);
       return;
     }
-    slot& next = to.list[at % slots];
+    slot& next = to.list[at % slot_count];
     next.monotonic_ns = monotonic_ns();
     next.cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
     fill(next, static_cast<ucontext_t const*>(context)->uc_mcontext);

@@ -305,10 +305,10 @@ inline void drain_gpu_timings(profile_builder& into, bool last) {
 /// The beginning of the oldest finished GPU scope that is not in the profile. Ignores scopes that are still in the logs, because they began
 /// after all events that were read from the logs.
 inline std::int64_t oldest_gpu_timing() {
-  std::int64_t result = std::numeric_limits<std::int64_t>::max();
+  std::int64_t result = (std::numeric_limits<std::int64_t>::max)();
   for (scope_note const* note = gpu_timings.known.oldest; note != nullptr; note = note->newer) {
     bool const is_open = __atomic_load_n(&static_cast<gpu_timing const*>(note)->state, __ATOMIC_ACQUIRE) == timing_open;
-    if (!is_open) result = std::min(result, note->begin_ns);
+    if (!is_open) result = (std::min)(result, note->begin_ns);
   }
   return result;
 }

@@ -152,8 +152,8 @@ class nccl_callbacks {
   static void take_task(void* context, Event const& event) noexcept {
     if (event.type == nccl_coll) {
       nccl_words words = words_of(event.coll);
-      words.algorithm = word(event.coll.algorithm);
-      words.protocol = word(event.coll.protocol);
+      words.algorithm = word_of(event.coll.algorithm);
+      words.protocol = word_of(event.coll.protocol);
       add(context, words, event.coll.sequence, event.coll.count, false);
     } else if (event.type == nccl_p2p) {
       add(context, words_of(event.p2p), 0, event.p2p.count, false);
@@ -169,11 +169,11 @@ class nccl_callbacks {
 
   template <class Operation>
   static nccl_words words_of(Operation const& operation) noexcept {
-    return {word(operation.function), word(operation.datatype), no_word, no_word};
+    return {word_of(operation.function), word_of(operation.datatype), no_word, no_word};
   }
 
   static constexpr char const* no_word = "";
-  static char const* word(char const* text) noexcept { return text == nullptr ? no_word : text; }
+  static char const* word_of(char const* text) noexcept { return text == nullptr ? no_word : text; }
 };
 
 // NCCL looks these symbols up in the executable (NCCL_PROFILER_PLUGIN=STATIC_PLUGIN), which exports them (cmake/profkit.symbols).

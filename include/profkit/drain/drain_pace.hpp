@@ -20,7 +20,7 @@ class drain_pace {
   struct round {
     std::chrono::nanoseconds taken{};                                  ///< elapsed time
     std::chrono::nanoseconds busy{};                                   ///< processor time
-    std::uint64_t slots = 0;                                           ///< slots read from all logs
+    std::uint64_t slot_count = 0;                                      ///< slots read from all logs
     std::chrono::nanoseconds period{std::chrono::nanoseconds::max()};  ///< time between the beginnings of the previous and this round
   };
 
@@ -43,9 +43,9 @@ class drain_pace {
   /// @return the pause before the next round.
   [[nodiscard]] std::chrono::nanoseconds wait_after(round const& done) const noexcept {
     constexpr std::uint64_t many_slots = std::uint64_t{1} << 15U;
-    bool const is_soon = done.slots >= (has_journal_ ? 1 : many_slots);
+    bool const is_soon = done.slot_count >= (has_journal_ ? 1 : many_slots);
     std::chrono::nanoseconds const wait = is_soon ? busy_period - done.taken : idle_period;
-    if (done.slots >= backlog_slots) return soon_after(done.taken);
+    if (done.slot_count >= backlog_slots) return soon_after(done.taken);
     std::chrono::milliseconds const max_wait{has_journal_ ? 40 : 100};
     auto const for_share =
         std::chrono::nanoseconds{static_cast<std::int64_t>(static_cast<double>(done.busy.count()) / max_share_)} - done.taken;
@@ -56,7 +56,8 @@ class drain_pace {
  private:
   /// The time from the beginning of a round until the logs have `backlog_slots`.
   [[nodiscard]] static std::chrono::nanoseconds until_backlog(round const& done) noexcept {
-    double const ns = static_cast<double>(done.period.count()) * (static_cast<double>(backlog_slots) / static_cast<double>(done.slots + 1));
+    double const ns =
+        static_cast<double>(done.period.count()) * (static_cast<double>(backlog_slots) / static_cast<double>(done.slot_count + 1));
     return std::chrono::nanoseconds{static_cast<std::int64_t>(std::min(ns, 1e9))};
   }
 

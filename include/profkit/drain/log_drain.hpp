@@ -71,25 +71,25 @@ class log_drain {
   template <class Pause, class AfterSlice>
   std::uint64_t drain(bool last, Pause&& goes_on, AfterSlice&& after_slice) {
     calendar_.look();
-    std::uint64_t slots = 0;
+    std::uint64_t slot_count = 0;
     auto const pause = [&] { return goes_on() || last; };
-    is_whole_ = read_until_ == clock_.newest().ticks || drain_to_anchor(slots, pause, after_slice);
+    is_whole_ = read_until_ == clock_.newest().ticks || drain_to_anchor(slot_count, pause, after_slice);
     if (is_whole_) {
       clock_.advance(anchor());
       take_steps(clock_.newest().ticks);
       reader_.read_samples();
-      is_whole_ = drain_to_anchor(slots, pause, after_slice);
+      is_whole_ = drain_to_anchor(slot_count, pause, after_slice);
     }
     if (last) {
       reader_.read_samples();
-      static_cast<void>(reader_.drain(clock_, read_until_, true, slots, pause));
+      static_cast<void>(reader_.drain(clock_, read_until_, true, slot_count, pause));
       take_steps(~std::uint64_t{0});
       add_steps(~std::uint64_t{0});
       into_.count(&quality_record::open_scopes, open_scopes());  // at the end: without memory, the drain is repeated
     } else {
       keep_spare_logs();
     }
-    return slots;
+    return slot_count;
   }
 
   /// The number of open scopes in the drained part of the logs.
@@ -124,11 +124,11 @@ class log_drain {
  private:
   /// Reads the logs up to the newest clock anchor. @return false if it was stopped.
   template <class Pause, class AfterSlice>
-  bool drain_to_anchor(std::uint64_t& slots, Pause& pause, AfterSlice& after_slice) {
+  bool drain_to_anchor(std::uint64_t& slot_count, Pause& pause, AfterSlice& after_slice) {
     std::uint64_t const to = clock_.newest().ticks;
     do {
       std::uint64_t until = to;
-      is_whole_ = reader_.drain(clock_, until, false, slots, pause);
+      is_whole_ = reader_.drain(clock_, until, false, slot_count, pause);
       if (!is_whole_) return false;
       read_until_ = until;
       add_steps(until);

@@ -45,8 +45,8 @@ template <class T>
 /// The number of slots of an event; not for `continued`.
 [[nodiscard]] inline std::uint64_t slots_of(std::uint64_t what) noexcept {
   if (is_leave(what)) return 1;
-  static constexpr std::uint8_t slots[event_kind_bits + 1] = {0, 2, 3, 3, 2, 3, 3, 3, 3, 4, 4, 4, 4, 5, 4};  // in the order of `event_kind`
-  return slots[what & event_kind_bits];
+  static constexpr std::uint8_t sizes[event_kind_bits + 1] = {0, 2, 3, 3, 2, 3, 3, 3, 3, 4, 4, 4, 4, 5, 4};  // in the order of `event_kind`
+  return sizes[what & event_kind_bits];
 }
 
 /// Follows a `continued`: returns the first event of the next chunk, and gives the finished chunk back to the writer.

@@ -90,14 +90,14 @@ class log_reader {
   ///   `last` is not set, the reader stops.
   /// @return false if it was stopped.
   template <class Pause>
-  bool drain(clock_line const& clock, std::uint64_t& until_ticks, bool last, std::uint64_t& slots, Pause&& goes_on) {
+  bool drain(clock_line const& clock, std::uint64_t& until_ticks, bool last, std::uint64_t& slot_count, Pause&& goes_on) {
     // From the oldest thread to the newest, so that adopted paths precede adopting ones in the tree.
     own_vector<thread_log*> logs;
     for (thread_log* log = __atomic_load_n(&recorder.logs, __ATOMIC_ACQUIRE); log != nullptr; log = log->next) logs.push_back(log);
     auto const pause = [&] { return goes_on() || last; };
-    slice_end_ = last ? ~std::uint64_t{0} : slots + slots_of_slice;
+    slice_end_ = last ? ~std::uint64_t{0} : slot_count + slots_of_slice;
     for (auto log = logs.rbegin(); log != logs.rend(); ++log) {
-      if (!drain(**log, clock, until_ticks, last, slots, pause)) return false;
+      if (!drain(**log, clock, until_ticks, last, slot_count, pause)) return false;
     }
     count_lost_events();
     return true;
@@ -163,7 +163,7 @@ class log_reader {
   }
 
   template <class Pause>
-  bool drain(thread_log& log, clock_line const& clock, std::uint64_t& until_ticks, bool last, std::uint64_t& slots, Pause&& pause) {
+  bool drain(thread_log& log, clock_line const& clock, std::uint64_t& until_ticks, bool last, std::uint64_t& slot_count, Pause&& pause) {
     // Read before `next_slot`, because a log in the state `log_left` gets no further events.
     std::uint32_t const state = __atomic_load_n(&log.state, __ATOMIC_ACQUIRE);
     std::uint64_t const* const end = __atomic_load_n(&log.next_slot, __ATOMIC_ACQUIRE);
@@ -183,14 +183,14 @@ class log_reader {
         continue;
       }
       if (ticks_of(position) > newest) break;
-      if (slots >= slice_end_) {
+      if (slot_count >= slice_end_) {
         until_ticks = ticks_of(position) - 1;
         break;
       }
       if (!at.thread) at.thread = into_.add(thread_record{log.thread_system_id, name_of_thread(log).data()});
       if (__builtin_expect(samples != nullptr, 0)) charge(*samples, clock.convert(ticks_of(position)), log, at);
       std::uint64_t const event_slots = records_.take(position, at, clock);
-      slots += event_slots;
+      slot_count += event_slots;
       position += event_slots;
     }
     log.read = position;

@@ -35,9 +35,9 @@ class write_signals_blocked {
     sigset_t blocked{};
     ::sigpending(&pending);
     ::sigemptyset(&blocked);
-    for (std::size_t i = 0; i < signals.size(); ++i) {
-      was_pending_[i] = ::sigismember(&pending, signals[i]) == 1;
-      ::sigaddset(&blocked, signals[i]);
+    for (std::size_t i = 0; i < held_signals.size(); ++i) {
+      was_pending_[i] = ::sigismember(&pending, held_signals[i]) == 1;
+      ::sigaddset(&blocked, held_signals[i]);
     }
     ::pthread_sigmask(SIG_BLOCK, &blocked, &before_);
   }
@@ -48,15 +48,15 @@ class write_signals_blocked {
   /// Preserves `errno`.
   ~write_signals_blocked() {
     int const error = errno;
-    for (std::size_t i = 0; i < signals.size(); ++i) {
-      if (!was_pending_[i]) discard(signals[i]);
+    for (std::size_t i = 0; i < held_signals.size(); ++i) {
+      if (!was_pending_[i]) discard(held_signals[i]);
     }
     ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
     errno = error;
   }
 
  private:
-  static constexpr std::array signals{SIGPIPE, SIGXFSZ};
+  static constexpr std::array held_signals{SIGPIPE, SIGXFSZ};
 
   static void discard(int signal) noexcept {
     sigset_t one{};
@@ -68,7 +68,7 @@ class write_signals_blocked {
   }
 
   sigset_t before_{};
-  std::array<bool, signals.size()> was_pending_{};
+  std::array<bool, held_signals.size()> was_pending_{};
 };
 
 // Access to files that may be anything: no function waits for a pipe, a terminal or a file system longer than its caller permits.

@@ -22,7 +22,7 @@ struct calendar_reading {
 /// Reads both clocks several times and returns the reading with the shortest duration, because it is the least disturbed one.
 inline calendar_reading read_calendar() noexcept {
   calendar_reading best;
-  std::int64_t shortest = std::numeric_limits<std::int64_t>::max();
+  std::int64_t shortest = (std::numeric_limits<std::int64_t>::max)();
   for (int i = 0; i < 5; ++i) {
     std::int64_t const before = clock_ns(CLOCK_MONOTONIC);
     std::int64_t const calendar = clock_ns(CLOCK_REALTIME);
@@ -84,15 +84,15 @@ class calendar_clock {
     std::int64_t const now = clock_ns(CLOCK_MONOTONIC);
     own_vector<timestamp> result;
     timestamp nearest{};
-    auto shortest_distance = std::numeric_limits<std::int64_t>::max();
+    auto shortest_distance = (std::numeric_limits<std::int64_t>::max)();
     for (std::size_t i = 0; i < offsets_.size(); ++i) {
       std::int64_t const monotonic = calendar.time_since_epoch().count() - offsets_[i].ns;
       // The change happened between the last reading before it and the first reading after it.
-      std::int64_t const from = i == 0 ? std::numeric_limits<std::int64_t>::min() : offsets_[i - 1].last_seen;
+      std::int64_t const from = i == 0 ? (std::numeric_limits<std::int64_t>::min)() : offsets_[i - 1].last_seen;
       std::int64_t const to = i + 1 == offsets_.size() ? now : offsets_[i + 1].first_seen;
       timestamp const moment = moved(calendar, offsets_[i].ns);
       if (from <= monotonic && monotonic <= to) result.push_back(moment);
-      std::int64_t const distance = monotonic < from ? from - monotonic : monotonic - std::min(monotonic, to);
+      std::int64_t const distance = monotonic < from ? from - monotonic : monotonic - (std::min)(monotonic, to);
       if (distance >= shortest_distance) continue;
       shortest_distance = distance;
       nearest = moment;

@@ -78,15 +78,15 @@ static_assert(logs_per_mapping < small_page);
 
 /// Maps another chunk of a log. @return null, with the loss counted, if the log has reached its bound or the system has no memory.
 inline log_chunk* map_chunk(thread_log& log) noexcept {
-  std::uint64_t const slots = slots_of_chunk(log);
-  std::uint64_t const bytes = (chunk_header_slots + slots) * sizeof(std::uint64_t);
-  if (log.mapped_slots + slots > log.slot_bound) {
+  std::uint64_t const slot_count = slots_of_chunk(log);
+  std::uint64_t const bytes = (chunk_header_slots + slot_count) * sizeof(std::uint64_t);
+  if (log.mapped_slots + slot_count > log.slot_bound) {
     lost_events::count(log.lost.full);
     return nullptr;
   }
   if (static_cast<std::uint64_t>(log.unused_end - log.unused) < bytes) {
     errno_keeper const keeper;
-    std::uint64_t const left = (log.slot_bound - log.mapped_slots) / slots * bytes;
+    std::uint64_t const left = (log.slot_bound - log.mapped_slots) / slot_count * bytes;
     std::uint64_t wanted = log.mapped_slots * sizeof(std::uint64_t);  // doubles the total
     wanted = wanted < first_mapping_bytes ? first_mapping_bytes : wanted > last_mapping_bytes ? last_mapping_bytes : wanted;
     wanted = wanted / chunk_bytes * chunk_bytes;
@@ -97,9 +97,9 @@ inline log_chunk* map_chunk(thread_log& log) noexcept {
   }
   auto* const chunk = new (log.unused) log_chunk;
   log.unused += bytes;
-  chunk->slots = static_cast<std::uint32_t>(slots);
+  chunk->slot_count = static_cast<std::uint32_t>(slot_count);
   chunk->gives_memory_back = log.mapped_slots >= kept_slots ? 1 : 0;
-  log.mapped_slots += slots;
+  log.mapped_slots += slot_count;
   return chunk;
 }
 

@@ -19,12 +19,12 @@ inline std::chrono::nanoseconds measure_cost_of_1000_scopes(std::uint32_t clock_
   constexpr std::uint64_t scopes = 1000;
   static site where{"overhead", __FILE__, __LINE__};
   std::uint64_t const what = tagged(where, event_kind::enter);
-  constexpr std::uint64_t slots = 4 * scopes;
-  alignas(log_alignment) unsigned char memory[sizeof(thread_log) + sizeof(log_chunk) + slots * sizeof(std::uint64_t)];
+  constexpr std::uint64_t slot_count = 4 * scopes;
+  alignas(log_alignment) unsigned char memory[sizeof(thread_log) + sizeof(log_chunk) + slot_count * sizeof(std::uint64_t)];
   auto best = std::chrono::nanoseconds::max();
   for (int attempt = 0; attempt < 5; ++attempt) {
     auto* const log = new (memory) thread_log;
-    log->use(*new (memory + sizeof(thread_log)) log_chunk, slots, slots);
+    log->use(*new (memory + sizeof(thread_log)) log_chunk, slot_count, slot_count);
     auto const begin = std::chrono::steady_clock::now();
     for (std::uint64_t i = 0; i < scopes; ++i) {
       open_scope_word open = clock_flag == 0 ? log->enter(what) : 0;

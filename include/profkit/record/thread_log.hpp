@@ -13,12 +13,12 @@ namespace profkit::detail {
 /// A chunk of a log. Its slots follow it in memory.
 struct log_chunk {
   log_chunk* below = nullptr;           ///< next chunk on the stack of free chunks
-  std::uint32_t slots = 0;              ///< number of slots that follow
+  std::uint32_t slot_count = 0;         ///< number of slots that follow
   std::uint32_t gives_memory_back = 0;  ///< 1: the reader returns its pages to the system
 
   [[nodiscard]] std::uint64_t* begin() noexcept { return reinterpret_cast<std::uint64_t*>(this + 1); }
   /// The last slot, reserved for `event_kind::continued`.
-  [[nodiscard]] std::uint64_t* last() noexcept { return begin() + slots - 1; }
+  [[nodiscard]] std::uint64_t* last() noexcept { return begin() + slot_count - 1; }
 };
 
 inline constexpr std::uint64_t chunk_header_slots = sizeof(log_chunk) / sizeof(std::uint64_t);
@@ -155,22 +155,22 @@ struct thread_log {
 
   /// Reserves the log for one event of `slots` slots, including its end if it has one. To be followed by `put` or `open`.
   /// @return 0, with the loss counted, if a signal handler interrupts the writer or the log is full.
-  [[nodiscard]] open_scope_word claim(std::uint64_t slots) noexcept {
+  [[nodiscard]] open_scope_word claim(std::uint64_t slot_count) noexcept {
     open_scope_word const around = __atomic_load_n(&innermost, __ATOMIC_RELAXED);
     if (__builtin_expect((around & log_is_busy) != 0, 0)) {
       lost_events::count(lost.interrupting);
       return 0;
     }
     mark_busy();
-    if ((is_usual(around) && has_room(next_slot)) || make_room(depth_of(around), slots)) return around;
+    if ((is_usual(around) && has_room(next_slot)) || make_room(depth_of(around), slot_count)) return around;
     release(around);
     return 0;
   }
 
   /// Writes an event without an end. @param claimed the result of `claim`.
   template <class... Slots>
-  void put(open_scope_word claimed, Slots... slots) noexcept {
-    write(slots...);
+  void put(open_scope_word claimed, Slots... values) noexcept {
+    write(values...);
     release(claimed);
   }
 
@@ -226,11 +226,11 @@ struct thread_log {
   /// Initialises the log. To be called once, before the first event.
   /// @param first the first chunk; its slots follow it in memory.
   /// @param bound maximum number of slots of all chunks together.
-  void use(log_chunk& first, std::uint64_t slots, std::uint64_t bound) noexcept {
-    first.slots = static_cast<std::uint32_t>(slots);
+  void use(log_chunk& first, std::uint64_t slot_count, std::uint64_t bound) noexcept {
+    first.slot_count = static_cast<std::uint32_t>(slot_count);
     chunk = &first;
-    min_slots = slots;
-    mapped_slots = slots;
+    min_slots = slot_count;
+    mapped_slots = slot_count;
     slot_bound = bound;
     next_slot = first.begin();
     read = first.begin();
@@ -302,9 +302,9 @@ struct thread_log {
   }
 
   template <class... Slots>
-  void write(Slots... slots) noexcept {
+  void write(Slots... values) noexcept {
     std::uint64_t* at = next_slot;
-    ((*at++ = slots), ...);
+    ((*at++ = values), ...);
     publish(at);
   }
 
@@ -314,7 +314,7 @@ struct thread_log {
 
   /// The number of ends that fit into a chunk in addition to those of the outer `known_depth` scopes.
   [[nodiscard]] static std::uint64_t deep_ends_in(log_chunk const& chunk_with_ends) noexcept {
-    return chunk_with_ends.slots - 1 - known_depth;
+    return chunk_with_ends.slot_count - 1 - known_depth;
   }
 
   /// Writes the end of the scope at a depth. @return the slot after it, not published yet.
@@ -341,15 +341,15 @@ struct thread_log {
 
   /// Makes room for an event of `slots` slots, and for the ends of the open scopes. @return false, with the loss counted, if the log is
   /// full.
-  __attribute__((noinline, cold)) bool make_room(std::uint64_t depth, std::uint64_t slots) noexcept {
+  __attribute__((noinline, cold)) bool make_room(std::uint64_t depth, std::uint64_t slot_count) noexcept {
     std::uint64_t const deeper = depth > known_depth ? depth - known_depth : 0;
-    std::uint64_t const needed = depth - deeper + slots;
+    std::uint64_t const needed = depth - deeper + slot_count;
     if (free_after(next_slot) < needed) {
       if (needed >= min_slots) {
         lost_events::count(lost.full);
         return false;
       }
-      log_chunk* const taken = reserved_ends >= deeper + slots && reserve != nullptr ? take_reserved() : take_chunk();
+      log_chunk* const taken = reserved_ends >= deeper + slot_count && reserve != nullptr ? take_reserved() : take_chunk();
       if (taken == nullptr) return false;
       publish(continue_in(*taken, next_slot));
     }

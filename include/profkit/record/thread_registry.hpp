@@ -85,8 +85,8 @@ inline thread_log* make_log(log_state state) noexcept {
   log->slot_bound = __atomic_load_n(&slots_per_log, __ATOMIC_RELAXED);
   constexpr std::uint64_t header_bytes = sizeof(thread_log) + sizeof(log_chunk);
   constexpr std::uint64_t max_slots = (chunk_bytes - header_bytes) / sizeof(std::uint64_t);
-  std::uint64_t const slots = slots_of_chunk(*log);
-  log->use(*new (memory + sizeof(thread_log)) log_chunk, slots < max_slots ? slots : max_slots, log->slot_bound);
+  std::uint64_t const slot_count = slots_of_chunk(*log);
+  log->use(*new (memory + sizeof(thread_log)) log_chunk, slot_count < max_slots ? slot_count : max_slots, log->slot_bound);
   log->provide_chunk = provide_chunk;
   log->state = state;
   log->next = __atomic_load_n(&recorder.logs, __ATOMIC_RELAXED);
@@ -270,12 +270,12 @@ inline thread_log* attach_this_thread() noexcept {
 }
 
 /// Prepares logs. To be called before a session sets `recording`. @param slots maximum number of slots per log.
-inline void install_logs(std::uint64_t slots) noexcept {
+inline void install_logs(std::uint64_t slot_count) noexcept {
   no_cancellation const not_cancelled;
   static_cast<void>(log_key());  // done now, because a signal handler must not create the key
   place_thread_states();
   find_thread_exit_mark();
-  __atomic_store_n(&slots_per_log, slots, __ATOMIC_RELAXED);
+  __atomic_store_n(&slots_per_log, slot_count, __ATOMIC_RELAXED);
   count_free_logs();
   std::array<char, 16> name{};
   __atomic_store_n(&can_read_names, read_thread_name(system_id_of_this_thread(), name), __ATOMIC_RELAXED);

@@ -96,7 +96,7 @@ class session_signals {
   static void install() noexcept {
     process() = identify_process();
     received() = 0;
-    for (int const signal : signals) {
+    for (int const signal : ending_signals) {
       struct sigaction action {};
       if (::sigaction(signal, nullptr, &action) != 0 || !is_default(action)) continue;
       action = {};
@@ -108,7 +108,7 @@ class session_signals {
 
   /// Restores the default actions.
   static void remove() noexcept {
-    for (int const signal : signals) {
+    for (int const signal : ending_signals) {
       struct sigaction action {};
       if (::sigaction(signal, nullptr, &action) == 0 && (action.sa_flags & SA_SIGINFO) == 0 && action.sa_handler == handle) {
         static_cast<void>(std::signal(signal, SIG_DFL));
@@ -132,7 +132,7 @@ class session_signals {
   }
 
  private:
-  static constexpr int signals[] = {SIGINT, SIGTERM};
+  static constexpr int ending_signals[] = {SIGINT, SIGTERM};
 
   static bool is_default(struct sigaction const& action) noexcept {
     return (action.sa_flags & SA_SIGINFO) == 0 && action.sa_handler == SIG_DFL;
@@ -151,7 +151,7 @@ class session_signals {
   /// Calls async-signal-safe functions only.
   static void handle(int signal) {
     int const before = errno;
-    for (int const each : signals) {
+    for (int const each : ending_signals) {
       struct sigaction action {};
       if (::sigaction(each, nullptr, &action) != 0 || action.sa_handler != handle) continue;
       action = {};

@@ -131,14 +131,14 @@ class session_recording {
     auto const begin = std::chrono::steady_clock::now();
     std::chrono::nanoseconds const period = begin - std::exchange(last_round_, begin);
     std::chrono::nanoseconds const busy_before{clock_ns(CLOCK_THREAD_CPUTIME_ID)};
-    std::uint64_t slots = 0;
+    std::uint64_t slot_count = 0;
     bool is_complete = false;
     bool const is_wanted = owner_.are_rounds_wanted();
     try {
       keep_only_chosen_steps();
       is_complete = logs_->is_due();
       auto const goes_on = [&] { return is_complete = is_complete && !owner_.is_interrupted(); };
-      if (is_complete) slots = logs_->drain(false, goes_on, [&] { add_windows(); });
+      if (is_complete) slot_count = logs_->drain(false, goes_on, [&] { add_windows(); });
       drain_collectors(journal_ != nullptr || is_wanted || std::exchange(are_operations_wanted_, false));
       append_to_journal();
     } catch (std::exception const& failure) {  // no memory: the next round continues where this one stopped
@@ -149,7 +149,7 @@ class session_recording {
     auto const taken = std::chrono::steady_clock::now() - begin;
     std::chrono::nanoseconds const busy = std::chrono::nanoseconds{clock_ns(CLOCK_THREAD_CPUTIME_ID)} - busy_before;
     bool const is_soon = owner_.are_rounds_wanted() || owner_.is_interrupted();
-    return {is_soon ? drain_pace::soon_after(taken) : pace_.wait_after({taken, busy, slots, period}), is_complete && is_wanted};
+    return {is_soon ? drain_pace::soon_after(taken) : pace_.wait_after({taken, busy, slot_count, period}), is_complete && is_wanted};
   }
 
   /// Copies the recording of the running session.
