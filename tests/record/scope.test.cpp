@@ -43,6 +43,32 @@ struct engine {
   }
 };
 
+namespace outer_space {
+namespace {
+std::string in_unnamed_namespace() { return profkit::detail::short_function_name(__PRETTY_FUNCTION__, __func__).text; }
+}  // namespace
+std::string* (*returns_a_function(std::string& name))(int) {
+  name = profkit::detail::short_function_name(__PRETTY_FUNCTION__, __func__).text;
+  return nullptr;
+}
+template <int N>
+std::enable_if_t<(N > 2), std::string> greater() {
+  return profkit::detail::short_function_name(__PRETTY_FUNCTION__, __func__).text;
+}
+template <class T>
+auto shifted(T value, std::string& name) -> decltype(value << 1) {
+  name = profkit::detail::short_function_name(__PRETTY_FUNCTION__, __func__).text;
+  return value << 1;
+}
+struct compared {
+  std::string name{};
+  bool operator<(compared& other) const {
+    other.name = profkit::detail::short_function_name(__PRETTY_FUNCTION__, __func__).text;
+    return true;
+  }
+};
+}  // namespace outer_space
+
 void inner() { PROF_SCOPE("inner"); }
 
 void outer() {
@@ -121,6 +147,19 @@ TEST_CASE("PROF_FUNCTION in a class shows the class, and in a lambda the functio
   std::sort(names.begin(), names.end());
   CHECK(names == std::vector<std::string>{"engine::apply", "engine::engine", "engine::make", "engine::operator()", "engine::run",
                                           "engine::run/engine::run lambda", "engine::run/engine::run lambda/engine::run lambda"});
+}
+
+TEST_CASE("PROF_FUNCTION finds names among operators, in function pointers and in unnamed namespaces", "[scope]") {
+  std::string name;
+  outer_space::compared other;
+  CHECK(outer_space::in_unnamed_namespace() == "(anonymous)::in_unnamed_namespace");
+  CHECK(outer_space::greater<3>() == "outer_space::greater");
+  CHECK(outer_space::returns_a_function(name) == nullptr);
+  CHECK(name == "outer_space::returns_a_function");
+  CHECK(outer_space::shifted(1, name) == 2);
+  CHECK(name == "outer_space::shifted");
+  CHECK(outer_space::compared{} < other);
+  CHECK(other.name == "compared::operator<");
 }
 
 TEST_CASE("if PROF_FUNCTION cannot parse a name, it uses the name of the function alone", "[scope]") {

@@ -38,35 +38,54 @@ constexpr bool ends_with(char const* begin, char const* end, char const* with) {
 constexpr bool opens(char c) { return c == '(' || c == '<' || c == '{' || c == '['; }
 constexpr bool closes(char c) { return c == ')' || c == '>' || c == '}' || c == ']'; }
 
+/// The brackets that are open at a position. Inside other brackets, "<" and ">" are operators, as in "enable_if_t<(N > 2), int>".
+struct open_brackets {
+  int angles = 0;
+  int others = 0;
+
+  constexpr bool any() const { return angles != 0 || others != 0; }
+  /// Passes a character; backwards, closing brackets open.
+  constexpr void pass(char c, bool is_backwards = false) {
+    if ((c == '<' || c == '>') && others != 0) return;
+    if (is_backwards ? closes(c) : opens(c)) {
+      ++(c == '<' || c == '>' ? angles : others);
+    } else if (is_backwards ? opens(c) : closes(c)) {
+      --(c == '<' || c == '>' ? angles : others);
+    }
+  }
+};
+
 /// @param text must begin with a bracket.
 /// @return the position after the matching bracket.
 constexpr char const* after_brackets(char const* text) {
-  int depth = 0;
+  open_brackets open;
   for (; *text != '\0'; ++text) {
-    depth += opens(*text) ? 1 : closes(*text) ? -1 : 0;
-    if (depth == 0) return text + 1;
+    open.pass(*text);
+    if (!open.any()) return text + 1;
   }
   return text;
 }
 
 /// The beginning of the last part of a qualified name that ends at `end`: after the last "::" or space outside brackets.
 constexpr char const* part_before(char const* text, char const* end) {
-  int depth = 0;
+  open_brackets open;
   for (; end != text; --end) {
     char const c = end[-1];
-    if (depth == 0 && (opens(c) || c == ':' || c == ' ' || c == '*' || c == '&')) break;
-    depth += closes(c) ? 1 : opens(c) ? -1 : 0;
+    if (!open.any() && (opens(c) || c == ':' || c == ' ' || c == '*' || c == '&')) break;
+    open.pass(c, true);
   }
   return end;
 }
 
-/// The position at which one of three texts begins a part of a qualified name outside brackets; null if there is none.
+/// The position at which one of three texts begins a part of a qualified name; null if there is none.
 /// @param is_function parameters must follow the text.
-constexpr char const* find_part(char const* text, char const* first, char const* second, char const* third, bool is_function) {
+/// @param is_inside also inside brackets: the name of a function that returns a function pointer, as in "void (*engine::find())(int)".
+constexpr char const* find_part(char const* text, char const* first, char const* second, char const* third, bool is_function,
+                                bool is_inside = false) {
   char const* const texts[] = {first, second, third};
-  int depth = 0;
+  open_brackets open;
   for (char const* at = text; *at != '\0'; ++at) {
-    bool const is_begin = depth == 0 && (at == text || at[-1] == ' ' || at[-1] == ':' || at[-1] == '*' || at[-1] == '&');
+    bool const is_begin = (is_inside || !open.any()) && (at == text || at[-1] == ' ' || at[-1] == ':' || at[-1] == '*' || at[-1] == '&');
     for (char const* const wanted : texts) {
       if (!is_begin || !begins_with(at, wanted)) continue;
       char const* behind = at;
@@ -74,7 +93,7 @@ constexpr char const* find_part(char const* text, char const* first, char const*
       if (is_function && *behind == '<') behind = after_brackets(behind);
       if (!is_function || *behind == '(') return at;
     }
-    depth += opens(*at) ? 1 : closes(*at) ? -1 : 0;
+    open.pass(*at);
   }
   return nullptr;
 }
@@ -90,17 +109,16 @@ constexpr char const* end_of_name(char const* text, char const* end) {
   for (char const bracket : ")>") {
     if (bracket == '\0') break;
     if (end == text || end[-1] != bracket) continue;
-    int depth = 0;
+    open_brackets open;
     do {
-      --end;
-      depth += closes(*end) ? 1 : opens(*end) ? -1 : 0;
-    } while (depth > 0 && end != text);
+      open.pass(*--end, true);
+    } while (open.any() && end != text);
   }
   return end;
 }
 
 /// The name that PROF_FUNCTION gives a scope, without template arguments, parameters and outer scopes: "run"; "engine::run" in a class or
-/// namespace; "engine::run lambda" in a lambda of that function.
+/// namespace; "(anonymous)::run" in an unnamed namespace inside another; "engine::run lambda" in a lambda of that function.
 /// @param pretty `__PRETTY_FUNCTION__` of g++ or clang++.
 /// @param plain `__func__`
 constexpr function_name short_function_name(char const* pretty, char const* plain) {
@@ -114,6 +132,7 @@ constexpr function_name short_function_name(char const* pretty, char const* plai
     begin = part_before(pretty, end);
   } else {
     begin = find_part(pretty, plain, plain, plain, true);
+    if (begin == nullptr) begin = find_part(pretty, plain, plain, plain, true, true);
     if (begin != nullptr) {
       end = begin;
       for (char const* each = plain; *each != '\0'; ++each) ++end;
@@ -128,7 +147,9 @@ constexpr function_name short_function_name(char const* pretty, char const* plai
     char const* const outer = part_before(pretty, outer_end);
     char const* shown_end = outer;
     while (shown_end != outer_end && *shown_end != '<' && *shown_end != '(') ++shown_end;
-    if (shown_end != outer && !opens(*outer)) {
+    if (ends_with(pretty, outer_end, "::{anonymous}") || ends_with(pretty, outer_end, "::(anonymous namespace)")) {
+      result.add("(anonymous)::");
+    } else if (shown_end != outer && !opens(*outer)) {
       result.add(outer, shown_end);
       result.add("::");
     }
