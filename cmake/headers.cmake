@@ -266,7 +266,6 @@ set(PROFKIT_HEADERS
     profkit/report/report.hpp
     profkit/report/report_code.hpp
     profkit/report/report_folder.hpp
-    profkit/report/report_json.hpp
     profkit/report/report_kinds.hpp
     profkit/report/report_view.hpp
     profkit/report/scope_tables.hpp

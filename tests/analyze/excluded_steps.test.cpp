@@ -4,7 +4,6 @@
 #include <profkit/analyze/analyze.hpp>
 #include <profkit/analyze/gpu/attribution.hpp>
 #include <profkit/report/report.hpp>
-#include <profkit/report/report_json.hpp>
 #include <profkit/report/trace_tracks.hpp>
 
 #include <algorithm>

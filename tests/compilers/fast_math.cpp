@@ -10,7 +10,7 @@
 #include <filesystem>
 #include <memory>
 #include <profkit/profile/save_load.hpp>
-#include <profkit/report/report_json.hpp>
+#include <profkit/report/report.hpp>
 #include <profkit/report/trace_json.hpp>
 #include <string>
 

@@ -7,7 +7,6 @@
 
 #include <profkit/code.hpp>
 #else
-#include <profkit/profile/save_load.hpp>
 #include <profkit/profkit.hpp>
 #endif
 
@@ -75,6 +74,10 @@ int main(int argc, char** argv) {
   }
   report.write(argv[1]);
   require(std::filesystem::file_size(std::filesystem::path{argv[1]} / "report.json") > 1000, "report.json is written");
+  profkit::summary const again = profkit::load_summary(std::string{argv[1]} + "/summary.profkit");
+  require(profkit::report_json(again) == profkit::report_json(summary) && profkit::report_text(again) == report.text(),
+          "a loaded summary has the same figures and text");
+  require(!profkit::report_html(again).empty() && !profkit::report_markdown(again).empty(), "and a page");
   profkit::save(report.profile(), std::string{argv[1]} + "/saved.profile");
   profkit::profile const loaded = profkit::load(std::string{argv[1]} + "/saved.profile");
   require(loaded.scopes.size() == report.profile().scopes.size() && loaded.steps.size() == 4, "a saved profile is what it was");

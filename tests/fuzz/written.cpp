@@ -6,7 +6,6 @@
 #include <profkit/report/html_page.hpp>
 #include <profkit/report/make_report.hpp>
 #include <profkit/report/report.hpp>
-#include <profkit/report/report_json.hpp>
 #include <profkit/report/trace_json.hpp>
 #include <profkit/session/load_report.hpp>
 

@@ -2,7 +2,7 @@
 #include <profkit/analyze/analyze.hpp>
 #include <profkit/profile/archive_reader.hpp>
 #include <profkit/profile/save_load.hpp>
-#include <profkit/report/report_json.hpp>
+#include <profkit/report/report.hpp>
 
 #include <unistd.h>
 

@@ -3,7 +3,6 @@
 #include <profkit/report/budget_section.hpp>
 #include <profkit/report/csv_printer.hpp>
 #include <profkit/report/report.hpp>
-#include <profkit/report/report_json.hpp>
 
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>

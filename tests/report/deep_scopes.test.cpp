@@ -5,7 +5,6 @@
 #include <profkit/profile/path_table.hpp>
 #include <profkit/profile/save_load.hpp>
 #include <profkit/report/report.hpp>
-#include <profkit/report/report_json.hpp>
 #include <profkit/report/summary_file.hpp>
 
 #include <fmt/format.h>

@@ -5,7 +5,6 @@
 #include <profkit/report/kernel_tables.hpp>
 #include <profkit/report/quality_text.hpp>
 #include <profkit/report/report.hpp>
-#include <profkit/report/report_json.hpp>
 
 #include <unistd.h>
 

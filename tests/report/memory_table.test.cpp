@@ -2,7 +2,6 @@
 #include <profkit/report/csv_printer.hpp>
 #include <profkit/report/memory_table.hpp>
 #include <profkit/report/report.hpp>
-#include <profkit/report/report_json.hpp>
 #include <profkit/report/trace_json.hpp>
 
 #include <unistd.h>

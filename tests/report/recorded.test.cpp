@@ -8,7 +8,7 @@
 #include <profkit/analyze/time/statistics.hpp>
 #include <profkit/profile/rank_record.hpp>
 #include <profkit/profile/save_load.hpp>
-#include <profkit/report/report_json.hpp>
+#include <profkit/report/report.hpp>
 #include <profkit/report/trace_json.hpp>
 
 #include <algorithm>

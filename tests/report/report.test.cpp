@@ -4,7 +4,6 @@
 #include <profkit/report/csv_printer.hpp>
 #include <profkit/report/quality_text.hpp>
 #include <profkit/report/report.hpp>
-#include <profkit/report/report_json.hpp>
 #include <profkit/report/scope_tables.hpp>
 
 #include <unistd.h>

@@ -3,7 +3,6 @@
 // The report of a host that runs ahead of the GPU.
 #include <profkit/analyze/analyze.hpp>
 #include <profkit/report/report.hpp>
-#include <profkit/report/report_json.hpp>
 
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>

@@ -3,7 +3,6 @@
 #include <profkit/profile/archived_state.hpp>
 #include <profkit/profile/save_load.hpp>
 #include <profkit/report/report.hpp>
-#include <profkit/report/report_json.hpp>
 #include <profkit/report/summary_file.hpp>
 
 #include <unistd.h>

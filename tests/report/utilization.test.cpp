@@ -3,7 +3,6 @@
 #include <profkit/report/html_page.hpp>
 #include <profkit/report/make_document.hpp>
 #include <profkit/report/report.hpp>
-#include <profkit/report/report_json.hpp>
 #include <profkit/report/utilization_words.hpp>
 #include <profkit/report/work_section.hpp>
 

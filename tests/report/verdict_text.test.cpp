@@ -2,7 +2,6 @@
 #include <profkit/analyze/analyze.hpp>
 #include <profkit/report/csv_printer.hpp>
 #include <profkit/report/report.hpp>
-#include <profkit/report/report_json.hpp>
 #include <profkit/report/steps_section.hpp>
 #include <profkit/report/verdict_text.hpp>
 

@@ -6,7 +6,7 @@
 #include <profkit/profile/described.hpp>
 #include <profkit/profile/save_load.hpp>
 #include <profkit/profile/time.hpp>
-#include <profkit/report/report_json.hpp>
+#include <profkit/report/report.hpp>
 
 #include <algorithm>
 #include <array>

@@ -17,7 +17,6 @@
 #include <profkit/profile/file_access.hpp>
 #include <profkit/profile/profile.hpp>
 #include <profkit/report/report.hpp>
-#include <profkit/report/report_json.hpp>
 #include <profkit/report/summary_file.hpp>
 #include <profkit/session/load_report.hpp>
 #include <profkit/session/session_ending.hpp>

@@ -44,7 +44,6 @@
 #include "plain_report.hpp"
 #include "report_code.hpp"
 #include "report_folder.hpp"
-#include "report_json.hpp"
 #include "summary_file.hpp"
 #include "summary_json_writer.hpp"
 #include "text_printer.hpp"
@@ -213,7 +212,7 @@ namespace profkit {
 
 [[gnu::used]] inline detail::own_string report_html(summary const& what) { return detail::html_page(detail::make_document(what)); }
 
-[[gnu::used]] inline detail::own_string report_json(summary const& summary) { return detail::report_code::json(summary, {}); }
+[[gnu::used]] inline detail::own_string report_json(summary const& what) { return detail::report_code::json(what, {}); }
 
 [[gnu::used]] inline bool is_summary_file(std::string const& path) { return detail::begins_with(path, detail::summary_magic); }
 

@@ -20,6 +20,10 @@ namespace profkit {
 /// @brief All tables in Markdown.
 [[nodiscard]] detail::own_string report_markdown(summary const& what);
 
+/// @brief The figures as JSON (RFC 8259): the content of `report.json`. Key names end in their unit; values that were not measured are
+/// null.
+[[nodiscard]] detail::own_string report_json(summary const& what);
+
 /// @brief The report as one HTML file with pictures: the content of `report.html`. It needs no other file, no network and no scripts. Its
 /// maximum size is 1 MB.
 [[nodiscard]] detail::own_string report_html(summary const& what);
