@@ -85,7 +85,6 @@ set(PROFKIT_HEADERS
     profkit/analyze/time/thread_timeline.hpp
     profkit/analyze/time/time_per_step.hpp
     profkit/analyze/time/trend_windows.hpp
-    profkit/analyze/verdict/autocorrelation.hpp
     profkit/analyze/verdict/level_change.hpp
     profkit/analyze/verdict/mean_interval.hpp
     profkit/analyze/verdict/noise_fit.hpp

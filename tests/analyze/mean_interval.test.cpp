@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <profkit/analyze/verdict/autocorrelation.hpp>
 #include <profkit/analyze/verdict/mean_interval.hpp>
 
 #include <catch2/catch_approx.hpp>
@@ -8,6 +7,7 @@
 #include <vector>
 
 #include "../support/made_series.hpp"
+#include "autocorrelation.hpp"
 
 using Catch::Approx;
 

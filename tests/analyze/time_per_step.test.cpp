@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <profkit/analyze/analyze.hpp>
 #include <profkit/analyze/time/step_rows.hpp>
-#include <profkit/analyze/verdict/autocorrelation.hpp>
 
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
@@ -15,6 +14,7 @@
 #include "../support/made_gpu_profile.hpp"
 #include "../support/profile_of.hpp"
 #include "../support/random_step_profile.hpp"
+#include "autocorrelation.hpp"
 
 using Catch::Approx;
 using profkit::milliseconds;

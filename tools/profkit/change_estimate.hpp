@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <profkit/analyze/verdict/autocorrelation.hpp>
 #include <profkit/analyze/verdict/student.hpp>
 
 #include <algorithm>
@@ -11,6 +10,7 @@
 #include <optional>
 #include <vector>
 
+#include "autocorrelation.hpp"
 #include "run_figures.hpp"
 
 namespace profkit_program {
