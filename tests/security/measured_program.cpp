@@ -4,8 +4,8 @@
 // each collector.
 //   --locked   a system call that would write to the file system, run a program or use a network kills it
 //   --write    it writes outputs, like a program that was asked to
-#include <profkit/cuda.hpp>
 #include <profkit/collect/cupti_collection.hpp>
+#include <profkit/cuda.hpp>
 #include <profkit/cupti.hpp>
 #include <profkit/profkit.hpp>
 
