@@ -100,13 +100,14 @@ __attribute__((noinline)) void make_room(own_vector<Record>& list, std::uint64_t
   }
 }
 
+// Not of the class: clang++ does not emit all forms of a constructor that is `used`.
+[[gnu::used]] inline owned_builder_tables make_builder_tables() { return owned_builder_tables{new builder_tables}; }
+
+[[gnu::used]] inline void builder_tables_deleter::operator()(builder_tables* tables) const noexcept { delete tables; }
+
 }  // namespace profkit::detail
 
 namespace profkit {
-
-[[gnu::used]] inline profile_builder::profile_builder() : tables_{std::make_unique<detail::builder_tables>()} {}
-
-[[gnu::used]] inline profile_builder::~profile_builder() = default;
 
 [[gnu::used]] inline void profile_builder::take_rest(profile& to) { detail::profile_append::move(rest_, to); }
 

@@ -34,6 +34,14 @@ inline constexpr char const* other_allocators = "other allocators (beyond the fi
 /// The tables by which a builder finds known entries.
 struct builder_tables;
 
+struct builder_tables_deleter {
+  void operator()(builder_tables* tables) const noexcept;
+};
+
+using owned_builder_tables = std::unique_ptr<builder_tables, builder_tables_deleter>;
+
+owned_builder_tables make_builder_tables();
+
 }  // namespace profkit::detail
 
 namespace profkit {
@@ -52,11 +60,10 @@ namespace profkit {
 class profile_builder {
  public:
   /// @brief A builder of an empty profile.
-  profile_builder();
+  profile_builder() = default;
   profile_builder(profile_builder const&) = delete;
   profile_builder& operator=(profile_builder const&) = delete;
-  /// @brief Also destroys the profile, unless it was taken.
-  ~profile_builder();
+  ~profile_builder() = default;
 
   /// @brief Sets the record budget. To be called before the first record is added. Without a call there is no limit.
   /// @param max_records maximum number of records in the profile.
@@ -196,7 +203,7 @@ class profile_builder {
   std::uint64_t max_of_steps_ = ~std::uint64_t{0};
   std::uint64_t max_records_ = ~std::uint64_t{0};
   std::uint64_t records_left_ = ~std::uint64_t{0};
-  std::unique_ptr<detail::builder_tables> tables_;
+  detail::owned_builder_tables tables_ = detail::make_builder_tables();
 };
 
 }  // namespace profkit
