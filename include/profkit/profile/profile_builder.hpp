@@ -63,6 +63,7 @@ class profile_builder {
   profile_builder() = default;
   profile_builder(profile_builder const&) = delete;
   profile_builder& operator=(profile_builder const&) = delete;
+  /// @brief Also destroys the profile, unless it was taken.
   ~profile_builder() = default;
 
   /// @brief Sets the record budget. To be called before the first record is added. Without a call there is no limit.
