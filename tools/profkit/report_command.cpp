@@ -16,6 +16,7 @@
 #include <profkit/profile/error.hpp>
 #include <profkit/profile/file_access.hpp>
 #include <profkit/profile/profile.hpp>
+#include <profkit/report/html_page.hpp>
 #include <profkit/report/report.hpp>
 #include <profkit/report/summary_file.hpp>
 #include <profkit/session/load_report.hpp>
@@ -65,7 +66,7 @@ std::string content_of(profkit::summary const& what, profkit::detail::document c
 }
 
 void write_page_and_json(profkit::summary const& what, profkit::detail::document const& made, report_arguments const& given) {
-  if (!given.html.empty()) profkit::detail::write_file(given.html, profkit::detail::report_code::html(made));
+  if (!given.html.empty()) profkit::detail::write_file(given.html, profkit::detail::html_page(made));
   if (!given.json.empty()) profkit::detail::write_file(given.json, profkit::report_json(what));
 }
 

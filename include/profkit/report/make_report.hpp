@@ -115,8 +115,6 @@ inline summary read_summary(std::istream& file, std::uint64_t size) {
   return detail::first_screen{what, style}.text(files);
 }
 
-[[gnu::used]] inline own_string report_code::html(document const& what) { return html_page(what); }
-
 [[gnu::used]] inline own_string report_code::full_text(document const& what, bool as_markdown) {
   return as_markdown ? markdown_printer{what}.print() : text_printer{what, plain_style()}.print();
 }
