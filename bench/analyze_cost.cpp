@@ -17,13 +17,13 @@
 #include <ctime>
 #include <exception>
 #include <filesystem>
-#include <profkit/analyze/analyze.hpp>
-#include <profkit/analyze/gpu/attribution.hpp>
-#include <profkit/drain/log_drain.hpp>
-#include <profkit/profile/save_load.hpp>
+#include <profkit/analyze.hpp>
+#include <profkit/impl/analyze/gpu/attribution.hpp>
+#include <profkit/impl/drain/log_drain.hpp>
+#include <profkit/impl/record/api_call.hpp>
+#include <profkit/impl/record/recording_start.hpp>
 #include <profkit/profkit.hpp>
-#include <profkit/record/api_call.hpp>
-#include <profkit/record/recording_start.hpp>
+#include <profkit/save_load.hpp>
 #include <string>
 
 #include "made_profile.hpp"

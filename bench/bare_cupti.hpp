@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
-#include <profkit/collect/cupti_library.hpp>
+#include <profkit/impl/collect/cupti_library.hpp>
 #include <vector>
 
 namespace bench {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench_session.hpp"
 
-#include <profkit/drain/log_reader.hpp>
+#include <profkit/impl/drain/log_reader.hpp>
+#include <profkit/impl/record/recording_start.hpp>
 #include <profkit/profkit.hpp>
-#include <profkit/record/recording_start.hpp>
 
 #include <mutex>
 

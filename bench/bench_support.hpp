@@ -4,7 +4,7 @@
 #include <ctime>
 
 #include <cstdint>
-#include <profkit/record/ticks.hpp>
+#include <profkit/impl/record/ticks.hpp>
 
 namespace bench {
 

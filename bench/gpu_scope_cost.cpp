@@ -5,7 +5,7 @@
 //
 // usage: gpu_scope_cost [ROUNDS]
 #include <profkit/cuda.hpp>
-#include <profkit/report/report.hpp>
+#include <profkit/report.hpp>
 #include <profkit/scope.hpp>
 #include <profkit/session.hpp>
 

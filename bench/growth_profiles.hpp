@@ -9,11 +9,11 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <profkit/analyze/windows/window_stream.hpp>
-#include <profkit/profile/arrival.hpp>
-#include <profkit/profile/profile_builder.hpp>
-#include <profkit/profile/save_load.hpp>
+#include <profkit/impl/analyze/windows/window_stream.hpp>
+#include <profkit/impl/profile/arrival.hpp>
+#include <profkit/profile_builder.hpp>
 #include <profkit/profkit.hpp>
+#include <profkit/save_load.hpp>
 #include <string>
 #include <utility>
 #include <vector>

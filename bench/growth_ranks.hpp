@@ -5,8 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
-#include <profkit/analyze/summary.hpp>
-#include <profkit/report/summary_file.hpp>
+#include <profkit/summary.hpp>
+#include <profkit/summary_file.hpp>
 #include <random>
 #include <string>
 #include <utility>

@@ -15,8 +15,8 @@
 #include <fstream>
 #include <mutex>
 #include <optional>
-#include <profkit/profile/save_load.hpp>
 #include <profkit/profkit.hpp>
+#include <profkit/save_load.hpp>
 #include <stdexcept>
 #include <string>
 #include <string_view>

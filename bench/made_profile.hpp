@@ -9,7 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <profkit/profile/profile.hpp>
+#include <profkit/profile.hpp>
 #include <random>
 #include <string>
 #include <utility>

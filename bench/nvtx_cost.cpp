@@ -10,7 +10,7 @@
 #include <cstdlib>
 #include <initializer_list>
 #include <nvtx3/nvtx3.hpp>
-#include <profkit/record/recorder.hpp>
+#include <profkit/impl/record/recorder.hpp>
 #include <profkit/scope.hpp>
 #include <vector>
 

@@ -8,8 +8,8 @@
 //   --growth: limit of the processor time per rank, as a multiple of that of the first number of ranks
 //   --mebibytes: limit of the memory for the last number of ranks
 //   --parts: scopes and intervals of a collective; 24 is the maximum (default 8)
-#include <profkit/analyze/summary.hpp>
-#include <profkit/report/summary_file.hpp>
+#include <profkit/summary.hpp>
+#include <profkit/summary_file.hpp>
 
 #include <fcntl.h>
 #include <sys/resource.h>

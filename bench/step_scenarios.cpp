@@ -4,8 +4,8 @@
 // seeds are fixed, so the same number of series gives the same tables.
 //
 // usage: profkit_step_scenarios [SERIES]   series per row, 1000 by default
-#include <profkit/analyze/verdict/step_verdict.hpp>
-#include <profkit/analyze/verdict/stop_rule.hpp>
+#include <profkit/impl/analyze/verdict/step_verdict.hpp>
+#include <profkit/impl/analyze/verdict/stop_rule.hpp>
 
 #include <algorithm>
 #include <array>

@@ -17,8 +17,8 @@
 #include <filesystem>
 #include <functional>
 #include <map>
-#include <profkit/analyze/gpu/attribution.hpp>
-#include <profkit/report/trace_json.hpp>
+#include <profkit/impl/analyze/gpu/attribution.hpp>
+#include <profkit/impl/report/trace_json.hpp>
 #include <random>
 #include <string>
 #include <utility>

@@ -1,4 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The code that collects kernels, compiled once for all targets that link profkit::cupti.
-#include <profkit/collect/cupti_collection.hpp>
+#include <profkit/cupti_code.hpp>

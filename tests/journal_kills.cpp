@@ -5,10 +5,10 @@
 // time; then its figures must be complete.
 //
 // usage: profkit_journal_kills [KILLS]
-#include <profkit/profile/save_load.hpp>
+#include <profkit/load_report.hpp>
+#include <profkit/save_load.hpp>
 #include <profkit/scope.hpp>
 #include <profkit/session.hpp>
-#include <profkit/session/load_report.hpp>
 
 #include <sys/mman.h>
 #include <sys/wait.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <profkit/report/report.hpp>
+#include <profkit/report.hpp>
 #include <profkit/session.hpp>
 
 #include <unistd.h>
@@ -12,8 +12,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
-#include <profkit/collect/host_samples.hpp>
-#include <profkit/session/session_impl.hpp>
+#include <profkit/impl/collect/host_samples.hpp>
+#include <profkit/impl/session/session_impl.hpp>
 #include <stdexcept>
 #include <string>
 #include <string_view>

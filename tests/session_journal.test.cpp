@@ -17,9 +17,9 @@
 #include <cstdlib>
 #include <filesystem>
 #include <optional>
-#include <profkit/profile/journal_reader.hpp>
-#include <profkit/profile/save_load.hpp>
-#include <profkit/session/load_report.hpp>
+#include <profkit/impl/profile/journal_reader.hpp>
+#include <profkit/load_report.hpp>
+#include <profkit/save_load.hpp>
 #include <stdexcept>
 #include <string>
 #include <string_view>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <profkit/analyze/windows/live_memory.hpp>
-#include <profkit/profile/error.hpp>
+#include <profkit/error.hpp>
+#include <profkit/impl/analyze/windows/live_memory.hpp>
 
 #include <catch2/catch_test_macros.hpp>
 #include <cstddef>

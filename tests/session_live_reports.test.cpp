@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <profkit/report/report.hpp>
-#include <profkit/report/status_line.hpp>
+#include <profkit/impl/report/status_line.hpp>
+#include <profkit/report.hpp>
 #include <profkit/session.hpp>
 
 #include <fcntl.h>

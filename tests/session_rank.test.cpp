@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <profkit/find_rank.hpp>
+#include <profkit/impl/session/process_rank.hpp>
+#include <profkit/impl/session/rank_options.hpp>
 #include <profkit/options.hpp>
-#include <profkit/report/report.hpp>
+#include <profkit/report.hpp>
 #include <profkit/scope.hpp>
 #include <profkit/session.hpp>
-#include <profkit/session/find_rank.hpp>
-#include <profkit/session/process_rank.hpp>
-#include <profkit/session/rank_options.hpp>
 
 #include <unistd.h>
 

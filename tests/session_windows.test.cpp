@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <profkit/analyze/windows/window_stream.hpp>
-#include <profkit/collect/memory_source.hpp>
+#include <profkit/impl/analyze/windows/window_stream.hpp>
+#include <profkit/memory_source.hpp>
 #include <profkit/session.hpp>
 
 #include <algorithm>
@@ -13,8 +13,8 @@
 #include <cstdint>
 #include <limits>
 #include <map>
-#include <profkit/analyze/analyze.hpp>
-#include <profkit/profile/save_load.hpp>
+#include <profkit/analyze.hpp>
+#include <profkit/save_load.hpp>
 #include <random>
 #include <string>
 #include <string_view>

@@ -5,8 +5,8 @@ profkit_add_unit_tests(record SOURCES record/calendar_clock.test.cpp record/cloc
                                       record/scope_token.test.cpp record/step.test.cpp record/thread_exit.test.cpp record/thread_log.test.cpp record/work.test.cpp)
 profkit_add_unit_tests(drain SOURCES drain/drain_pace.test.cpp drain/event_records.test.cpp drain/log_drain.test.cpp drain/samples.test.cpp drain/scope_paths.test.cpp LIBRARIES ${CMAKE_DL_LIBS})
 profkit_add_unit_tests(collect SOURCES collect/run_ahead_limiter.test.cpp collect/function_names.test.cpp collect/host_probe.test.cpp collect/host_samples.test.cpp collect/host_samples_safe.test.cpp collect/signal_stack.test.cpp collect/memory_source.test.cpp collect/nccl_collectives.test.cpp docs/host_swap.test.cpp LIBRARIES profkit::nccl ${CMAKE_DL_LIBS})
-# The example of CONTRIBUTING.md includes headers as a file in include/profkit/collect does.
-target_include_directories(profkit_collect_tests PRIVATE docs "${PROJECT_SOURCE_DIR}/include/profkit/collect")
+# The example of CONTRIBUTING.md includes headers as a file in include/profkit does.
+target_include_directories(profkit_collect_tests PRIVATE docs "${PROJECT_SOURCE_DIR}/include/profkit")
 # Two libraries that tests load and unload. Their functions have the same addresses and different names.
 foreach(library IN ITEMS profkit_sampled profkit_sampled_other)
   add_library(${library} MODULE collect/sampled_library.cpp)

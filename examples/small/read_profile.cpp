@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Analyses a profile written by profkit::save, without a GPU or a session.
-#include <profkit/analyze/analyze.hpp>
-#include <profkit/profile/save_load.hpp>
+#include <profkit/analyze.hpp>
+#include <profkit/save_load.hpp>
 
 #include <cstdio>
 

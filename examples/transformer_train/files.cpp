@@ -5,7 +5,7 @@
 
 #include <cerrno>
 #include <fstream>
-#include <profkit/profile/error.hpp>
+#include <profkit/error.hpp>
 #include <system_error>
 
 #include "errors.hpp"

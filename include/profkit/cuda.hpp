@@ -6,10 +6,10 @@
 ///
 ///     PROF_GPU_SCOPE("forward", stream);   a scope that also records CUDA events on the stream
 
-#include "collect/cuda_gpu_clocks.hpp"
-#include "collect/cuda_gpu_scope.hpp"
-#include "collect/cuda_memory.hpp"
-#include "collect/cuda_step_timer.hpp"
+#include "impl/collect/cuda_gpu_clocks.hpp"
+#include "impl/collect/cuda_gpu_scope.hpp"
+#include "impl/collect/cuda_memory.hpp"
+#include "impl/collect/cuda_step_timer.hpp"
 #include "scope.hpp"
 
 #ifndef PROFKIT_DISABLE

@@ -15,15 +15,15 @@
 /// Names are string literals. All macros may be used on any thread. They do not synchronise the device, do not throw, and neither lock nor
 /// allocate after the first scope of a thread. With `PROFKIT_DISABLE` defined the macros are empty.
 
-#include "record/add_work.hpp"
-#include "record/adopting_scope.hpp"
-#include "record/collective.hpp"
-#include "record/default_scope.hpp"
-#include "record/function_name.hpp"
-#include "record/memory_events.hpp"
-#include "record/scope.hpp"
-#include "record/scope_listener.hpp"
-#include "record/scope_token.hpp"
+#include "impl/record/add_work.hpp"
+#include "impl/record/adopting_scope.hpp"
+#include "impl/record/collective.hpp"
+#include "impl/record/default_scope.hpp"
+#include "impl/record/function_name.hpp"
+#include "impl/record/memory_events.hpp"
+#include "impl/record/scope.hpp"
+#include "impl/record/scope_listener.hpp"
+#include "impl/record/scope_token.hpp"
 
 #define PROFKIT_JOIN_2(a, b) a##b
 #define PROFKIT_JOIN(a, b) PROFKIT_JOIN_2(a, b)

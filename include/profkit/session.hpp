@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+/// @file
+/// @brief Sessions and steps, and reports as text and files. Includes neither NVTX nor fmt.
+
 #include <cstdint>
 #include <memory>
 #include <type_traits>
 #include <utility>
 
-#include "collect/collector.hpp"
+#include "collector.hpp"
+#include "impl/session/session_factory.hpp"
 #include "options.hpp"
-#include "record/step.hpp"
-#include "report/plain_report.hpp"
-#include "session/session_factory.hpp"
+#include "plain_report.hpp"
+#include "step.hpp"
 
 namespace profkit {
 

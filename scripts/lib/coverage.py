@@ -18,7 +18,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 HEADERS = ROOT / "include" / "profkit"
-FOLDERS = ["record", "collect", "drain", "profile", "analyze", "report", "session", "top"]
+FOLDERS = ["record", "collect", "drain", "profile", "analyze", "report", "session", "public"]
 MAX_HEADERS = 10
 
 Lines = collections.namedtuple("Lines", "all covered")
@@ -75,7 +75,7 @@ def total(values):
 def table(headers):
     folders = {folder: [] for folder in FOLDERS}
     for name, lines in headers.items():
-        folders[name.split("/")[0] if "/" in name else "top"].append(lines)
+        folders[name.split("/")[1] if "/" in name else "public"].append(lines)  # impl/FOLDER/...
     rows = [(folder, total(lines)) for folder, lines in folders.items()]
     rows += [("all", total(headers.values()))]
     rows += sorted(headers.items(), key=lambda row: percent(row[1]))[:MAX_HEADERS]

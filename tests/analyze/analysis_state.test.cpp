@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <profkit/analyze/analysis.hpp>
-#include <profkit/analyze/analysis_state.hpp>
-#include <profkit/analyze/analyze.hpp>
-#include <profkit/profile/error.hpp>
-#include <profkit/profile/save_load.hpp>
+#include <profkit/analyze.hpp>
+#include <profkit/error.hpp>
+#include <profkit/impl/analyze/analysis.hpp>
+#include <profkit/impl/analyze/analysis_state.hpp>
+#include <profkit/save_load.hpp>
 
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Kernels collected only in some of the measured steps (`kernels=every:N`).
-#include <profkit/analyze/analyze.hpp>
-#include <profkit/analyze/gpu/kernels_of_scope.hpp>
-#include <profkit/report/budget_section.hpp>
-#include <profkit/report/csv_printer.hpp>
-#include <profkit/report/kernel_tables.hpp>
-#include <profkit/report/report.hpp>
-#include <profkit/report/scope_tables.hpp>
+#include <profkit/analyze.hpp>
+#include <profkit/csv_printer.hpp>
+#include <profkit/impl/report/budget_section.hpp>
+#include <profkit/impl/report/kernel_tables.hpp>
+#include <profkit/impl/report/scope_tables.hpp>
+#include <profkit/kernels_of_scope.hpp>
+#include <profkit/report.hpp>
 
 #include <algorithm>
 #include <catch2/catch_approx.hpp>

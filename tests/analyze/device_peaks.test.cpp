@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <profkit/analyze/work/model_flops.hpp>
+#include <profkit/impl/analyze/work/model_flops.hpp>
 
 #include <catch2/catch_test_macros.hpp>
 #include <cstddef>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Steps that the program excluded (`step::exclude`).
-#include <profkit/analyze/analyze.hpp>
-#include <profkit/analyze/gpu/attribution.hpp>
-#include <profkit/report/report.hpp>
-#include <profkit/report/trace_tracks.hpp>
+#include <profkit/analyze.hpp>
+#include <profkit/impl/analyze/gpu/attribution.hpp>
+#include <profkit/impl/report/trace_tracks.hpp>
+#include <profkit/report.hpp>
 
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>

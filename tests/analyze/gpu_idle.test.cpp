@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <profkit/analyze/analyze.hpp>
-#include <profkit/analyze/gpu/attribution.hpp>
-#include <profkit/analyze/gpu/counted_operations.hpp>
-#include <profkit/analyze/gpu/gpu_idle.hpp>
-#include <profkit/analyze/time/measured_time.hpp>
-#include <profkit/analyze/time/thread_timeline.hpp>
+#include <profkit/analyze.hpp>
+#include <profkit/impl/analyze/gpu/attribution.hpp>
+#include <profkit/impl/analyze/gpu/counted_operations.hpp>
+#include <profkit/impl/analyze/gpu/gpu_idle.hpp>
+#include <profkit/impl/analyze/time/measured_time.hpp>
+#include <profkit/impl/analyze/time/thread_timeline.hpp>
 
 #include <algorithm>
 #include <catch2/catch_approx.hpp>

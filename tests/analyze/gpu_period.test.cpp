@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // GPU periods of steps, and hosts that run ahead of their devices.
-#include <profkit/analyze/analyze.hpp>
-#include <profkit/analyze/gpu/attribution.hpp>
-#include <profkit/analyze/gpu/gpu_step_periods.hpp>
-#include <profkit/analyze/time/step_times.hpp>
+#include <profkit/analyze.hpp>
+#include <profkit/impl/analyze/gpu/attribution.hpp>
+#include <profkit/impl/analyze/gpu/gpu_step_periods.hpp>
+#include <profkit/impl/analyze/time/step_times.hpp>
 
 #include <algorithm>
 #include <catch2/catch_approx.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <profkit/analyze/analyze.hpp>
-#include <profkit/analyze/gpu/kernel_class.hpp>
+#include <profkit/analyze.hpp>
+#include <profkit/kernel_class.hpp>
 
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <profkit/analyze/gpu/kernels_of_scope.hpp>
+#include <profkit/kernels_of_scope.hpp>
 
 #include <algorithm>
 #include <catch2/catch_approx.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <profkit/analyze/time/durations.hpp>
-#include <profkit/analyze/time/quantile_sketch.hpp>
-#include <profkit/analyze/time/statistics.hpp>
+#include <profkit/impl/analyze/time/durations.hpp>
+#include <profkit/impl/analyze/time/quantile_sketch.hpp>
+#include <profkit/statistics.hpp>
 
 #include <algorithm>
 #include <catch2/catch_all.hpp>

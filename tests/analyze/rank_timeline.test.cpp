@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <profkit/analyze/analyze.hpp>
-#include <profkit/analyze/ranks/timeline_fields.hpp>
-#include <profkit/analyze/ranks/timeline_part.hpp>
-#include <profkit/analyze/ranks/timeline_segments.hpp>
-#include <profkit/profile/error.hpp>
+#include <profkit/analyze.hpp>
+#include <profkit/error.hpp>
+#include <profkit/impl/analyze/ranks/timeline_fields.hpp>
+#include <profkit/impl/analyze/ranks/timeline_part.hpp>
+#include <profkit/impl/analyze/ranks/timeline_segments.hpp>
 
 #include <algorithm>
 #include <catch2/catch_approx.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <profkit/analyze/analyze.hpp>
-#include <profkit/profile/save_load.hpp>
-#include <profkit/report/summary_file.hpp>
+#include <profkit/analyze.hpp>
+#include <profkit/save_load.hpp>
+#include <profkit/summary_file.hpp>
 
 #include <algorithm>
 #include <catch2/catch_approx.hpp>

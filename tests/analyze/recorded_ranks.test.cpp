@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <profkit/profile/profile.hpp>
-#include <profkit/profile/save_load.hpp>
+#include <profkit/profile.hpp>
+#include <profkit/save_load.hpp>
 
 #include <catch2/catch_test_macros.hpp>
 #include <cstddef>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <profkit/analyze/time/select_quantile.hpp>
-#include <profkit/analyze/time/statistics.hpp>
+#include <profkit/impl/analyze/time/select_quantile.hpp>
+#include <profkit/statistics.hpp>
 
 #include <algorithm>
 #include <catch2/catch_approx.hpp>

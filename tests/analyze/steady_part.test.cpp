@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <profkit/analyze/verdict/steady_part.hpp>
+#include <profkit/impl/analyze/verdict/steady_part.hpp>
 
 #include <algorithm>
 #include <catch2/catch_approx.hpp>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <profkit/analyze/analysis.hpp>
-#include <profkit/analyze/analyze.hpp>
-#include <profkit/analyze/kinds/kind_table.hpp>
-#include <profkit/analyze/kinds/launched_kernels.hpp>
-#include <profkit/analyze/merge/step_series.hpp>
-#include <profkit/profile/save_load.hpp>
+#include <profkit/analyze.hpp>
+#include <profkit/impl/analyze/analysis.hpp>
+#include <profkit/impl/analyze/kinds/kind_table.hpp>
+#include <profkit/impl/analyze/kinds/launched_kernels.hpp>
+#include <profkit/impl/analyze/merge/step_series.hpp>
+#include <profkit/save_load.hpp>
 
 #include <algorithm>
 #include <catch2/catch_approx.hpp>

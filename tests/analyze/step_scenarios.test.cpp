@@ -4,7 +4,7 @@
 #include "../support/step_scenarios.hpp"
 #include "../support/repetitions.hpp"
 
-#include <profkit/analyze/verdict/step_verdict.hpp>
+#include <profkit/impl/analyze/verdict/step_verdict.hpp>
 
 #include <catch2/catch_test_macros.hpp>
 #include <cmath>

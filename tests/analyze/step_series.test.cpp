@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "../support/step_scenarios.hpp"
 
-#include <profkit/analyze/analyze.hpp>
-#include <profkit/analyze/merge/step_series.hpp>
-#include <profkit/analyze/time/statistics.hpp>
-#include <profkit/analyze/time/step_times.hpp>
+#include <profkit/analyze.hpp>
+#include <profkit/impl/analyze/merge/step_series.hpp>
+#include <profkit/impl/analyze/time/step_times.hpp>
+#include <profkit/statistics.hpp>
 
 #include <algorithm>
 #include <catch2/catch_approx.hpp>

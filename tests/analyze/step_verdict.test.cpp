@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <profkit/analyze/analyze.hpp>
-#include <profkit/analyze/gpu/device_clocks.hpp>
-#include <profkit/analyze/verdict/step_verdict.hpp>
+#include <profkit/analyze.hpp>
+#include <profkit/impl/analyze/gpu/device_clocks.hpp>
+#include <profkit/impl/analyze/verdict/step_verdict.hpp>
 
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <profkit/analyze/analyze.hpp>
-#include <profkit/analyze/gpu/counted_operations.hpp>
-#include <profkit/analyze/time/run_trend.hpp>
-#include <profkit/analyze/time/trend_windows.hpp>
+#include <profkit/analyze.hpp>
+#include <profkit/impl/analyze/gpu/counted_operations.hpp>
+#include <profkit/impl/analyze/time/run_trend.hpp>
+#include <profkit/impl/analyze/time/trend_windows.hpp>
 
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>

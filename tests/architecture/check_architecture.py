@@ -14,8 +14,7 @@ import pathlib
 import re
 import sys
 
-# The folders that each folder may include. Headers at the top may include every folder. Folders do not include the top, except the version
-# number and, in session/, the options.
+# The folders of impl/ that each folder may include.
 FOLDERS = {
     "profile": {"profile"},
     "record": {"profile", "record"},
@@ -25,15 +24,47 @@ FOLDERS = {
     "report": {"profile", "analyze", "report"},
     "session": {"profile", "record", "collect", "drain", "analyze", "report", "session"},
 }
+IMPL = "impl/"
+
+# Public headers that belong to a folder by content. They obey its rules, and folders that may include it may include them. The other
+# public headers may include everything, and no folder includes them, except the version number.
+FOLDER_OF_PUBLIC = {
+    "analyze.hpp": "analyze",
+    "collector.hpp": "collect",
+    "csv_printer.hpp": "report",
+    "cupti.hpp": "collect",
+    "document.hpp": "report",
+    "error.hpp": "profile",
+    "find_rank.hpp": "session",
+    "kernel_class.hpp": "analyze",
+    "kernels_of_scope.hpp": "analyze",
+    "load_report.hpp": "session",
+    "markdown_printer.hpp": "report",
+    "memory_source.hpp": "collect",
+    "nccl.hpp": "collect",
+    "options.hpp": "session",
+    "plain_report.hpp": "report",
+    "profile.hpp": "profile",
+    "profile_builder.hpp": "profile",
+    "report.hpp": "report",
+    "save_load.hpp": "profile",
+    "statistics.hpp": "analyze",
+    "step.hpp": "record",
+    "summary.hpp": "analyze",
+    "summary_file.hpp": "report",
+    "text_printer.hpp": "report",
+    "time.hpp": "profile",
+    "work.hpp": "profile",
+}
 TOP = ""
 VERSION = "version.hpp"
-OPTIONS = "options.hpp"
 
-# Foreign headers by kind: (pattern of the includes, pattern of our headers that may use them).
+# Foreign headers by kind: (pattern of the includes, pattern of our headers that may use them). A header of a folder is "folder/name",
+# also if it is public.
 FOREIGN = {
     "NVTX": (r"nvtx3/.*", r"collect/nvtx\w*\.hpp"),
-    "CUPTI": (r"(generated_)?cupti\w*\.h|generated_\w+_meta\.h|nvperf\w*\.h", r"cupti\.hpp|collect/cupti_\w+\.hpp"),
-    "the CUDA runtime": (r"cuda\w*\.h|driver_types\.h|vector_types\.h", r"(cuda|cupti)\.hpp|collect/(cuda|cupti)_\w+\.hpp"),
+    "CUPTI": (r"(generated_)?cupti\w*\.h|generated_\w+_meta\.h|nvperf\w*\.h", r"collect/cupti\w*\.hpp"),
+    "the CUDA runtime": (r"cuda\w*\.h|driver_types\.h|vector_types\.h", r"cuda\.hpp|collect/(cuda|cupti)\w*\.hpp"),
     "fmt": (r"fmt/.*", r"[^/]+|(report|session)/.*"),
     "the operating system": (
         r"(sys|linux|asm|arpa|net|netinet)/.*|(pthread|unistd|dlfcn|fcntl|sched|signal|spawn|time|errno|poll|elf|link|cpuid|"
@@ -59,10 +90,10 @@ LIGHT = {
 
 # The CMake targets from the bottom up, and the headers of each.
 TARGETS = {
-    "profkit_headers": r"(?!cuda|cupti|nccl)[^/]+|\w+/(?!cuda_|cupti|nccl_).*",
-    "profkit_nccl": r"nccl\.hpp|collect/nccl_\w+\.hpp",
-    "profkit_cuda": r"cuda\.hpp|collect/cuda_\w+\.hpp",
-    "profkit_cupti": r"cupti\.hpp|collect/cupti\w*\.hpp",
+    "profkit_headers": r"(?!cuda|cupti|nccl|impl/\w+/(cuda_|cupti_|nccl_)).*",
+    "profkit_nccl": r"nccl\.hpp|impl/collect/nccl_\w+\.hpp",
+    "profkit_cuda": r"cuda\.hpp|impl/collect/cuda_\w+\.hpp",
+    "profkit_cupti": r"cupti(_code)?\.hpp|impl/collect/cupti_\w+\.hpp",
 }
 
 MAX_PUBLIC_MACROS = 6
@@ -140,14 +171,22 @@ class Checker:
             yield Include(number, text, target)
 
     @staticmethod
-    def folder_of(header):
-        return header.split("/")[0] if "/" in header else TOP
+    def place_of(header):
+        """@return "folder/name" for a header of a folder, the name alone for the other headers."""
+        if header in FOLDER_OF_PUBLIC:
+            return f"{FOLDER_OF_PUBLIC[header]}/{header}"
+        return header.removeprefix(IMPL)
+
+    @classmethod
+    def folder_of(cls, header):
+        place = cls.place_of(header)
+        return place.split("/")[0] if "/" in place else TOP
 
     def check_folders(self):
         for header in self.headers:
             folder = self.folder_of(header)
-            if folder != TOP and folder not in FOLDERS:
-                self.complain(header, 1, f"{folder}/ is not one of the folders {', '.join(FOLDERS)}")
+            if "/" in header and (not header.startswith(IMPL) or folder not in FOLDERS):
+                self.complain(header, 1, f"lies neither at the top nor in one of the folders {', '.join(IMPL + each for each in FOLDERS)}")
                 continue
             for include in self.includes[header]:
                 if header == VERSION:
@@ -155,8 +194,6 @@ class Checker:
                 if include.target in (None, VERSION) or folder == TOP:
                     continue
                 other = self.folder_of(include.target)
-                if include.target == OPTIONS and folder == "session":
-                    continue
                 if other == TOP:
                     self.complain(header, include.line, f"{folder}/ may not include {include.target}: it is at the top")
                 elif other not in FOLDERS[folder]:
@@ -172,7 +209,7 @@ class Checker:
                     continue
                 for kind, (what, who) in FOREIGN.items():
                     if re.fullmatch(what, include.text):
-                        if not re.fullmatch(who, header):
+                        if not re.fullmatch(who, self.place_of(header)):
                             self.complain(header, include.line, f"<{include.text}>: this header may not include {kind}")
                         break
                 else:
@@ -315,8 +352,9 @@ class Checker:
                 self.violations.append(f"tests/{name}:1: is built by no list of tests/")
 
     def check(self):
-        for check in (self.check_folders, self.check_foreign, self.check_light, self.check_cycles, self.check_text, self.check_file_sets,
-                      self.check_calls, self.check_suppressions, self.check_names, self.check_tests_are_built):
+        for check in (self.check_folders, self.check_foreign, self.check_light,
+                      self.check_cycles, self.check_text, self.check_file_sets, self.check_calls, self.check_suppressions, self.check_names,
+                      self.check_tests_are_built):
             check()
         return self.violations
 

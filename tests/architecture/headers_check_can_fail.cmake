@@ -7,7 +7,7 @@ file(REMOVE_RECURSE "${WORK_DIR}")
 file(MAKE_DIRECTORY "${WORK_DIR}/include/profkit")
 file(COPY "${SOURCE_DIR}/CMakeLists.txt" "${SOURCE_DIR}/cmake" DESTINATION "${WORK_DIR}")
 file(COPY "${SOURCE_DIR}/include/profkit/version.hpp" DESTINATION "${WORK_DIR}/include/profkit")
-file(COPY "${SOURCE_DIR}/include/profkit/record/recorder.hpp" DESTINATION "${WORK_DIR}/include/profkit/record")
+file(COPY "${SOURCE_DIR}/include/profkit/impl/record/recorder.hpp" DESTINATION "${WORK_DIR}/include/profkit/impl/record")
 file(WRITE "${WORK_DIR}/cmake/headers.cmake" "set(PROFKIT_HEADERS profkit/version.hpp profkit/lazy.hpp)\n")
 file(
   WRITE "${WORK_DIR}/tests/CMakeLists.txt"

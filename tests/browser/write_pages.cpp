@@ -3,11 +3,11 @@
 // Writes the pages that check_pages.py opens in a browser. They show synthetic documents, recorded and synthetic profiles, comparisons of
 // recorded runs, and recorded and synthetic jobs of many ranks.
 //   usage: write_pages FOLDER
-#include <profkit/analyze/analyze.hpp>
-#include <profkit/profile/atomic_file.hpp>
-#include <profkit/profile/save_load.hpp>
-#include <profkit/report/html_page.hpp>
-#include <profkit/report/make_document.hpp>
+#include <profkit/analyze.hpp>
+#include <profkit/impl/profile/atomic_file.hpp>
+#include <profkit/impl/report/html_page.hpp>
+#include <profkit/impl/report/make_document.hpp>
+#include <profkit/save_load.hpp>
 
 #include <chrono>
 #include <cmath>

@@ -2,7 +2,7 @@
 //
 // Sessions in which one CUDA function fails, with every documented code, from the first call, from the middle or at the last call.
 #include <profkit/cuda.hpp>
-#include <profkit/report/report.hpp>
+#include <profkit/report.hpp>
 #include <profkit/session.hpp>
 
 #include <catch2/catch_test_macros.hpp>

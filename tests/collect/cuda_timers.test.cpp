@@ -2,7 +2,7 @@
 //
 // The GPU timers on an imitated CUDA runtime (fake_cudart.cpp), to test their rules on machines without a GPU.
 #include <profkit/cuda.hpp>
-#include <profkit/report/report.hpp>
+#include <profkit/report.hpp>
 #include <profkit/session.hpp>
 
 #include <catch2/catch_approx.hpp>

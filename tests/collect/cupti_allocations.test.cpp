@@ -2,7 +2,7 @@
 //
 // Every driver call that allocates or frees memory, as CUPTI reports it.
 #include <profkit/cupti.hpp>
-#include <profkit/report/report.hpp>
+#include <profkit/report.hpp>
 #include <profkit/session.hpp>
 
 #include <catch2/catch_test_macros.hpp>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Kernels during which the system clock is set; CUPTI uses that clock. On an imitated clock and an imitated CUPTI.
-#include <profkit/collect/cupti_collection.hpp>
 #include <profkit/cupti.hpp>
-#include <profkit/report/report.hpp>
+#include <profkit/impl/collect/cupti_collection.hpp>
+#include <profkit/report.hpp>
 #include <profkit/session.hpp>
 
 #include <catch2/catch_test_macros.hpp>

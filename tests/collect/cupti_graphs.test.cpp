@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Kernel collection with CUDA graphs, on an imitated driver and CUPTI in the library path.
-#include <profkit/analyze/analyze.hpp>
-#include <profkit/analyze/gpu/attribution.hpp>
-#include <profkit/collect/cupti_graph_nodes.hpp>
+#include <profkit/analyze.hpp>
 #include <profkit/cupti.hpp>
+#include <profkit/impl/analyze/gpu/attribution.hpp>
+#include <profkit/impl/collect/cupti_graph_nodes.hpp>
 #include <profkit/scope.hpp>
 #include <profkit/session.hpp>
 

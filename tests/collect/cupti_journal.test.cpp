@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Kernels in a journal, on an imitated driver and CUPTI in the library path.
-#include <profkit/analyze/gpu/attribution.hpp>
 #include <profkit/cupti.hpp>
-#include <profkit/profile/save_load.hpp>
-#include <profkit/report/report.hpp>
+#include <profkit/impl/analyze/gpu/attribution.hpp>
+#include <profkit/report.hpp>
+#include <profkit/save_load.hpp>
 #include <profkit/scope.hpp>
 #include <profkit/session.hpp>
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Kernel collection on an imitated driver and CUPTI in the library path.
-#include <profkit/analyze/gpu/attribution.hpp>
-#include <profkit/collect/cupti_collection.hpp>
 #include <profkit/cupti.hpp>
-#include <profkit/report/report.hpp>
+#include <profkit/impl/analyze/gpu/attribution.hpp>
+#include <profkit/impl/collect/cupti_collection.hpp>
+#include <profkit/report.hpp>
 #include <profkit/scope.hpp>
 #include <profkit/session.hpp>
 

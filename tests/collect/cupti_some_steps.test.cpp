@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Kernels in some steps only (`kernels=every:N`), on an imitated driver and CUPTI in the library path.
-#include <profkit/analyze/analyze.hpp>
+#include <profkit/analyze.hpp>
 #include <profkit/cupti.hpp>
 #include <profkit/scope.hpp>
 #include <profkit/session.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <profkit/collect/function_names.hpp>
+#include <profkit/impl/collect/function_names.hpp>
 
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -11,7 +11,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <profkit/profile/profile_builder.hpp>
+#include <profkit/profile_builder.hpp>
 #include <random>
 #include <string>
 #include <vector>

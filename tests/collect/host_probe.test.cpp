@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <profkit/collect/host_probe.hpp>
-#include <profkit/report/report.hpp>
+#include <profkit/impl/collect/host_probe.hpp>
+#include <profkit/report.hpp>
 #include <profkit/session.hpp>
 
 #include <unistd.h>

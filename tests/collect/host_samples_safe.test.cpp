@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Host samples do not disturb a program, with rings of perf_event_open and with timers and signals.
-#include <profkit/collect/host_samples.hpp>
+#include <profkit/impl/collect/host_samples.hpp>
 
 #include <dlfcn.h>
 #include <poll.h>
@@ -29,7 +29,7 @@
 #include <fstream>
 #include <functional>
 #include <map>
-#include <profkit/record/recorder.hpp>
+#include <profkit/impl/record/recorder.hpp>
 #include <profkit/scope.hpp>
 #include <string>
 #include <thread>

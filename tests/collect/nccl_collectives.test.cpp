@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <profkit/impl/record/api_call.hpp>
 #include <profkit/nccl.hpp>
-#include <profkit/record/api_call.hpp>
 #include <profkit/scope.hpp>
 
 #include <dlfcn.h>

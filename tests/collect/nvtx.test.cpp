@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Runs with NVTX_INJECTION64_PATH set to the library of nvtx_injection.cpp.
+#include <profkit/impl/record/own_thread.hpp>
 #include <profkit/profkit.hpp>
-#include <profkit/record/own_thread.hpp>
 
 #include <dlfcn.h>
 

@@ -45,7 +45,7 @@ MISUSES = {
     "MEMBER_NOT_DESCRIBED": r"only 2 names (were )?provided|decomposes into 3 elements",
     "MEMBER_DESCRIBED_TWICE": r"a member is described twice",
 }
-NEED_EXCEPTIONS = ["profkit", "session", "options", "report/report", "code", "profile/save_load"]
+NEED_EXCEPTIONS = ["profkit", "session", "options", "report", "code", "save_load"]
 WHY_NOT = "profkit: sessions, collectors and reports need exceptions"
 
 

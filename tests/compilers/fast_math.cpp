@@ -9,9 +9,9 @@
 #include <cstring>
 #include <filesystem>
 #include <memory>
-#include <profkit/profile/save_load.hpp>
-#include <profkit/report/report.hpp>
-#include <profkit/report/trace_json.hpp>
+#include <profkit/impl/report/trace_json.hpp>
+#include <profkit/report.hpp>
+#include <profkit/save_load.hpp>
 #include <string>
 
 namespace {

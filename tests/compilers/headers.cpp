@@ -41,6 +41,6 @@
 #ifdef WITH_CODE
 #include <profkit/code.hpp>
 #if __has_include(<cupti.h>)
-#include <profkit/collect/cupti_collection.hpp>
+#include <profkit/cupti_code.hpp>
 #endif
 #endif

@@ -59,7 +59,7 @@ def main():
     root = pathlib.Path(sys.argv[1])
     page = (root / PAGE).read_text(encoding="utf-8")
     headers = read(root.glob("include/profkit/**/*.hpp"))
-    options = read(root / "include/profkit/session" / name for name in ("plain_options.hpp", "make_options.hpp"))
+    options = read(root / "include/profkit" / name for name in ("options.hpp", "impl/session/make_options.hpp"))
     cmake, test_cmake = (read(path for pattern in patterns for path in root.glob(pattern)) for patterns in (CMAKE_FILES, TEST_CMAKE_FILES))
     failures = []
 

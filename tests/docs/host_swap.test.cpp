@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <profkit/collect/host_swap.hpp>
+#include <profkit/host_swap.hpp>
 
 #include <catch2/catch_test_macros.hpp>
 #include <fstream>

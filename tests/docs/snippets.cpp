@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The code blocks of the documentation, except for the quick start. Compiled but not run; tests/docs/check_snippets.py compares them.
-#include <profkit/analyze/analyze.hpp>
-#include <profkit/analyze/gpu/kernel_class.hpp>
+#include <profkit/analyze.hpp>
 #include <profkit/cuda.hpp>
 #include <profkit/cupti.hpp>
+#include <profkit/kernel_class.hpp>
+#include <profkit/load_report.hpp>
 #include <profkit/nccl.hpp>
-#include <profkit/profile/save_load.hpp>
 #include <profkit/profkit.hpp>
-#include <profkit/session/load_report.hpp>
+#include <profkit/save_load.hpp>
 
 #include <condition_variable>
 #include <cstddef>

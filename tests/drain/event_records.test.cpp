@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <profkit/drain/event_records.hpp>
+#include <profkit/impl/drain/event_records.hpp>
 
 #include <array>
 #include <catch2/catch_test_macros.hpp>

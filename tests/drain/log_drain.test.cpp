@@ -2,7 +2,7 @@
 //
 // Steps and their own scopes, whose times are converted in different drains. The clock is imitated: this program has its own clock_gettime,
 // and CLOCK_MONOTONIC jumps ahead of the time-stamp counter, so that each anchor changes the rate.
-#include <profkit/drain/log_drain.hpp>
+#include <profkit/impl/drain/log_drain.hpp>
 
 #include <dlfcn.h>
 
@@ -11,8 +11,8 @@
 #include <catch2/catch_test_macros.hpp>
 #include <cstdint>
 #include <ctime>
+#include <profkit/impl/record/recording_start.hpp>
 #include <profkit/options.hpp>
-#include <profkit/record/recording_start.hpp>
 #include <stdexcept>
 #include <vector>
 

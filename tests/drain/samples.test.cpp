@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Samples are charged by time to the open scope of their thread. The test is the source of samples.
-#include <profkit/collect/sample_source.hpp>
-#include <profkit/drain/log_drain.hpp>
+#include <profkit/impl/collect/sample_source.hpp>
+#include <profkit/impl/drain/log_drain.hpp>
 
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <chrono>
 #include <cstdint>
 #include <map>
+#include <profkit/impl/record/recording_start.hpp>
 #include <profkit/options.hpp>
-#include <profkit/record/recording_start.hpp>
 #include <profkit/scope.hpp>
 #include <string>
 #include <thread>

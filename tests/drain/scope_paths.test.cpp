@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <profkit/profile/path_table.hpp>
+#include <profkit/impl/profile/path_table.hpp>
 
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>

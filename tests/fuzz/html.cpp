@@ -2,7 +2,7 @@
 //
 // The input is a document with any texts and numbers: its page is well-formed, contains only text, and has at most 1 MB.
 #include <fuzzer/FuzzedDataProvider.h>
-#include <profkit/report/html_page.hpp>
+#include <profkit/impl/report/html_page.hpp>
 
 #include <cstddef>
 #include <cstdint>

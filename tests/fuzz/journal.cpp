@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The input is a journal: unchanged, and with corrected checksums, which a fuzzer cannot guess.
-#include <profkit/profile/error.hpp>
-#include <profkit/profile/journal_format.hpp>
-#include <profkit/profile/journal_reader.hpp>
+#include <profkit/error.hpp>
+#include <profkit/impl/profile/journal_format.hpp>
+#include <profkit/impl/profile/journal_reader.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <profkit/profile/journal_encoder.hpp>
-#include <profkit/profile/make_profile.hpp>
-#include <profkit/profile/save_load.hpp>
+#include <profkit/impl/profile/journal_encoder.hpp>
+#include <profkit/impl/profile/make_profile.hpp>
+#include <profkit/save_load.hpp>
 
 #include <sanitizer/allocator_interface.h>
 #include <sys/mman.h>

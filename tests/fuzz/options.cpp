@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The input is the environment variable PROFKIT.
+#include <profkit/error.hpp>
 #include <profkit/options.hpp>
-#include <profkit/profile/error.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The input is a saved profile.
-#include <profkit/profile/error.hpp>
-#include <profkit/profile/save_load.hpp>
+#include <profkit/error.hpp>
+#include <profkit/save_load.hpp>
 
 #include <cstddef>
 #include <cstdint>

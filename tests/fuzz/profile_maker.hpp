@@ -2,7 +2,7 @@
 #pragma once
 
 #include <fuzzer/FuzzedDataProvider.h>
-#include <profkit/profile/profile.hpp>
+#include <profkit/profile.hpp>
 
 #include <chrono>
 #include <cstddef>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The input is the state of an analysis, without the checksum of its layout.
-#include <profkit/analyze/analysis.hpp>
-#include <profkit/analyze/analysis_state.hpp>
-#include <profkit/profile/archive_reader.hpp>
-#include <profkit/profile/archived_state.hpp>
-#include <profkit/profile/error.hpp>
+#include <profkit/error.hpp>
+#include <profkit/impl/analyze/analysis.hpp>
+#include <profkit/impl/analyze/analysis_state.hpp>
+#include <profkit/impl/profile/archive_reader.hpp>
+#include <profkit/impl/profile/archived_state.hpp>
 
 #include <cstddef>
 #include <cstdint>

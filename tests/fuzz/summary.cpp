@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The input is a summary file: unchanged, and with a correct header, which a fuzzer cannot guess.
-#include <profkit/profile/archive_writer.hpp>
-#include <profkit/profile/byte_output.hpp>
-#include <profkit/profile/error.hpp>
-#include <profkit/profile/journal_format.hpp>
-#include <profkit/report/make_report.hpp>
-#include <profkit/report/summary_file.hpp>
+#include <profkit/error.hpp>
+#include <profkit/impl/profile/archive_writer.hpp>
+#include <profkit/impl/profile/byte_output.hpp>
+#include <profkit/impl/profile/journal_format.hpp>
+#include <profkit/impl/report/make_report.hpp>
+#include <profkit/summary_file.hpp>
 
 #include <algorithm>
 #include <cstddef>

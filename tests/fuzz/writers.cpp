@@ -2,8 +2,8 @@
 //
 // The input is a profile that a session could have recorded, with arbitrary names and numbers. All outputs must be well-formed.
 #include <fuzzer/FuzzedDataProvider.h>
-#include <profkit/profile/error.hpp>
-#include <profkit/profile/save_load.hpp>
+#include <profkit/error.hpp>
+#include <profkit/save_load.hpp>
 
 #include <algorithm>
 #include <cstddef>

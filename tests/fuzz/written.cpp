@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "written.hpp"
 
-#include <profkit/analyze/analyze.hpp>
-#include <profkit/analyze/gpu/attribution.hpp>
-#include <profkit/report/html_page.hpp>
-#include <profkit/report/make_report.hpp>
-#include <profkit/report/report.hpp>
-#include <profkit/report/trace_json.hpp>
-#include <profkit/session/load_report.hpp>
+#include <profkit/analyze.hpp>
+#include <profkit/impl/analyze/gpu/attribution.hpp>
+#include <profkit/impl/report/html_page.hpp>
+#include <profkit/impl/report/make_report.hpp>
+#include <profkit/impl/report/trace_json.hpp>
+#include <profkit/load_report.hpp>
+#include <profkit/report.hpp>
 
 #include <cstdint>
 #include <filesystem>

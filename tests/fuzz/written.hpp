@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <profkit/analyze/summary.hpp>
-#include <profkit/profile/profile.hpp>
-#include <profkit/report/csv_printer.hpp>
+#include <profkit/csv_printer.hpp>
+#include <profkit/profile.hpp>
+#include <profkit/summary.hpp>
 
 #include <filesystem>
 #include <string>

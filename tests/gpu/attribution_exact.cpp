@@ -4,9 +4,9 @@
 // size, copies and memsets in their size. Checks that every operation is charged to that scope, and prints their number.
 //
 // usage: profkit_gpu_programs attribution_exact [KERNELS [all]]     1,000,000 by default; all: with all API calls collected
-#include <profkit/analyze/analyze.hpp>
-#include <profkit/analyze/gpu/attribution.hpp>
+#include <profkit/analyze.hpp>
 #include <profkit/cupti.hpp>
+#include <profkit/impl/analyze/gpu/attribution.hpp>
 #include <profkit/scope.hpp>
 #include <profkit/session.hpp>
 

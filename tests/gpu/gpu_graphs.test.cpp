@@ -2,9 +2,9 @@
 //
 // Kernel collection with CUDA graphs on a real device. Every operation encodes the number of its capturing place: kernels in their grid
 // size, copies and memsets in their size.
-#include <profkit/analyze/analyze.hpp>
-#include <profkit/analyze/gpu/attribution.hpp>
+#include <profkit/analyze.hpp>
 #include <profkit/cupti.hpp>
+#include <profkit/impl/analyze/gpu/attribution.hpp>
 #include <profkit/scope.hpp>
 #include <profkit/session.hpp>
 

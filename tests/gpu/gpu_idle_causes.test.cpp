@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Causes of GPU idle time on a real device: distinguishes a host that computes from one that launches.
-#include <profkit/analyze/analyze.hpp>
+#include <profkit/analyze.hpp>
 #include <profkit/cupti.hpp>
 #include <profkit/scope.hpp>
 #include <profkit/session.hpp>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Kernel collection on a real device.
-#include <profkit/analyze/gpu/attribution.hpp>
 #include <profkit/cupti.hpp>
-#include <profkit/report/report.hpp>
+#include <profkit/impl/analyze/gpu/attribution.hpp>
+#include <profkit/report.hpp>
 #include <profkit/scope.hpp>
 #include <profkit/session.hpp>
 

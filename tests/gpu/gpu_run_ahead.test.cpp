@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A host that runs ahead of a real device: the step time is the device's.
-#include <profkit/analyze/analyze.hpp>
+#include <profkit/analyze.hpp>
 #include <profkit/cuda.hpp>
 #include <profkit/cupti.hpp>
-#include <profkit/report/verdict_text.hpp>
+#include <profkit/impl/report/verdict_text.hpp>
 #include <profkit/scope.hpp>
 #include <profkit/session.hpp>
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Host samples of a thread that waits for a real device: waiting is apart from computing, and has the name of the driver's call.
-#include <profkit/analyze/analyze.hpp>
-#include <profkit/collect/host_samples.hpp>
+#include <profkit/analyze.hpp>
 #include <profkit/cupti.hpp>
+#include <profkit/impl/collect/host_samples.hpp>
 #include <profkit/scope.hpp>
 #include <profkit/session.hpp>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Kernels in some steps only (`kernels=every:N`), on a real device. Every kernel has the number of its step as grid size.
-#include <profkit/analyze/analyze.hpp>
+#include <profkit/analyze.hpp>
 #include <profkit/cuda.hpp>
 #include <profkit/cupti.hpp>
 #include <profkit/scope.hpp>

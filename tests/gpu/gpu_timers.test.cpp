@@ -2,7 +2,7 @@
 //
 // The GPU timers on a real device.
 #include <profkit/cuda.hpp>
-#include <profkit/report/report.hpp>
+#include <profkit/report.hpp>
 #include <profkit/session.hpp>
 
 #include <unistd.h>

@@ -2,7 +2,7 @@
 //
 // For tests/gpu/beside_torch_profiler.py: reports whether a session can collect kernels in the process that has loaded this library.
 #include <profkit/cupti.hpp>
-#include <profkit/report/report.hpp>
+#include <profkit/report.hpp>
 #include <profkit/session.hpp>
 
 #include <string>

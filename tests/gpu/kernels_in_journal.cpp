@@ -5,7 +5,7 @@
 //
 // usage: profkit_gpu_programs kernels_in_journal [KILLS [FILE]]     per kind, 5 by default. Exits with 4 without a GPU.
 #include <profkit/cupti.hpp>
-#include <profkit/profile/save_load.hpp>
+#include <profkit/save_load.hpp>
 #include <profkit/scope.hpp>
 #include <profkit/session.hpp>
 

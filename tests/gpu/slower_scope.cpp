@@ -6,7 +6,7 @@
 // usage: profkit_gpu_programs slower_scope --out DIR [--slower NAME --percent P]     NAME: one of those that --list prints
 #include <profkit/cuda.hpp>
 #include <profkit/cupti.hpp>
-#include <profkit/report/report.hpp>
+#include <profkit/report.hpp>
 #include <profkit/scope.hpp>
 #include <profkit/session.hpp>
 

@@ -5,8 +5,8 @@
 //
 // usage: profkit_gpu_programs validation_steps FILE      FILE: the profile to write
 #include <profkit/cupti.hpp>
-#include <profkit/profile/save_load.hpp>
 #include <profkit/profkit.hpp>
+#include <profkit/save_load.hpp>
 
 #include <cstdio>
 #include <cstdlib>

@@ -5,5 +5,5 @@
 
 #include <profkit/code.hpp>
 #if __has_include(<cupti.h>)
-#include <profkit/collect/cupti_collection.hpp>
+#include <profkit/impl/collect/cupti_collection.hpp>
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <profkit/profile/atomic_file.hpp>
+#include <profkit/impl/profile/atomic_file.hpp>
 
 #include <fcntl.h>
 #include <sys/resource.h>
@@ -19,10 +19,10 @@
 #include <fstream>
 #include <iterator>
 #include <memory>
-#include <profkit/analyze/analyze.hpp>
-#include <profkit/profile/save_load.hpp>
-#include <profkit/report/report.hpp>
-#include <profkit/report/trace_json.hpp>
+#include <profkit/analyze.hpp>
+#include <profkit/impl/report/trace_json.hpp>
+#include <profkit/report.hpp>
+#include <profkit/save_load.hpp>
 #include <string>
 
 #include "../support/made_profile.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <profkit/profile/journal_encoder.hpp>
-#include <profkit/profile/journal_reader.hpp>
-#include <profkit/profile/save_load.hpp>
+#include <profkit/impl/profile/journal_encoder.hpp>
+#include <profkit/impl/profile/journal_reader.hpp>
+#include <profkit/save_load.hpp>
 
 #include <unistd.h>
 

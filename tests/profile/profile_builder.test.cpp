@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <profkit/profile/profile_builder.hpp>
+#include <profkit/profile_builder.hpp>
 
 #include <catch2/catch_test_macros.hpp>
 #include <chrono>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <profkit/analyze/analyze.hpp>
-#include <profkit/profile/archive_reader.hpp>
-#include <profkit/profile/save_load.hpp>
-#include <profkit/report/report.hpp>
+#include <profkit/analyze.hpp>
+#include <profkit/impl/profile/archive_reader.hpp>
+#include <profkit/report.hpp>
+#include <profkit/save_load.hpp>
 
 #include <unistd.h>
 

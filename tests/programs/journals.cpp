@@ -5,8 +5,8 @@
 // usage: profkit_journals helper | parent | leaves_child | closes_all | wait | count FILE | long [DIRECTORY]
 //
 // long: fills several files; changes to the directory, or waits for the driver, after 6 of 40 steps; prints the state of the journal.
-#include <profkit/profile/save_load.hpp>
 #include <profkit/profkit.hpp>
+#include <profkit/save_load.hpp>
 
 #include <fcntl.h>
 #include <sys/syscall.h>

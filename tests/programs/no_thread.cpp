@@ -3,8 +3,8 @@
 // A session in a process that cannot create threads, as with `ulimit -u` or in a sandbox: the steps drain, and the report states that.
 //
 // usage: profkit_no_thread steps | journal | exit
-#include <profkit/profile/save_load.hpp>
 #include <profkit/profkit.hpp>
+#include <profkit/save_load.hpp>
 
 #include <pthread.h>
 #include <unistd.h>

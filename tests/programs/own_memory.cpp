@@ -2,7 +2,7 @@
 //
 // profkit's memory and the program's: a session changes neither where the program's memory comes from, nor what it costs.
 #include <profkit/profkit.hpp>
-#include <profkit/report/report.hpp>
+#include <profkit/report.hpp>
 
 #include <fmt/format.h>
 #include <sys/prctl.h>

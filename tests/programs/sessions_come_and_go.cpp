@@ -2,7 +2,7 @@
 //
 // Threads open scopes, sample counters and record allocations while sessions begin and end. For ThreadSanitizer: a thread may notice a
 // session before it sees its other writes.
-#include <profkit/report/report.hpp>
+#include <profkit/report.hpp>
 #include <profkit/scope.hpp>
 #include <profkit/session.hpp>
 

@@ -5,7 +5,7 @@
 //   nested       handlers open and close scopes, on the thread's stack
 //   other_stack  the same on a stack of their own
 //   jumps        a handler leaves the interrupted code by siglongjmp
-#include <profkit/report/report.hpp>
+#include <profkit/report.hpp>
 #include <profkit/scope.hpp>
 #include <profkit/session.hpp>
 

@@ -7,7 +7,7 @@
 //   jumped       longjmp over one scope, over many, and over more than a log tracks
 //   fibers       ucontext: stacks with open scopes take turns
 //   kept         after all of these, the thread's own scopes are correct
-#include <profkit/report/report.hpp>
+#include <profkit/report.hpp>
 #include <profkit/scope.hpp>
 #include <profkit/session.hpp>
 

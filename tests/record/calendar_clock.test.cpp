@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <profkit/record/calendar_clock.hpp>
+#include <profkit/impl/record/calendar_clock.hpp>
 
 #include <catch2/catch_test_macros.hpp>
 #include <chrono>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <profkit/record/clock.hpp>
+#include <profkit/impl/record/clock.hpp>
 
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>

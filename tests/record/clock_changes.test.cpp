@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Sessions during which the system clock is set. The clock is imitated: this program has its own clock_gettime.
-#include <profkit/report/report.hpp>
+#include <profkit/report.hpp>
 #include <profkit/session.hpp>
 
 #include <dlfcn.h>
@@ -13,7 +13,7 @@
 #include <cstdio>
 #include <cstring>
 #include <optional>
-#include <profkit/profile/save_load.hpp>
+#include <profkit/save_load.hpp>
 #include <string>
 #include <thread>
 

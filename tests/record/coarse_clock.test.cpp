@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Steps with a coarse clock, like the counters of many processors: a millisecond here, 10 to 40 ns in reality.
-#include <profkit/record/step.hpp>
+#include <profkit/step.hpp>
 
 #include <ctime>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <profkit/collect/host_memory.hpp>
-#include <profkit/record/process_identity.hpp>
+#include <profkit/impl/collect/host_memory.hpp>
+#include <profkit/impl/record/process_identity.hpp>
 #include <profkit/scope.hpp>
 
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <profkit/collect/host_memory.hpp>
-#include <profkit/record/memory_events.hpp>
+#include <profkit/impl/collect/host_memory.hpp>
+#include <profkit/impl/record/memory_events.hpp>
 #include <profkit/scope.hpp>
 
 #include <atomic>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What the library calls on threads of the program, and what it does on its own threads, is not recorded.
-#include <profkit/collect/memory_source.hpp>
-#include <profkit/record/default_scope.hpp>
-#include <profkit/record/memory_events.hpp>
-#include <profkit/record/own_thread.hpp>
-#include <profkit/record/quiet_thread.hpp>
+#include <profkit/impl/record/default_scope.hpp>
+#include <profkit/impl/record/memory_events.hpp>
+#include <profkit/impl/record/own_thread.hpp>
+#include <profkit/impl/record/quiet_thread.hpp>
+#include <profkit/memory_source.hpp>
 #include <profkit/scope.hpp>
 
 #include <csetjmp>

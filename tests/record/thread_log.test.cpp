@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <profkit/record/thread_registry.hpp>
+#include <profkit/impl/record/thread_registry.hpp>
 #include <profkit/scope.hpp>
 
 #include <pthread.h>

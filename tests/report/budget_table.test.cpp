@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <profkit/analyze/analyze.hpp>
-#include <profkit/report/budget_section.hpp>
-#include <profkit/report/csv_printer.hpp>
-#include <profkit/report/report.hpp>
+#include <profkit/analyze.hpp>
+#include <profkit/csv_printer.hpp>
+#include <profkit/impl/report/budget_section.hpp>
+#include <profkit/report.hpp>
 
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Nested scopes of any depth: no part of a report may need a stack that grows with the depth.
-#include <profkit/analyze/analyze.hpp>
-#include <profkit/profile/path_table.hpp>
-#include <profkit/profile/save_load.hpp>
-#include <profkit/report/report.hpp>
-#include <profkit/report/summary_file.hpp>
+#include <profkit/analyze.hpp>
+#include <profkit/impl/profile/path_table.hpp>
+#include <profkit/report.hpp>
+#include <profkit/save_load.hpp>
+#include <profkit/summary_file.hpp>
 
 #include <fmt/format.h>
 #include <pthread.h>

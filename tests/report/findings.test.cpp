@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <profkit/report/findings.hpp>
-#include <profkit/report/folded_scopes.hpp>
-#include <profkit/report/kernels_section.hpp>
-#include <profkit/report/make_document.hpp>
-#include <profkit/report/sentence_numbers.hpp>
+#include <profkit/impl/report/findings.hpp>
+#include <profkit/impl/report/folded_scopes.hpp>
+#include <profkit/impl/report/kernels_section.hpp>
+#include <profkit/impl/report/make_document.hpp>
+#include <profkit/impl/report/sentence_numbers.hpp>
 
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>

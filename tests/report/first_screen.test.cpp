@@ -2,11 +2,11 @@
 #include <fcntl.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
-#include <profkit/analyze/analyze.hpp>
-#include <profkit/profile/save_load.hpp>
-#include <profkit/report/first_screen.hpp>
-#include <profkit/report/make_document.hpp>
-#include <profkit/report/report.hpp>
+#include <profkit/analyze.hpp>
+#include <profkit/impl/report/first_screen.hpp>
+#include <profkit/impl/report/make_document.hpp>
+#include <profkit/report.hpp>
+#include <profkit/save_load.hpp>
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators_all.hpp>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <profkit/analyze/analyze.hpp>
-#include <profkit/report/csv_printer.hpp>
-#include <profkit/report/json_text.hpp>
-#include <profkit/report/kernel_tables.hpp>
-#include <profkit/report/quality_text.hpp>
-#include <profkit/report/report.hpp>
+#include <profkit/analyze.hpp>
+#include <profkit/csv_printer.hpp>
+#include <profkit/impl/report/json_text.hpp>
+#include <profkit/impl/report/kernel_tables.hpp>
+#include <profkit/impl/report/quality_text.hpp>
+#include <profkit/report.hpp>
 
 #include <unistd.h>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <profkit/report/csv_printer.hpp>
-#include <profkit/report/memory_table.hpp>
-#include <profkit/report/report.hpp>
-#include <profkit/report/trace_json.hpp>
+#include <profkit/csv_printer.hpp>
+#include <profkit/impl/report/memory_table.hpp>
+#include <profkit/impl/report/trace_json.hpp>
+#include <profkit/report.hpp>
 
 #include <unistd.h>
 

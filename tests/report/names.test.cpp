@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Names with arbitrary bytes in all outputs.
-#include <profkit/analyze/analyze.hpp>
-#include <profkit/profile/save_load.hpp>
-#include <profkit/report/csv_printer.hpp>
-#include <profkit/report/markdown_printer.hpp>
-#include <profkit/report/shown_text.hpp>
-#include <profkit/report/text_printer.hpp>
-#include <profkit/report/trace_json.hpp>
+#include <profkit/analyze.hpp>
+#include <profkit/csv_printer.hpp>
+#include <profkit/impl/report/shown_text.hpp>
+#include <profkit/impl/report/trace_json.hpp>
+#include <profkit/markdown_printer.hpp>
+#include <profkit/save_load.hpp>
 #include <profkit/scope.hpp>
+#include <profkit/text_printer.hpp>
 
 #include <unistd.h>
 #include <algorithm>

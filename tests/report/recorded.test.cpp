@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Compares profiles of the trainer, recorded on an H200, with the counts of Nsight Systems in another run with the same arguments.
-#include <profkit/analyze/analyze.hpp>
-#include <profkit/analyze/gpu/attribution.hpp>
-#include <profkit/analyze/gpu/counted_operations.hpp>
-#include <profkit/analyze/time/measured_time.hpp>
-#include <profkit/analyze/time/statistics.hpp>
-#include <profkit/profile/rank_record.hpp>
-#include <profkit/profile/save_load.hpp>
-#include <profkit/report/report.hpp>
-#include <profkit/report/trace_json.hpp>
+#include <profkit/analyze.hpp>
+#include <profkit/impl/analyze/gpu/attribution.hpp>
+#include <profkit/impl/analyze/gpu/counted_operations.hpp>
+#include <profkit/impl/analyze/time/measured_time.hpp>
+#include <profkit/impl/profile/rank_record.hpp>
+#include <profkit/impl/report/trace_json.hpp>
+#include <profkit/report.hpp>
+#include <profkit/save_load.hpp>
+#include <profkit/statistics.hpp>
 
 #include <algorithm>
 #include <array>

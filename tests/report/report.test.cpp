@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <profkit/analyze/analyze.hpp>
-#include <profkit/profile/save_load.hpp>
-#include <profkit/report/csv_printer.hpp>
-#include <profkit/report/quality_text.hpp>
-#include <profkit/report/report.hpp>
-#include <profkit/report/scope_tables.hpp>
+#include <profkit/analyze.hpp>
+#include <profkit/csv_printer.hpp>
+#include <profkit/impl/report/quality_text.hpp>
+#include <profkit/impl/report/scope_tables.hpp>
+#include <profkit/report.hpp>
+#include <profkit/save_load.hpp>
 
 #include <unistd.h>
 

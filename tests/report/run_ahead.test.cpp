@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The report of a host that runs ahead of the GPU.
-#include <profkit/analyze/analyze.hpp>
-#include <profkit/report/report.hpp>
+#include <profkit/analyze.hpp>
+#include <profkit/report.hpp>
 
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <profkit/analyze/analyze.hpp>
-#include <profkit/profile/archived_state.hpp>
-#include <profkit/profile/save_load.hpp>
-#include <profkit/report/report.hpp>
-#include <profkit/report/summary_file.hpp>
+#include <profkit/analyze.hpp>
+#include <profkit/impl/profile/archived_state.hpp>
+#include <profkit/report.hpp>
+#include <profkit/save_load.hpp>
+#include <profkit/summary_file.hpp>
 
 #include <unistd.h>
 

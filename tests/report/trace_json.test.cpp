@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <profkit/analyze/analyze.hpp>
-#include <profkit/analyze/gpu/attribution.hpp>
-#include <profkit/profile/save_load.hpp>
-#include <profkit/report/idle_cause_names.hpp>
-#include <profkit/report/trace_json.hpp>
+#include <profkit/analyze.hpp>
+#include <profkit/impl/analyze/gpu/attribution.hpp>
+#include <profkit/impl/report/idle_cause_names.hpp>
+#include <profkit/impl/report/trace_json.hpp>
+#include <profkit/save_load.hpp>
 
 #include <unistd.h>
 #include <algorithm>

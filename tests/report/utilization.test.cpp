@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <profkit/analyze/analyze.hpp>
-#include <profkit/report/html_page.hpp>
-#include <profkit/report/make_document.hpp>
-#include <profkit/report/report.hpp>
-#include <profkit/report/utilization_words.hpp>
-#include <profkit/report/work_section.hpp>
+#include <profkit/analyze.hpp>
+#include <profkit/impl/report/html_page.hpp>
+#include <profkit/impl/report/make_document.hpp>
+#include <profkit/impl/report/utilization_words.hpp>
+#include <profkit/impl/report/work_section.hpp>
+#include <profkit/report.hpp>
 
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <profkit/analyze/analyze.hpp>
-#include <profkit/report/csv_printer.hpp>
-#include <profkit/report/report.hpp>
-#include <profkit/report/steps_section.hpp>
-#include <profkit/report/verdict_text.hpp>
+#include <profkit/analyze.hpp>
+#include <profkit/csv_printer.hpp>
+#include <profkit/impl/report/steps_section.hpp>
+#include <profkit/impl/report/verdict_text.hpp>
+#include <profkit/report.hpp>
 
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>

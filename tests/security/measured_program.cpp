@@ -4,9 +4,9 @@
 // each collector.
 //   --locked   a system call that would write to the file system, run a program or use a network kills it
 //   --write    it writes outputs, like a program that was asked to
-#include <profkit/collect/cupti_collection.hpp>
 #include <profkit/cuda.hpp>
 #include <profkit/cupti.hpp>
+#include <profkit/impl/collect/cupti_collection.hpp>
 #include <profkit/profkit.hpp>
 
 #include <fcntl.h>

@@ -2,10 +2,10 @@
 //
 // An executable that exports no symbols opens a library with scopes. The two cannot share a recorder, and the report says so.
 //   usage: no_exports LIBRARY
-#include <profkit/report/report.hpp>
+#include <profkit/impl/session/session_recording.hpp>
+#include <profkit/report.hpp>
 #include <profkit/scope.hpp>
 #include <profkit/session.hpp>
-#include <profkit/session/session_recording.hpp>
 
 #include <dlfcn.h>
 

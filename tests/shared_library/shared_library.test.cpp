@@ -4,9 +4,9 @@
 // `opened_b`, `closed`, which is closed again, and libraries with their own recorder: `hidden` by a version script, `symbolic` by
 // -Bsymbolic, `excluded` by --exclude-libs, `deep` by RTLD_DEEPBIND, `moved` by dlmopen. Definitions of the build: OPENED_A, ... , with the
 // paths.
-#include <profkit/report/report.hpp>
+#include <profkit/impl/session/session_recording.hpp>
+#include <profkit/report.hpp>
 #include <profkit/session.hpp>
-#include <profkit/session/session_recording.hpp>
 
 #include <dlfcn.h>
 

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <profkit/analyze/gpu/api_call_kind.hpp>
-#include <profkit/analyze/gpu/attribution.hpp>
-#include <profkit/analyze/gpu/counted_operations.hpp>
-#include <profkit/analyze/gpu/gpu_idle.hpp>
-#include <profkit/analyze/gpu/gpu_step_periods.hpp>
-#include <profkit/analyze/gpu/innermost_scopes.hpp>
-#include <profkit/analyze/memory/memory_changes.hpp>
-#include <profkit/analyze/memory/scope_memory.hpp>
-#include <profkit/analyze/time/measured_time.hpp>
-#include <profkit/analyze/window.hpp>
-#include <profkit/profile/profile.hpp>
-#include <profkit/profile/time.hpp>
+#include <profkit/impl/analyze/gpu/api_call_kind.hpp>
+#include <profkit/impl/analyze/gpu/attribution.hpp>
+#include <profkit/impl/analyze/gpu/counted_operations.hpp>
+#include <profkit/impl/analyze/gpu/gpu_idle.hpp>
+#include <profkit/impl/analyze/gpu/gpu_step_periods.hpp>
+#include <profkit/impl/analyze/gpu/innermost_scopes.hpp>
+#include <profkit/impl/analyze/memory/memory_changes.hpp>
+#include <profkit/impl/analyze/memory/scope_memory.hpp>
+#include <profkit/impl/analyze/time/measured_time.hpp>
+#include <profkit/impl/analyze/window.hpp>
+#include <profkit/profile.hpp>
+#include <profkit/time.hpp>
 
 #include <algorithm>
 #include <cstddef>

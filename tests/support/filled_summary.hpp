@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <profkit/analyze/summary_fields.hpp>
-#include <profkit/profile/record_fields.hpp>
+#include <profkit/impl/analyze/summary_fields.hpp>
+#include <profkit/impl/profile/record_fields.hpp>
 
 #include <array>
 #include <chrono>

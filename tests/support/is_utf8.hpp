@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <profkit/report/shown_text.hpp>
+#include <profkit/impl/report/shown_text.hpp>
 
 #include <cstddef>
 #include <string_view>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <profkit/report/cells.hpp>
-#include <profkit/report/document.hpp>
+#include <profkit/document.hpp>
+#include <profkit/impl/report/cells.hpp>
 
 #include <cmath>
 #include <cstddef>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <profkit/analyze/ranks/rank_timeline.hpp>
-#include <profkit/profile/time.hpp>
+#include <profkit/impl/analyze/ranks/rank_timeline.hpp>
+#include <profkit/time.hpp>
 
 #include <algorithm>
 #include <chrono>

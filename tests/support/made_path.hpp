@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <profkit/profile/profile.hpp>
+#include <profkit/profile.hpp>
 
 #include <algorithm>
 #include <cstdint>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <profkit/analyze/summary.hpp>
+#include <profkit/summary.hpp>
 
 #include <cstddef>
 #include <cstdint>

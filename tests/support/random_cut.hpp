@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <profkit/profile/profile.hpp>
-#include <profkit/profile/time.hpp>
+#include <profkit/profile.hpp>
+#include <profkit/time.hpp>
 
 #include <algorithm>
 #include <chrono>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <profkit/analyze/gpu/attribution.hpp>
-#include <profkit/profile/profile.hpp>
+#include <profkit/impl/analyze/gpu/attribution.hpp>
+#include <profkit/profile.hpp>
 
 #include <algorithm>
 #include <chrono>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <profkit/profile/profile.hpp>
+#include <profkit/profile.hpp>
 
 #include <catch2/catch_message.hpp>
 #include <cstdint>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <profkit/report/document.hpp>
+#include <profkit/document.hpp>
 
 #include <stdexcept>
 #include <string>

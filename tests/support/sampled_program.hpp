@@ -8,10 +8,10 @@
 #include <cstdint>
 #include <ctime>
 #include <map>
-#include <profkit/collect/host_samples.hpp>
-#include <profkit/drain/log_drain.hpp>
+#include <profkit/impl/collect/host_samples.hpp>
+#include <profkit/impl/drain/log_drain.hpp>
+#include <profkit/impl/record/recording_start.hpp>
 #include <profkit/options.hpp>
-#include <profkit/record/recording_start.hpp>
 #include <string>
 #include <thread>
 #include <utility>

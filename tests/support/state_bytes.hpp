@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <profkit/profile/archive_reader.hpp>
-#include <profkit/profile/archive_writer.hpp>
-#include <profkit/profile/archived_state.hpp>
-#include <profkit/profile/byte_output.hpp>
+#include <profkit/impl/profile/archive_reader.hpp>
+#include <profkit/impl/profile/archive_writer.hpp>
+#include <profkit/impl/profile/archived_state.hpp>
+#include <profkit/impl/profile/byte_output.hpp>
 
 #include <sstream>
 #include <string>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <profkit/analyze/summary_fields.hpp>
-#include <profkit/profile/archive_writer.hpp>
-#include <profkit/profile/byte_output.hpp>
+#include <profkit/impl/analyze/summary_fields.hpp>
+#include <profkit/impl/profile/archive_writer.hpp>
+#include <profkit/impl/profile/byte_output.hpp>
 
 #include <string>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <profkit/record/thread_registry.hpp>
+#include <profkit/impl/record/thread_registry.hpp>
 
 #include <chrono>
 #include <cstdint>

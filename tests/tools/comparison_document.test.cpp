@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comparison_document.hpp"
 
-#include <profkit/report/html_page.hpp>
-#include <profkit/report/section_blocks.hpp>
+#include <profkit/impl/report/html_page.hpp>
+#include <profkit/impl/report/section_blocks.hpp>
 
 #include <algorithm>
 #include <catch2/catch_approx.hpp>

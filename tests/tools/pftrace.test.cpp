@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <profkit/profile/error.hpp>
-#include <profkit/report/trace_json.hpp>
+#include <profkit/error.hpp>
+#include <profkit/impl/report/trace_json.hpp>
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>

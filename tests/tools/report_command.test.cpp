@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <profkit/profile/journal_encoder.hpp>
-#include <profkit/profile/path_table.hpp>
-#include <profkit/profile/save_load.hpp>
-#include <profkit/report/report.hpp>
-#include <profkit/report/summary_file.hpp>
-#include <profkit/session/load_report.hpp>
+#include <profkit/impl/profile/journal_encoder.hpp>
+#include <profkit/impl/profile/path_table.hpp>
+#include <profkit/load_report.hpp>
+#include <profkit/report.hpp>
+#include <profkit/save_load.hpp>
+#include <profkit/summary_file.hpp>
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "summary_json.hpp"
 
-#include <profkit/analyze/analyze.hpp>
-#include <profkit/analyze/summary_fields.hpp>
-#include <profkit/profile/described.hpp>
-#include <profkit/profile/save_load.hpp>
-#include <profkit/profile/time.hpp>
-#include <profkit/report/report.hpp>
+#include <profkit/analyze.hpp>
+#include <profkit/impl/analyze/summary_fields.hpp>
+#include <profkit/impl/profile/described.hpp>
+#include <profkit/report.hpp>
+#include <profkit/save_load.hpp>
+#include <profkit/time.hpp>
 
 #include <algorithm>
 #include <array>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
-#include <profkit/analyze/analyze.hpp>
-#include <profkit/profile/save_load.hpp>
+#include <profkit/analyze.hpp>
+#include <profkit/save_load.hpp>
 
 #include <algorithm>
 #include <catch2/catch_approx.hpp>

@@ -4,8 +4,8 @@
 // that recorded profiles lack.
 //
 // usage: profkit_write_traces PROFILE|made DIR STEPS
-#include <profkit/profile/save_load.hpp>
-#include <profkit/report/trace_json.hpp>
+#include <profkit/impl/report/trace_json.hpp>
+#include <profkit/save_load.hpp>
 
 #include <chrono>
 #include <cstdint>

@@ -10,9 +10,9 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <profkit/profile/atomic_file.hpp>
-#include <profkit/profile/error.hpp>
-#include <profkit/report/html_page.hpp>
+#include <profkit/error.hpp>
+#include <profkit/impl/profile/atomic_file.hpp>
+#include <profkit/impl/report/html_page.hpp>
 #include <string>
 #include <string_view>
 #include <vector>

@@ -3,9 +3,9 @@
 
 #include <fmt/format.h>
 
-#include <profkit/report/markdown_printer.hpp>
-#include <profkit/report/text_printer.hpp>
-#include <profkit/report/text_width.hpp>
+#include <profkit/impl/report/text_width.hpp>
+#include <profkit/markdown_printer.hpp>
+#include <profkit/text_printer.hpp>
 #include <profkit/version.hpp>
 
 #include <optional>

@@ -3,9 +3,9 @@
 
 #include <fmt/format.h>
 
-#include <profkit/report/change_words.hpp>
-#include <profkit/report/document.hpp>
-#include <profkit/report/number_format.hpp>
+#include <profkit/document.hpp>
+#include <profkit/impl/report/change_words.hpp>
+#include <profkit/impl/report/number_format.hpp>
 
 #include <algorithm>
 #include <cmath>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comparison_json.hpp"
 
-#include <profkit/report/json_text.hpp>
+#include <profkit/impl/report/json_text.hpp>
 
 #include <array>
 #include <cmath>

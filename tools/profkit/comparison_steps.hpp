@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include <profkit/report/document.hpp>
+#include <profkit/document.hpp>
 
 #include <algorithm>
 #include <cstddef>

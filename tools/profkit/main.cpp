@@ -4,7 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <exception>
-#include <profkit/profile/error.hpp>
+#include <profkit/error.hpp>
 #include <profkit/version.hpp>
 #include <string>
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <profkit/analyze/summary.hpp>
-#include <profkit/profile/error.hpp>
-#include <profkit/report/summary_file.hpp>
+#include <profkit/error.hpp>
+#include <profkit/summary.hpp>
+#include <profkit/summary_file.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "summary_figures.hpp"
 
-#include <profkit/profile/error.hpp>
-#include <profkit/report/folded_scopes.hpp>
-#include <profkit/report/report_view.hpp>
-#include <profkit/report/samples_section.hpp>
-#include <profkit/report/steps_section.hpp>
-#include <profkit/report/verdict_text.hpp>
+#include <profkit/error.hpp>
+#include <profkit/impl/report/folded_scopes.hpp>
+#include <profkit/impl/report/report_view.hpp>
+#include <profkit/impl/report/samples_section.hpp>
+#include <profkit/impl/report/steps_section.hpp>
+#include <profkit/impl/report/verdict_text.hpp>
 
 #include <algorithm>
 #include <chrono>

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <profkit/analyze/summary.hpp>
-#include <profkit/analyze/summary_fields.hpp>
-#include <profkit/profile/described.hpp>
-#include <profkit/profile/error.hpp>
-#include <profkit/profile/path_table.hpp>
-#include <profkit/profile/time.hpp>
-#include <profkit/profile/work.hpp>
-#include <profkit/report/idle_cause_names.hpp>
-#include <profkit/report/json_names.hpp>
-#include <profkit/report/verdict_text.hpp>
+#include <profkit/error.hpp>
+#include <profkit/impl/analyze/summary_fields.hpp>
+#include <profkit/impl/profile/described.hpp>
+#include <profkit/impl/profile/path_table.hpp>
+#include <profkit/impl/report/idle_cause_names.hpp>
+#include <profkit/impl/report/json_names.hpp>
+#include <profkit/impl/report/verdict_text.hpp>
+#include <profkit/summary.hpp>
+#include <profkit/time.hpp>
+#include <profkit/work.hpp>
 
 #include <algorithm>
 #include <array>

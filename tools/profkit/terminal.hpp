@@ -7,7 +7,7 @@
 #include <termios.h>
 #include <unistd.h>
 
-#include <profkit/profile/error.hpp>
+#include <profkit/error.hpp>
 
 #include <array>
 #include <cerrno>

@@ -13,7 +13,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <memory>
-#include <profkit/profile/error.hpp>
+#include <profkit/error.hpp>
 #include <string>
 #include <string_view>
 #include <thread>

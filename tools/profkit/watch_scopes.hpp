@@ -3,10 +3,10 @@
 
 #include <fmt/format.h>
 
-#include <profkit/analyze/summary.hpp>
-#include <profkit/profile/time.hpp>
-#include <profkit/report/folded_scopes.hpp>
-#include <profkit/report/report_kinds.hpp>
+#include <profkit/impl/report/folded_scopes.hpp>
+#include <profkit/impl/report/report_kinds.hpp>
+#include <profkit/summary.hpp>
+#include <profkit/time.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -3,11 +3,11 @@
 
 #include <fmt/format.h>
 
-#include <profkit/analyze/summary.hpp>
-#include <profkit/profile/profile.hpp>
-#include <profkit/report/idle_cause_names.hpp>
-#include <profkit/report/quality_text.hpp>
-#include <profkit/report/verdict_text.hpp>
+#include <profkit/impl/report/idle_cause_names.hpp>
+#include <profkit/impl/report/quality_text.hpp>
+#include <profkit/impl/report/verdict_text.hpp>
+#include <profkit/profile.hpp>
+#include <profkit/summary.hpp>
 
 #include <algorithm>
 #include <array>

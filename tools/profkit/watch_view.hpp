@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <profkit/analyze/summary.hpp>
-#include <profkit/profile/profile.hpp>
+#include <profkit/profile.hpp>
+#include <profkit/summary.hpp>
 
 #include <chrono>
 #include <cstdint>

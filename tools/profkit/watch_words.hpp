@@ -3,12 +3,12 @@
 
 #include <fmt/format.h>
 
-#include <profkit/analyze/summary.hpp>
-#include <profkit/profile/time.hpp>
-#include <profkit/report/quality_text.hpp>
-#include <profkit/report/sentence_numbers.hpp>
-#include <profkit/report/text_width.hpp>
-#include <profkit/report/trend_section.hpp>
+#include <profkit/impl/report/quality_text.hpp>
+#include <profkit/impl/report/sentence_numbers.hpp>
+#include <profkit/impl/report/text_width.hpp>
+#include <profkit/impl/report/trend_section.hpp>
+#include <profkit/summary.hpp>
+#include <profkit/time.hpp>
 
 #include <array>
 #include <chrono>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <profkit/profile/error.hpp>
-#include <profkit/profile/journal_format.hpp>
-#include <profkit/profile/save_load.hpp>
-#include <profkit/report/summary_file.hpp>
+#include <profkit/error.hpp>
+#include <profkit/impl/profile/journal_format.hpp>
+#include <profkit/save_load.hpp>
+#include <profkit/summary_file.hpp>
 
 #include <algorithm>
 #include <array>

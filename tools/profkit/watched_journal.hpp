@@ -3,15 +3,15 @@
 
 #include <sys/stat.h>
 
-#include <profkit/analyze/summary.hpp>
-#include <profkit/analyze/windows/window_stream.hpp>
-#include <profkit/profile/arrival.hpp>
-#include <profkit/profile/error.hpp>
-#include <profkit/profile/input_file.hpp>
-#include <profkit/profile/journal_file.hpp>
-#include <profkit/profile/journal_format.hpp>
-#include <profkit/profile/profile.hpp>
-#include <profkit/profile/time.hpp>
+#include <profkit/error.hpp>
+#include <profkit/impl/analyze/windows/window_stream.hpp>
+#include <profkit/impl/profile/arrival.hpp>
+#include <profkit/impl/profile/input_file.hpp>
+#include <profkit/impl/profile/journal_file.hpp>
+#include <profkit/impl/profile/journal_format.hpp>
+#include <profkit/profile.hpp>
+#include <profkit/summary.hpp>
+#include <profkit/time.hpp>
 
 #include <algorithm>
 #include <chrono>

@@ -5,8 +5,8 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include <profkit/analyze/summary.hpp>
-#include <profkit/profile/error.hpp>
+#include <profkit/error.hpp>
+#include <profkit/summary.hpp>
 
 #include <algorithm>
 #include <array>

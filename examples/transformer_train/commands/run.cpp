@@ -8,8 +8,8 @@
 #include <filesystem>
 #include <numeric>
 #include <optional>
-#include <profkit/profile/save_load.hpp>
-#include <profkit/report/report.hpp>
+#include <profkit/report.hpp>
+#include <profkit/save_load.hpp>
 #include <span>
 #include <stdexcept>
 #include <string>

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <optional>
-#include <profkit/profile/time.hpp>
+#include <profkit/time.hpp>
 #include <string_view>
 
 #include "device.hpp"

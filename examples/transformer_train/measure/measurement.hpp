@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <optional>
 #include <profkit/options.hpp>
-#include <profkit/profile/time.hpp>
-#include <profkit/report/report.hpp>
+#include <profkit/report.hpp>
+#include <profkit/time.hpp>
 #include <string>
 #include <string_view>
 #include <vector>

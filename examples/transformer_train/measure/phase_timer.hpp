@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <profkit/profile/time.hpp>
+#include <profkit/time.hpp>
 #include <string_view>
 #include <vector>
 

@@ -4,7 +4,7 @@
 #include <chrono>
 #include <memory>
 #include <optional>
-#include <profkit/profile/time.hpp>
+#include <profkit/time.hpp>
 
 #include "device.hpp"
 

@@ -3,7 +3,7 @@
 
 #include <functional>
 #include <profkit/options.hpp>
-#include <profkit/report/report.hpp>
+#include <profkit/report.hpp>
 
 #include "device.hpp"
 

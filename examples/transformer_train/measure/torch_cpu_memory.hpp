@@ -2,7 +2,7 @@
 #pragma once
 
 #include <memory>
-#include <profkit/collect/memory_source.hpp>
+#include <profkit/memory_source.hpp>
 #include <string_view>
 #include <vector>
 

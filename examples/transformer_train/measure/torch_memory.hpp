@@ -2,7 +2,7 @@
 #pragma once
 
 #include <cstdint>
-#include <profkit/collect/memory_source.hpp>
+#include <profkit/memory_source.hpp>
 #include <string_view>
 #include <vector>
 

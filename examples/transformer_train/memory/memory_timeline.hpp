@@ -3,8 +3,8 @@
 
 #include <cstdint>
 #include <optional>
-#include <profkit/profile/profile.hpp>
-#include <profkit/profile/time.hpp>
+#include <profkit/profile.hpp>
+#include <profkit/time.hpp>
 #include <string>
 #include <vector>
 

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 #include <limits>
-#include <profkit/profile/work.hpp>
+#include <profkit/work.hpp>
 
 #include "config.hpp"
 #include "tables/flops.hpp"

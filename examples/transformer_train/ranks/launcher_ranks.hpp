@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <profkit/find_rank.hpp>
 #include <profkit/options.hpp>
-#include <profkit/session/find_rank.hpp>
 
 #include "config.hpp"
 #include "errors.hpp"

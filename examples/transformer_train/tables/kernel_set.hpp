@@ -3,8 +3,8 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <profkit/analyze/summary.hpp>
-#include <profkit/profile/time.hpp>
+#include <profkit/summary.hpp>
+#include <profkit/time.hpp>
 #include <string>
 #include <string_view>
 #include <vector>

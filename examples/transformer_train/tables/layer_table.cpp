@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <profkit/analyze/time/statistics.hpp>
+#include <profkit/statistics.hpp>
 #include <string>
 #include <string_view>
 #include <utility>

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <optional>
-#include <profkit/analyze/summary.hpp>
+#include <profkit/summary.hpp>
 #include <string>
 #include <string_view>
 

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <iterator>
 #include <optional>
-#include <profkit/analyze/gpu/kernels_of_scope.hpp>
+#include <profkit/kernels_of_scope.hpp>
 #include <string>
 #include <string_view>
 #include <utility>

@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <profkit/report/csv_printer.hpp>
-#include <profkit/report/document.hpp>
-#include <profkit/report/markdown_printer.hpp>
-#include <profkit/report/text_printer.hpp>
+#include <profkit/csv_printer.hpp>
+#include <profkit/document.hpp>
+#include <profkit/markdown_printer.hpp>
+#include <profkit/text_printer.hpp>
 #include <string>
 #include <utility>
 #include <vector>

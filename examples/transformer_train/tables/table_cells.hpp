@@ -5,7 +5,7 @@
 
 #include <cstdint>
 #include <optional>
-#include <profkit/analyze/summary.hpp>
+#include <profkit/summary.hpp>
 #include <string>
 
 namespace trainer {

@@ -2,8 +2,8 @@
 #pragma once
 
 #include <optional>
-#include <profkit/analyze/summary.hpp>
-#include <profkit/profile/profile.hpp>
+#include <profkit/profile.hpp>
+#include <profkit/summary.hpp>
 #include <string>
 #include <vector>
 

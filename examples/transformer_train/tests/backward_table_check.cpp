@@ -9,7 +9,7 @@
 #include <chrono>
 #include <cstdint>
 #include <optional>
-#include <profkit/profile/profile.hpp>
+#include <profkit/profile.hpp>
 #include <string>
 #include <utility>
 

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <profkit/analyze/gpu/kernel_class.hpp>
+#include <profkit/kernel_class.hpp>
 #include <string>
 #include <vector>
 

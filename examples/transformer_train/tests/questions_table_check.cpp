@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
-#include <profkit/analyze/gpu/kernels_of_scope.hpp>
+#include <profkit/kernels_of_scope.hpp>
 #include <string>
 #include <string_view>
 #include <vector>

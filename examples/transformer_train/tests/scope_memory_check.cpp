@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <map>
 #include <optional>
-#include <profkit/profile/save_load.hpp>
+#include <profkit/save_load.hpp>
 #include <string>
 #include <string_view>
 #include <vector>

@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 
 #include <cstdint>
-#include <profkit/analyze/summary.hpp>
+#include <profkit/summary.hpp>
 #include <string>
 #include <string_view>
 #include <utility>

@@ -10,8 +10,8 @@
 #include <cstdlib>
 #include <map>
 #include <memory>
-#include <profkit/profile/save_load.hpp>
-#include <profkit/report/report.hpp>
+#include <profkit/report.hpp>
+#include <profkit/save_load.hpp>
 #include <string>
 #include <string_view>
 #include <utility>

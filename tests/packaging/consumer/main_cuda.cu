@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <profkit/load_report.hpp>
 #include <profkit/profkit.hpp>
-#include <profkit/session/load_report.hpp>
 
 #include <fmt/format.h>
 

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <profkit/analyze/time/select_quantile.hpp>
-#include <profkit/analyze/time/statistics.hpp>
-#include <profkit/profile/own_containers.hpp>
+#include <profkit/impl/analyze/time/select_quantile.hpp>
+#include <profkit/impl/profile/own_containers.hpp>
+#include <profkit/statistics.hpp>
 #include <string>
 #include <utility>
 

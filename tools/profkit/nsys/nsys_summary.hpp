@@ -4,11 +4,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <profkit/analyze/gpu/attribution.hpp>
-#include <profkit/analyze/time/measured_time.hpp>
-#include <profkit/profile/own_memory.hpp>
-#include <profkit/profile/own_sort.hpp>
-#include <profkit/profile/profile.hpp>
+#include <profkit/impl/analyze/gpu/attribution.hpp>
+#include <profkit/impl/analyze/time/measured_time.hpp>
+#include <profkit/impl/profile/own_memory.hpp>
+#include <profkit/impl/profile/own_sort.hpp>
+#include <profkit/profile.hpp>
 #include <string>
 #include <utility>
 

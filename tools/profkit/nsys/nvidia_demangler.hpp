@@ -3,7 +3,7 @@
 
 #include <cstddef>
 #include <optional>
-#include <profkit/profile/own_memory.hpp>
+#include <profkit/impl/profile/own_memory.hpp>
 #include <string>
 #include <string_view>
 #include <utility>

@@ -6,9 +6,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <profkit/analyze/ranks/timeline_segments.hpp>
-#include <profkit/profile/own_memory.hpp>
-#include <profkit/profile/time.hpp>
+#include <profkit/impl/analyze/ranks/timeline_segments.hpp>
+#include <profkit/impl/profile/own_memory.hpp>
+#include <profkit/time.hpp>
 
 #include "job_rank.hpp"
 #include "matched_collectives.hpp"

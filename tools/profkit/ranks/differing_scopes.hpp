@@ -6,8 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <profkit/profile/own_memory.hpp>
-#include <profkit/profile/own_sort.hpp>
+#include <profkit/impl/profile/own_memory.hpp>
+#include <profkit/impl/profile/own_sort.hpp>
 #include <set>
 #include <string>
 #include <utility>

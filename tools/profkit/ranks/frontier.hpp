@@ -3,7 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <profkit/profile/own_memory.hpp>
+#include <profkit/impl/profile/own_memory.hpp>
 
 namespace profkit::detail {
 

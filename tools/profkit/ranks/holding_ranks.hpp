@@ -5,10 +5,10 @@
 #include <cstddef>
 #include <numeric>
 #include <optional>
-#include <profkit/analyze/verdict/mean_interval.hpp>
-#include <profkit/analyze/verdict/trend.hpp>
-#include <profkit/profile/own_memory.hpp>
-#include <profkit/profile/own_sort.hpp>
+#include <profkit/impl/analyze/verdict/mean_interval.hpp>
+#include <profkit/impl/analyze/verdict/trend.hpp>
+#include <profkit/impl/profile/own_memory.hpp>
+#include <profkit/impl/profile/own_sort.hpp>
 #include <utility>
 
 #include "job_summary.hpp"

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
-#include <profkit/profile/own_memory.hpp>
+#include <profkit/impl/profile/own_memory.hpp>
 #include <set>
 #include <string>
 #include <utility>

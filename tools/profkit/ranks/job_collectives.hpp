@@ -6,11 +6,11 @@
 #include <cstdint>
 #include <map>
 #include <optional>
-#include <profkit/analyze/ranks/found_collectives.hpp>
-#include <profkit/analyze/work/model_flops.hpp>
-#include <profkit/profile/own_memory.hpp>
-#include <profkit/profile/own_sort.hpp>
-#include <profkit/profile/time.hpp>
+#include <profkit/impl/analyze/ranks/found_collectives.hpp>
+#include <profkit/impl/analyze/work/model_flops.hpp>
+#include <profkit/impl/profile/own_memory.hpp>
+#include <profkit/impl/profile/own_sort.hpp>
+#include <profkit/time.hpp>
 #include <set>
 #include <string>
 #include <tuple>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <profkit/profile/described.hpp>
+#include <profkit/impl/profile/described.hpp>
 #include <tuple>
 
 #include "job_summary.hpp"

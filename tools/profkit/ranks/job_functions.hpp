@@ -6,10 +6,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <profkit/analyze/summary.hpp>
-#include <profkit/profile/own_memory.hpp>
-#include <profkit/profile/own_sort.hpp>
-#include <profkit/profile/time.hpp>
+#include <profkit/impl/profile/own_memory.hpp>
+#include <profkit/impl/profile/own_sort.hpp>
+#include <profkit/summary.hpp>
+#include <profkit/time.hpp>
 #include <string>
 #include <tuple>
 #include <utility>

@@ -3,11 +3,11 @@
 
 #include <cstdint>
 #include <optional>
-#include <profkit/analyze/ranks/rank_timeline.hpp>
-#include <profkit/analyze/summary.hpp>
-#include <profkit/profile/own_memory.hpp>
-#include <profkit/profile/profile.hpp>
-#include <profkit/profile/rank_record.hpp>
+#include <profkit/impl/analyze/ranks/rank_timeline.hpp>
+#include <profkit/impl/profile/own_memory.hpp>
+#include <profkit/impl/profile/rank_record.hpp>
+#include <profkit/profile.hpp>
+#include <profkit/summary.hpp>
 #include <string>
 #include <utility>
 

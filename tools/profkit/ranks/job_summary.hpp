@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <profkit/profile/own_memory.hpp>
-#include <profkit/profile/time.hpp>
+#include <profkit/impl/profile/own_memory.hpp>
+#include <profkit/time.hpp>
 #include <string>
 #include <utility>
 

@@ -7,9 +7,9 @@
 #include <cstdint>
 #include <map>
 #include <optional>
-#include <profkit/profile/own_containers.hpp>
-#include <profkit/profile/own_sort.hpp>
-#include <profkit/profile/time.hpp>
+#include <profkit/impl/profile/own_containers.hpp>
+#include <profkit/impl/profile/own_sort.hpp>
+#include <profkit/time.hpp>
 #include <set>
 #include <string>
 #include <utility>

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <profkit/profile/own_containers.hpp>
+#include <profkit/impl/profile/own_containers.hpp>
 #include <set>
 #include <string>
 #include <tuple>

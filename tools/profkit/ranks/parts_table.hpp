@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <profkit/profile/own_memory.hpp>
-#include <profkit/report/cells.hpp>
-#include <profkit/report/document.hpp>
+#include <profkit/document.hpp>
+#include <profkit/impl/profile/own_memory.hpp>
+#include <profkit/impl/report/cells.hpp>
 #include <string>
 #include <utility>
 

@@ -8,10 +8,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <profkit/analyze/ranks/found_collectives.hpp>
-#include <profkit/analyze/time/select_quantile.hpp>
-#include <profkit/profile/own_memory.hpp>
-#include <profkit/profile/time.hpp>
+#include <profkit/impl/analyze/ranks/found_collectives.hpp>
+#include <profkit/impl/analyze/time/select_quantile.hpp>
+#include <profkit/impl/profile/own_memory.hpp>
+#include <profkit/time.hpp>
 #include <string>
 #include <utility>
 

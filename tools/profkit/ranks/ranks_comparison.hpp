@@ -5,12 +5,12 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <profkit/profile/own_memory.hpp>
-#include <profkit/report/cells.hpp>
-#include <profkit/report/document.hpp>
-#include <profkit/report/samples_section.hpp>
-#include <profkit/report/sentence_numbers.hpp>
-#include <profkit/report/short_names.hpp>
+#include <profkit/document.hpp>
+#include <profkit/impl/profile/own_memory.hpp>
+#include <profkit/impl/report/cells.hpp>
+#include <profkit/impl/report/samples_section.hpp>
+#include <profkit/impl/report/sentence_numbers.hpp>
+#include <profkit/impl/report/short_names.hpp>
 #include <string>
 #include <tuple>
 #include <utility>

@@ -7,9 +7,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <profkit/profile/own_memory.hpp>
-#include <profkit/report/document.hpp>
-#include <profkit/report/sentence_numbers.hpp>
+#include <profkit/document.hpp>
+#include <profkit/impl/profile/own_memory.hpp>
+#include <profkit/impl/report/sentence_numbers.hpp>
 #include <profkit/version.hpp>
 #include <string>
 #include <utility>

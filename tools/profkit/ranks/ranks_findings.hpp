@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <profkit/profile/own_memory.hpp>
-#include <profkit/report/document.hpp>
-#include <profkit/report/sentence_numbers.hpp>
-#include <profkit/report/short_names.hpp>
+#include <profkit/document.hpp>
+#include <profkit/impl/profile/own_memory.hpp>
+#include <profkit/impl/report/sentence_numbers.hpp>
+#include <profkit/impl/report/short_names.hpp>
 #include <string>
 #include <utility>
 

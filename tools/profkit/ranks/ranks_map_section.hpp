@@ -7,10 +7,10 @@
 #include <cstddef>
 #include <numeric>
 #include <optional>
-#include <profkit/profile/own_memory.hpp>
-#include <profkit/report/cells.hpp>
-#include <profkit/report/document.hpp>
-#include <profkit/report/sentence_numbers.hpp>
+#include <profkit/document.hpp>
+#include <profkit/impl/profile/own_memory.hpp>
+#include <profkit/impl/report/cells.hpp>
+#include <profkit/impl/report/sentence_numbers.hpp>
 #include <string>
 #include <utility>
 

@@ -7,11 +7,11 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
-#include <profkit/profile/own_memory.hpp>
-#include <profkit/report/document.hpp>
-#include <profkit/report/text_bar.hpp>
-#include <profkit/report/text_table.hpp>
-#include <profkit/report/text_width.hpp>
+#include <profkit/document.hpp>
+#include <profkit/impl/profile/own_memory.hpp>
+#include <profkit/impl/report/text_bar.hpp>
+#include <profkit/impl/report/text_table.hpp>
+#include <profkit/impl/report/text_width.hpp>
 #include <string>
 #include <string_view>
 #include <utility>

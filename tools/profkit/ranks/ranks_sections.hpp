@@ -5,10 +5,10 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <profkit/profile/own_memory.hpp>
-#include <profkit/report/cells.hpp>
-#include <profkit/report/document.hpp>
-#include <profkit/report/sentence_numbers.hpp>
+#include <profkit/document.hpp>
+#include <profkit/impl/profile/own_memory.hpp>
+#include <profkit/impl/report/cells.hpp>
+#include <profkit/impl/report/sentence_numbers.hpp>
 #include <string>
 #include <utility>
 

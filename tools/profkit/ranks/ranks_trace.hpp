@@ -7,9 +7,9 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <profkit/profile/own_memory.hpp>
-#include <profkit/profile/own_sort.hpp>
-#include <profkit/report/json_text.hpp>
+#include <profkit/impl/profile/own_memory.hpp>
+#include <profkit/impl/profile/own_sort.hpp>
+#include <profkit/impl/report/json_text.hpp>
 #include <string>
 #include <string_view>
 

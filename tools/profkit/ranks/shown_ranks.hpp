@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <numeric>
-#include <profkit/profile/own_memory.hpp>
-#include <profkit/profile/own_sort.hpp>
+#include <profkit/impl/profile/own_memory.hpp>
+#include <profkit/impl/profile/own_sort.hpp>
 
 #include "job_summary.hpp"
 

@@ -8,7 +8,7 @@
 #include <list>
 #include <map>
 #include <optional>
-#include <profkit/profile/own_containers.hpp>
+#include <profkit/impl/profile/own_containers.hpp>
 #include <set>
 #include <string>
 #include <utility>

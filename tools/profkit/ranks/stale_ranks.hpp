@@ -6,9 +6,9 @@
 #include <cstdint>
 #include <map>
 #include <numeric>
-#include <profkit/profile/own_memory.hpp>
-#include <profkit/profile/own_sort.hpp>
-#include <profkit/profile/time.hpp>
+#include <profkit/impl/profile/own_memory.hpp>
+#include <profkit/impl/profile/own_sort.hpp>
+#include <profkit/time.hpp>
 #include <set>
 #include <string>
 #include <tuple>

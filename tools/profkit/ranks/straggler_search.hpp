@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <map>
 #include <optional>
-#include <profkit/profile/own_memory.hpp>
-#include <profkit/profile/time.hpp>
+#include <profkit/impl/profile/own_memory.hpp>
+#include <profkit/time.hpp>
 #include <set>
 #include <string>
 

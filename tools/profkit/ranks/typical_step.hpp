@@ -8,10 +8,10 @@
 #include <map>
 #include <numeric>
 #include <optional>
-#include <profkit/analyze/ranks/timeline_segments.hpp>
-#include <profkit/profile/own_memory.hpp>
-#include <profkit/profile/own_sort.hpp>
-#include <profkit/profile/time.hpp>
+#include <profkit/impl/analyze/ranks/timeline_segments.hpp>
+#include <profkit/impl/profile/own_memory.hpp>
+#include <profkit/impl/profile/own_sort.hpp>
+#include <profkit/time.hpp>
 #include <set>
 #include <utility>
 

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
-#include <profkit/profile/own_memory.hpp>
-#include <profkit/profile/time.hpp>
+#include <profkit/impl/profile/own_memory.hpp>
+#include <profkit/time.hpp>
 
 #include "collective_waits.hpp"
 #include "job_rank.hpp"

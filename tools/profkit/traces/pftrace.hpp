@@ -3,10 +3,10 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <profkit/analyze/gpu/attribution.hpp>
-#include <profkit/profile/profile.hpp>
-#include <profkit/report/trace_content.hpp>
-#include <profkit/report/trace_json.hpp>
+#include <profkit/impl/analyze/gpu/attribution.hpp>
+#include <profkit/impl/report/trace_content.hpp>
+#include <profkit/impl/report/trace_json.hpp>
+#include <profkit/profile.hpp>
 #include <profkit/version.hpp>
 #include <string>
 #include <utility>

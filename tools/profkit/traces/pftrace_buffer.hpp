@@ -2,7 +2,7 @@
 #pragma once
 
 #include <cstddef>
-#include <profkit/profile/own_memory.hpp>
+#include <profkit/impl/profile/own_memory.hpp>
 #include <protozero/basic_pbf_writer.hpp>
 #include <protozero/buffer_tmpl.hpp>
 

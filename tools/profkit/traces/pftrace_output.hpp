@@ -5,8 +5,8 @@
 
 #include <cstddef>
 #include <new>
-#include <profkit/profile/own_memory.hpp>
-#include <profkit/report/trace_json.hpp>
+#include <profkit/impl/profile/own_memory.hpp>
+#include <profkit/impl/report/trace_json.hpp>
 
 #include "pftrace_buffer.hpp"
 #include "pftrace_fields.hpp"

@@ -6,9 +6,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <profkit/profile/own_containers.hpp>
-#include <profkit/profile/time.hpp>
-#include <profkit/report/shown_text.hpp>
+#include <profkit/impl/profile/own_containers.hpp>
+#include <profkit/impl/report/shown_text.hpp>
+#include <profkit/time.hpp>
 #include <protozero/varint.hpp>
 #include <string>
 #include <string_view>

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <set>
+#include <utility>
+
+#include "../../analyze.hpp"
+#include "../../profile.hpp"
+#include "../../summary.hpp"
+#include "gpu/attribution.hpp"
+#include "gpu/device_clocks.hpp"
+#include "gpu/device_utilization.hpp"
+#include "kinds/kind_table.hpp"
+#include "memory/memory_sums.hpp"
+#include "merge/gpu_figures.hpp"
+#include "merge/joined_stretches.hpp"
+#include "merge/merged_counters.hpp"
+#include "merge/merged_paths.hpp"
+#include "merge/merged_readings.hpp"
+#include "merge/session_header.hpp"
+#include "merge/stretch_figures.hpp"
+#include "samples/sample_sums.hpp"
+#include "time/adopted_sums.hpp"
+#include "time/scope_rows.hpp"
+#include "window.hpp"
+#include "work/scope_work.hpp"
+
+namespace profkit::detail {
+
+/// The figures that `analysis` accumulates.
+struct analysis_parts {
+  analyze_options options;  ///< rules for kernel classes
+  bool has_any = false;     ///< a window was added
+  bool has_steps = false;   ///< only measured steps count; false: the whole session
+  session_header header;
+  merged_paths paths;
+  scope_times scopes;
+  merged_counters counters;
+  merged_readings readings;
+  merged_clocks clocks;
+  merged_utilization utilization;
+  memory_sums memory;
+  gpu_figures gpu;
+  kind_table kinds;
+  adopted_sums adopted;
+  work_by_path work;
+  sample_sums samples;
+  std::set<std::int32_t> devices;
+  joined_stretches<stretch_figures> stretches;
+};
+
+}  // namespace profkit::detail
+
+namespace profkit {
+
+/// @brief The figures of a session, computed window by window. Two analyses can be merged.
+///
+/// The summary does not depend on the borders of the windows, nor on the order in which windows and analyses are merged. Only the rounding
+/// of floating-point sums (`work` and `model_flops`) depends on that order. Memory is bounded by the number of paths, kernels and
+/// allocators, not by the length of the session. Not thread-safe. Performs no input or output.
+class analysis {
+ public:
+  /// @brief Creates an analysis without windows.
+  /// @param with rules for kernel classes; the same for all analyses that are merged.
+  explicit analysis(analyze_options with = {}) { parts_.options = std::move(with); }
+
+  /// @brief Adds a window. The windows of a session must not overlap; they may come in any order.
+  /// @param each the window; takes time proportional to its records (n log n if they are out of order).
+  void add(window const& each) { add(each.records, each.frame); }
+
+  /// @brief Adds a window without copying its records. The windows of a session must not overlap; they may come in any order.
+  /// @param records the records of the window.
+  /// @param frame the stretch of time that the window owns.
+  /// @param launched `attribute(records)`, if the caller has computed it; null: `add` computes it if needed.
+  void add(profile const& records, window_frame const& frame, attribution const* launched = nullptr);
+
+  /// @brief Merges another analysis: the result is as if its windows had been added here.
+  /// @param other figures of windows that overlap none of those here; created with the same options.
+  void merge(analysis const& other);
+
+  /// @brief Computes the summary. Windows can be added afterwards.
+  /// @return the figures of all windows so far.
+  [[nodiscard]] summary finish() const;
+
+ private:
+  template <class Archive>
+  friend void fields(Archive& archive, analysis& state);  // in analysis_state.hpp
+
+  detail::analysis_parts parts_;
+};
+
+}  // namespace profkit

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <utility>
+
+#include "../../analyze.hpp"
+#include "../../profile.hpp"
+#include "../../summary.hpp"
+#include "../../time.hpp"
+#include "../profile/own_memory.hpp"
+#include "analysis.hpp"
+#include "complete_summary.hpp"
+#include "gpu/attribution.hpp"
+#include "gpu/counted_operations.hpp"
+#include "gpu/device_clocks.hpp"
+#include "gpu/device_utilization.hpp"
+#include "gpu/gpu_step_periods.hpp"
+#include "gpu/step_budget.hpp"
+#include "kinds/kind_recorder.hpp"
+#include "kinds/kind_table.hpp"
+#include "kinds/step_kinds.hpp"
+#include "memory/memory_sums.hpp"
+#include "memory/scope_memory.hpp"
+#include "merge/gpu_figures.hpp"
+#include "merge/joined_stretches.hpp"
+#include "merge/merged_counters.hpp"
+#include "merge/merged_paths.hpp"
+#include "merge/merged_readings.hpp"
+#include "merge/session_header.hpp"
+#include "merge/stretch_figures.hpp"
+#include "merge/trend_part.hpp"
+#include "ranks/timeline_recorder.hpp"
+#include "samples/sample_sums.hpp"
+#include "time/adopted_sums.hpp"
+#include "time/adoption_rows.hpp"
+#include "time/measured_time.hpp"
+#include "window.hpp"
+#include "work/model_flops.hpp"
+#include "work/scope_work.hpp"
+
+namespace profkit::detail {
+
+/// The operations of `analysis` on its parts.
+class analysis_work {
+ public:
+  explicit analysis_work(analysis_parts& all) : all_{all} {}
+
+  /// Implements `analyze`: one window with all records, and only the budget that the summary needs.
+  static summary of_whole(profile const& records, analyze_options const& with) {
+    analysis_parts result;
+    result.options = with;
+    analysis_work work{result};
+    window_frame frame;
+    frame.own = {timestamp::min(), timestamp::max()};
+    frame.has_steps = measured_time::had_steps(records);
+    std::optional<attribution> launched;
+    if (needs_attribution(records)) launched = attribute(records);
+    if (has_kernels(records)) frame.gpu_steps = gpu_step_period_finder{records, *launched}.find();
+    std::optional<added_window> const added = work.add_all_but_budget(records, frame, launched ? &*launched : nullptr);
+    summary figures = complete_summary(result, [&](kind_table& kinds, bool is_of_gpu) {
+      std::optional<std::uint32_t> const steps_thread = thread_of_steps(records, added->steps.time);
+      budget_basis const basis{records, *launched, steps_thread, added->counted, with.kernel_classes};
+      wall_by_kind const gpu{parts_in(frame.gpu_steps.measured, frame.own)};
+      kinds.add(basis, is_of_gpu ? gpu : added->steps, added->path_of);
+    });
+    // The figures cover the profile only, so records that no trace has are missing from them too.
+    figures.quality.discarded_records += std::exchange(figures.quality.untraced_records, 0);
+    return figures;
+  }
+
+  void add(profile const& records, window_frame const& frame, attribution const* launched) {
+    std::optional<attribution> made;
+    if (launched == nullptr && needs_attribution(records)) launched = &made.emplace(attribute(records));
+    std::optional<added_window> const added = add_all_but_budget(records, frame, launched);
+    if (!added || !frame.has_steps) return;
+    budget_basis const basis{records, *launched, frame.steps_thread, added->counted, all_.options.kernel_classes};
+    all_.kinds.add(basis, added->steps, added->path_of);
+    all_.kinds.add(basis, wall_by_kind{frame.gpu_wall}, added->path_of);
+  }
+
+  void merge(analysis_parts const& other) {
+    if (!other.has_any) return;
+    if (!takes(other.has_steps)) {
+      all_.memory.add_contradictions(other.memory);
+      return;
+    }
+    all_.has_any = true;
+    own_vector<std::uint32_t> const path_of = all_.paths.add(other.paths);
+    own_vector<std::uint32_t> const name_of = all_.gpu.add_names(other.gpu.names());
+    own_vector<std::uint32_t> const allocator_of = all_.memory.add(other.memory, path_of);
+    all_.scopes.add(other.scopes, path_of);
+    all_.counters.add(other.counters);
+    all_.clocks.add(other.clocks);
+    all_.utilization.add(other.utilization);
+    all_.readings.add(other.readings);
+    all_.gpu.add(other.gpu, path_of, name_of);
+    if (all_.kinds.add(other.kinds, path_of, name_of)) rename_kinds();
+    all_.adopted.add(other.adopted, path_of);
+    all_.work.add(other.work, path_of);
+    all_.samples.add(other.samples, path_of);
+    all_.devices.insert(other.devices.begin(), other.devices.end());
+    all_.header.add(other.header);
+    other.stretches.for_each([&](interval const& time, stretch_figures figures) {
+      figures.move(path_of, name_of, allocator_of);
+      figures.rename_kinds(all_.kinds.names());
+      join(time, std::move(figures));
+    });
+    all_.gpu.settle([&](interval const& time) { return all_.stretches.covers(time); });
+  }
+
+ private:
+  /// Intermediate results for a window with kernels collected.
+  struct added_window {
+    own_vector<std::uint32_t> path_of;  ///< maps paths of the window to paths of this analysis
+    wall_by_kind steps;                 ///< the window's own steps with kernels collected
+    counted_operations counted;
+  };
+
+  static bool needs_attribution(profile const& records) {
+    return has_kernels(records) || has_adopted(records.paths) || !records.collectives.empty();
+  }
+
+  /// @param launched null if `needs_attribution` is false.
+  /// @return nothing if kernels were not collected, or if the window does not count.
+  std::optional<added_window> add_all_but_budget(profile const& records, window_frame const& frame, attribution const* launched) {
+    interval const& own = frame.own;
+    interval const always{timestamp::min(), timestamp::max()};
+    if (!takes(frame.has_steps)) return std::nullopt;
+    all_.has_any = true;
+    measured_time const when = measured_time::of_window(records, own, frame.has_steps);
+    measured_time const with_kernels = measured_time::of_window(records, own, frame.has_steps, true);
+    std::optional<counted_operations> counted;
+    if (has_kernels(records)) counted.emplace(records, *launched, with_kernels);
+    counted_operations const* const operations = counted ? &*counted : nullptr;
+
+    own_vector<std::uint32_t> path_of = all_.paths.add(records.paths);
+    own_vector<std::uint32_t> const name_of = all_.gpu.add_names(records.gpu_names);
+    step_kinds const kinds{records, when};
+    if (all_.kinds.enter(kinds.all(), frame.gpu_wall)) rename_kinds();
+    all_.scopes.add(records, when, path_of);
+    all_.counters.add(merged_counters{records, when});
+    all_.clocks.add({records, own});
+    all_.utilization.add({records, own});
+    all_.readings.add(merged_readings{records, own, frame.has_steps});
+    all_.work.add({records, operations != nullptr ? with_kernels : when}, path_of);
+    all_.samples.add(sample_sums{records, when, launched == nullptr ? nullptr : &launched->lanes}, path_of);
+    all_.devices.merge(used_devices(records));
+    all_.header.add(records, own.end);
+    if (operations != nullptr) all_.gpu.add(records, frame, *launched, *operations, with_kernels, path_of, name_of);
+    if (has_adopted(records.paths)) {
+      measured_time const earlier = measured_time::of_window(records, {timestamp::min(), own.begin}, frame.has_steps, true);
+      all_.adopted.add({records, when, *launched, operations, earlier}, path_of);
+    }
+
+    stretch_figures now;
+    now.steps = {records, own, [&](timestamp begin) { return all_.kinds.kept(kinds.of_step_at(begin)); }};
+    kind_recorder kind_times{kinds, when, operations != nullptr ? &with_kernels : nullptr, all_.kinds, path_of, name_of};
+    now.per_step = {records, when, with_kernels, operations, kind_times};
+    if (operations != nullptr) now.gpu_periods = {records, frame.gpu_steps, all_.kinds.names()};
+    // Operations of other windows can run during the steps of this window.
+    measured_time const around = measured_time::of_window(records, always, frame.has_steps, true);
+    now.trend = {records, own, operations != nullptr ? &operations->all() : nullptr, [&](timed_operation const& each) {
+                   return each.is_counted() || around.contains(launch_moment(records, *launched, each.record));
+                 }};
+    measured_time const measured_around = measured_time::of_window(records, always, frame.has_steps);
+    scope_memory const memory{records, own, measured_around, frame.memory};
+    now.balances = memory.crossing();
+    if (launched != nullptr) now.timeline = timeline_recorder{records, frame, *launched, operations}.make();
+    now.move(path_of, name_of, all_.memory.add(memory.allocators(), path_of));
+    join(own, std::move(now));
+    all_.gpu.settle([&](interval const& time) { return all_.stretches.covers(time); });
+
+    if (!counted) return std::nullopt;
+    return added_window{std::move(path_of), {kinds, with_kernels}, std::move(*counted)};
+  }
+
+  /// Renames kinds that the table no longer distinguishes.
+  void rename_kinds() {
+    all_.stretches.change_each([&](stretch_figures& each) { each.rename_kinds(all_.kinds.names()); });
+  }
+
+  void join(interval const& time, stretch_figures figures) {
+    auto const joined = all_.stretches.add(time, std::move(figures));
+    joined.part.balances.settle(joined.time, [&](std::uint32_t allocator, std::uint32_t path, scope_balance const& scope) {
+      all_.memory.add(allocator, path, scope);
+    });
+  }
+
+  /// A summary covers the measured steps, or the whole session if there was no step. So figures from before the first step are dropped when
+  /// that step arrives.
+  bool takes(bool has_steps) {
+    if (all_.has_any && all_.has_steps && !has_steps) return false;
+    if (all_.has_any && !all_.has_steps && has_steps) {
+      memory_sums const before = std::move(all_.memory);
+      analyze_options options = std::move(all_.options);
+      all_ = analysis_parts{};
+      all_.options = std::move(options);
+      all_.memory.add_contradictions(before);
+    }
+    all_.has_steps = has_steps;
+    return true;
+  }
+
+  analysis_parts& all_;
+};
+
+}  // namespace profkit::detail

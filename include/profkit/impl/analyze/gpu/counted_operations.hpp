@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <utility>
+
+#include "../../../profile.hpp"
+#include "../../../time.hpp"
+#include "../../profile/own_memory.hpp"
+#include "../time/bucket_order.hpp"
+#include "../time/measured_time.hpp"
+#include "attribution.hpp"
+
+namespace profkit::detail {
+
+/// The part of a GPU operation that most analyses need, compact because they iterate over all operations many times.
+struct timed_operation {
+  static constexpr std::uint32_t no_step = 0xffffffffU;
+  static constexpr std::chrono::nanoseconds no_latency = std::chrono::nanoseconds::min();
+
+  interval time;
+
+  /// Time from the beginning of the launching call to the start of the operation. `no_latency` if the call was not recorded, and for
+  /// operations of a graph, which wait for their predecessors in the graph and not only for the launch.
+  std::chrono::nanoseconds latency = no_latency;
+
+  std::uint32_t record = 0;                 ///< position in `profile::gpu_operations`
+  std::uint32_t path = attribution::none;   ///< the charged path
+  std::uint32_t name = 0;                   ///< position in `profile::gpu_names`
+  std::uint32_t scope = attribution::none;  ///< the scope that determines the path, if one does
+  std::uint32_t step = no_step;             ///< position of the measured step in which it was launched; `no_step`: not counted
+  gpu_operation_kind kind = gpu_operation_kind::kernel;
+
+  [[nodiscard]] bool is_counted() const noexcept { return step != no_step; }
+};
+
+/// The launch time of an operation, or its own beginning if the launch was not recorded.
+inline timestamp launch_moment(profile const& profile, attribution const& launched, std::size_t operation) {
+  std::uint32_t const launch = launched.launch_of[operation];
+  return launch == attribution::none ? profile.gpu_operations[operation].time.begin : middle_of(profile.api_calls[launch].time);
+}
+
+/// The interval from the first start to the last end of a set of operations.
+struct operation_span {
+  timestamp begin = timestamp::max();
+  timestamp end = timestamp::min();
+
+  template <class Archive>
+  friend void fields(Archive& archive, operation_span& value) {
+    archive(value.begin), archive(value.end);
+    if constexpr (Archive::is_reader) archive.check(value.is_empty() || timestamp{} <= value.begin, "a time lies before 1970");
+  }
+
+  /// @return whether the span grew.
+  bool add(interval const& time) {
+    if (begin <= time.begin && time.end <= end) return false;
+    begin = std::min(begin, time.begin);
+    end = std::max(end, time.end);
+    return true;
+  }
+
+  [[nodiscard]] bool is_empty() const { return end < begin; }
+  [[nodiscard]] std::chrono::nanoseconds length() const { return end - begin; }
+};
+
+/// All operations in the order of their starts (ties in profile order), with a flag for those launched in the measured time.
+class counted_operations {
+ public:
+  counted_operations(profile const& profile, attribution const& launched, measured_time const& when) : steps_(when.size()) {
+    measured_time_cursor in{when};
+    all_.reserve(profile.gpu_operations.size());
+    // Operations usually arrive almost sorted, so insertion sort is fastest. Beyond this number of moves, a radix sort takes over.
+    std::size_t moves_left = 16 * profile.gpu_operations.size();
+    for (std::uint32_t i = 0; i < profile.gpu_operations.size(); ++i) {
+      timed_operation const operation = timed(profile, launched, i, in);
+      if (operation.is_counted()) steps_[operation.step].add(operation.time);
+      all_.push_back(operation);
+      std::size_t place = i;
+      while (place > 0 && moves_left > 0 && operation.time.begin < all_[place - 1].time.begin) {
+        all_[place] = all_[place - 1];
+        --place;
+        --moves_left;
+      }
+      if (place != i) all_[place] = operation;
+    }
+    if (moves_left == 0) sort();
+  }
+
+  [[nodiscard]] own_vector<timed_operation> const& all() const noexcept { return all_; }
+
+  /// @param visit called with each counted operation.
+  template <class Visit>
+  void for_each(Visit const& visit) const {
+    for (timed_operation const& each : all_) {
+      if (each.is_counted()) visit(each);
+    }
+  }
+
+  /// @return the span of the operations of each measured step.
+  [[nodiscard]] own_vector<operation_span> const& steps() const noexcept { return steps_; }
+
+ private:
+  static timed_operation timed(profile const& profile, attribution const& launched, std::uint32_t which, measured_time_cursor& in) {
+    gpu_operation_record const& record = profile.gpu_operations[which];
+    timed_operation result;
+    result.time = record.time;
+    result.record = which;
+    result.path = launched.path_of[which];
+    std::uint32_t const scope = launched.scope_of[which];
+    if (scope != attribution::none && profile.scopes[scope].path == result.path) result.scope = scope;
+    result.name = record.name;
+    result.kind = record.kind;
+    timestamp moment = record.time.begin;
+    if (std::uint32_t const launch = launched.launch_of[which]; launch != attribution::none) {
+      interval const& call = profile.api_calls[launch].time;
+      moment = middle_of(call);
+      if (record.graph_node == 0) result.latency = record.time.begin - call.begin;
+    }
+    if (std::optional<std::size_t> const step = in.step_of(moment)) result.step = static_cast<std::uint32_t>(*step);
+    return result;
+  }
+
+  void sort() {
+    own_vector<std::uint64_t> begins;  // by position in the profile, which breaks ties
+    begins.resize(all_.size());
+    own_vector<std::uint32_t> place_of(all_.size());
+    for (std::uint32_t i = 0; i < all_.size(); ++i) {
+      // Flipping the sign bit makes unsigned order equal to signed order.
+      begins[all_[i].record] = static_cast<std::uint64_t>(all_[i].time.begin.time_since_epoch().count()) ^ (std::uint64_t{1} << 63U);
+      place_of[all_[i].record] = i;
+    }
+    own_vector<timed_operation> sorted;
+    sorted.reserve(all_.size());
+    for (std::uint32_t const record : bucket_order{begins}.positions()) sorted.push_back(all_[place_of[record]]);
+    all_ = std::move(sorted);
+  }
+
+  own_vector<timed_operation> all_;
+  own_vector<operation_span> steps_;
+};
+
+}  // namespace profkit::detail

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <numeric>
+#include <optional>
+
+#include "../../../profile.hpp"
+#include "../../../time.hpp"
+#include "../../profile/check_read.hpp"
+#include "../../profile/own_memory.hpp"
+#include "../../profile/own_sort.hpp"
+#include "../kinds/kind_positions.hpp"
+#include "../kinds/step_kinds.hpp"
+#include "../time/measured_time.hpp"
+#include "attribution.hpp"
+#include "counted_operations.hpp"
+
+namespace profkit::detail {
+
+/// The GPU period of one step.
+struct gpu_step_period {
+  std::size_t step = 0;  ///< position in `profile::steps`
+  interval time;
+  /// Number of later steps that had begun on the host when the work of this step completed; n/a if it launched nothing.
+  std::optional<std::uint64_t> steps_ahead{};
+  kind_key kind = no_kind;  ///< kind of a measured step
+  timestamp begin{};        ///< beginning of a measured step on the host
+
+  template <class Archive>
+  friend void fields(Archive& archive, gpu_step_period& state) {
+    archive(state.step), archive(state.time), archive(state.steps_ahead), archive(state.kind), archive(state.begin);
+    if constexpr (Archive::is_reader) {
+      archive.check(timestamp{} <= state.time.begin && state.time.begin <= state.time.end, "a step ends on the devices before it begins");
+    }
+  }
+};
+
+/// The GPU periods of the steps with kernels collected, in time order. Those of measured steps do not overlap and contain every operation
+/// launched in a measured step, so GPU busy time cannot exceed their length.
+///
+/// The period of a step ends with the last operation launched in it. It begins when all earlier work is complete and the step has begun on
+/// the host. It begins no later than the first operation of this step or a later one, because such an operation can overlap earlier work.
+/// If the host waits for the devices in each step, the periods lie inside the steps; if it runs ahead, they follow each other without gaps.
+///
+/// Steps after the last step with GPU work have no period, because their operations may be missing, for example in the journal of a killed
+/// program.
+struct gpu_step_periods {
+  own_vector<gpu_step_period> warmup;
+  own_vector<gpu_step_period> measured;
+};
+
+/// The ends of the latest periods.
+struct gpu_step_period_ends {
+  timestamp warmup = timestamp::min();
+  timestamp measured = timestamp::min();
+
+  template <class Archive>
+  friend void fields(Archive& archive, gpu_step_period_ends& state) {
+    archive(state.warmup), archive(state.measured);
+  }
+};
+
+/// Rejects periods from a file that overlap or are not in time order.
+inline void check_periods(own_vector<gpu_step_period> const& periods) {
+  for (std::size_t i = 1; i < periods.size(); ++i) {
+    check_read(periods[i - 1].time.end <= periods[i].time.begin, "steps overlap on the devices");
+  }
+}
+
+/// A part of the GPU period of a measured step.
+struct gpu_wall_part {
+  interval time;
+  kind_key kind = no_kind;  ///< kind of the step
+  timestamp step{};         ///< beginning of the step on the host
+};
+
+/// The non-empty intersections of the periods with a stretch of time.
+inline own_vector<gpu_wall_part> parts_in(own_vector<gpu_step_period> const& measured, interval const& own) {
+  own_vector<gpu_wall_part> result;
+  for (gpu_step_period const& each : measured) {
+    interval const part{std::max(each.time.begin, own.begin), std::min(each.time.end, own.end)};
+    if (part.begin < part.end) result.push_back({part, each.kind, each.begin});
+  }
+  return result;
+}
+
+/// Computes GPU periods. Takes time proportional to the operations (n log n if launches are out of order).
+class gpu_step_period_finder {
+ public:
+  gpu_step_period_finder(profile const& profile, attribution const& launched)
+      : profile_{profile}, order_(profile.steps.size()), own_(profile.steps.size()) {
+    std::iota(order_.begin(), order_.end(), std::size_t{0});
+    own_stable_sort(order_.begin(), order_.end(),
+                    [&](std::size_t a, std::size_t b) { return profile.steps[a].time.begin < profile.steps[b].time.begin; });
+    begins_.reserve(order_.size());
+    for (std::size_t const step : order_) begins_.push_back(profile.steps[step].time.begin);
+    earlier_end_.assign(order_.size() + 1, timestamp::min());
+    for (std::size_t i = 0; i < profile.gpu_operations.size(); ++i)
+      add(profile.gpu_operations[i].time, launch_moment(profile, launched, i));
+    for (std::size_t i = 1; i < earlier_end_.size(); ++i) earlier_end_[i] = std::max(earlier_end_[i], earlier_end_[i - 1]);
+  }
+
+  /// @param from steps that begin earlier get no period.
+  /// @param before the ends of the periods of earlier steps.
+  [[nodiscard]] gpu_step_periods find(timestamp from = timestamp::min(), gpu_step_period_ends const& before = {}) const {
+    own_vector<std::size_t> warmup;
+    own_vector<std::size_t> measured;
+    for (std::size_t i = 0; i < steps_with_work_; ++i) {
+      step_record const& step = profile_.steps[order_[i]];
+      if (step.time.begin < from) continue;
+      if (step.has_kernels && step.warmup) warmup.push_back(i);
+      if (step.has_kernels && step.is_measured()) measured.push_back(i);
+    }
+    gpu_step_periods result{periods(warmup, before.warmup), periods(measured, before.measured)};
+    if (result.measured.empty()) return result;
+    measured_time const all{profile_};
+    step_kinds const kinds{profile_, all};
+    for (gpu_step_period& each : result.measured) {
+      each.begin = profile_.steps[each.step].time.begin;
+      each.kind = kinds.of_step_at(each.begin);
+    }
+    return result;
+  }
+
+ private:
+  void add(interval const& operation, timestamp launch) {
+    std::size_t const begun = steps_begun_at(launch);
+    earlier_end_[begun] = std::max(earlier_end_[begun], operation.end);
+    if (begun == 0) return;
+    interval const& step = profile_.steps[order_[begun - 1]].time;
+    if (launch >= step.end && launch != step.begin) return;
+    own_[begun - 1].add(operation);
+    steps_with_work_ = std::max(steps_with_work_, begun);
+  }
+
+  /// Searches from the previous result, because consecutive launches are mostly in the same step.
+  [[nodiscard]] std::size_t steps_begun_at(timestamp moment) {
+    bool const is_same =
+        (last_begun_ == 0 || begins_[last_begun_ - 1] <= moment) && (last_begun_ == begins_.size() || moment < begins_[last_begun_]);
+    if (!is_same) last_begun_ = count_begun(moment);
+    return last_begun_;
+  }
+
+  [[nodiscard]] std::size_t count_begun(timestamp moment) const {
+    return static_cast<std::size_t>(std::upper_bound(begins_.begin(), begins_.end(), moment) - begins_.begin());
+  }
+
+  /// @param steps positions in `order_`, in increasing order.
+  /// @param end the end of the previous period.
+  [[nodiscard]] own_vector<gpu_step_period> periods(own_vector<std::size_t> const& steps, timestamp end) const {
+    own_vector<timestamp> first_start(steps.size() + 1, timestamp::max());  // first start of operations launched in a step or later
+    for (std::size_t i = steps.size(); i-- > 0;) first_start[i] = std::min(first_start[i + 1], own_[steps[i]].begin);
+    own_vector<gpu_step_period> result;
+    result.reserve(steps.size());
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+      std::size_t const step = steps[i];
+      timestamp const earlier_work_done = std::max(begins_[step], earlier_end_[step]);
+      timestamp const begin = std::max(end, std::min(earlier_work_done, first_start[i]));
+      end = std::max(begin, own_[step].end);
+      result.push_back({order_[step], {begin, end}});
+      if (own_[step].is_empty()) continue;
+      std::size_t const begun = count_begun(own_[step].end);
+      result.back().steps_ahead = begun > step + 1 ? begun - step - 1 : 0;
+    }
+    return result;
+  }
+
+  profile const& profile_;
+  own_vector<std::size_t> order_;      ///< positions in `profile::steps`, in time order
+  own_vector<timestamp> begins_;       ///< beginnings of the steps, in that order
+  own_vector<operation_span> own_;     ///< operations launched in each step, in that order
+  own_vector<timestamp> earlier_end_;  ///< by number of begun steps: the latest end of operations launched until then
+  std::size_t steps_with_work_ = 0;    ///< number of steps up to the last one with GPU work
+  std::size_t last_begun_ = 0;
+};
+
+}  // namespace profkit::detail

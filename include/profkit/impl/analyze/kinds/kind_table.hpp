@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "../../../time.hpp"
+#include "../../profile/own_memory.hpp"
+#include "../gpu/gpu_step_periods.hpp"
+#include "../gpu/step_budget.hpp"
+#include "../merge/add_rows.hpp"
+#include "../merge/moved.hpp"
+#include "../time/measured_time.hpp"
+#include "kind_positions.hpp"
+#include "launched_kernels.hpp"
+#include "step_kinds.hpp"
+
+namespace profkit::detail {
+
+/// The wall time of a budget, with the kinds of its steps.
+struct wall_by_kind {
+  /// Host step times.
+  /// @param found the kinds of all steps.
+  /// @param steps the steps that count.
+  wall_by_kind(step_kinds const& found, measured_time const& steps) : time{steps} {
+    for (interval const& step : steps.steps()) kinds.push_back(found.of_step_at(step.begin));
+  }
+
+  /// GPU periods.
+  explicit wall_by_kind(own_vector<gpu_wall_part> const& parts) : time{times_of(parts)}, is_of_gpu{true} {
+    for (gpu_wall_part const& each : parts) kinds.push_back(each.kind);
+  }
+
+  measured_time time;
+  own_vector<kind_key> kinds{};  ///< by step
+  bool is_of_gpu = false;
+
+ private:
+  static measured_time times_of(own_vector<gpu_wall_part> const& parts) {
+    own_vector<interval> times;
+    times.reserve(parts.size());
+    for (gpu_wall_part const& each : parts) times.push_back(each.time);
+    return measured_time::of_stretches(std::move(times));
+  }
+};
+
+/// The figures of the steps of one kind that add up in any order.
+struct kind_figures {
+  struct scopes_of_path {
+    std::uint64_t count = 0;
+    std::chrono::nanoseconds time{};
+
+    template <class Archive>
+    friend void fields(Archive& archive, scopes_of_path& value) {
+      archive(value.count), archive.amount(value.time);
+    }
+
+    void add(scopes_of_path const& other) {
+      count += other.count;
+      time += other.time;
+    }
+  };
+
+  template <class Archive>
+  friend void fields(Archive& archive, kind_figures& value) {
+    archive(value.parts), archive(value.first), archive.amount(value.gpu_steps), archive(value.scopes), archive(value.kernels);
+    archive(value.budget_in_steps), archive(value.budget_in_gpu_periods);
+  }
+
+  /// @param path_of maps paths of `other` to paths of this object.
+  /// @param name_of maps names of GPU operations of `other` to names of this object.
+  void add(kind_figures const& other, own_vector<std::uint32_t> const& path_of, own_vector<std::uint32_t> const& name_of) {
+    gpu_steps += other.gpu_steps;
+    add_rows(scopes, other.scopes, path_of);
+    kernels.add(other.kernels, path_of, name_of);
+    budget_in_steps.add(other.budget_in_steps, path_of);
+    budget_in_gpu_periods.add(other.budget_in_gpu_periods, path_of);
+  }
+
+  /// @return the number of paths with figures.
+  [[nodiscard]] std::size_t paths() const noexcept {
+    return std::max({scopes.size(), kernels.paths(), budget_in_steps.paths(), budget_in_gpu_periods.paths()});
+  }
+
+  [[nodiscard]] step_budget& budget(bool is_of_gpu) noexcept { return is_of_gpu ? budget_in_gpu_periods : budget_in_steps; }
+  [[nodiscard]] step_budget const& budget(bool is_of_gpu) const noexcept { return is_of_gpu ? budget_in_gpu_periods : budget_in_steps; }
+
+  std::set<std::string> parts{};       ///< empty until a window with such a step is added
+  timestamp first = timestamp::max();  ///< beginning of the first known step
+  std::uint64_t gpu_steps = 0;         ///< number of steps with kernels collected
+  own_vector<scopes_of_path> scopes;   ///< by path
+  launched_kernels kernels;
+  step_budget budget_in_steps;        ///< for host step times; `analysis::finish` chooses one of the two
+  step_budget budget_in_gpu_periods;  ///< for GPU periods
+};
+
+/// The kinds of the measured steps, in bounded memory.
+///
+/// The table distinguishes the `max_kinds` kinds that occur first. All further kinds share the key `other_kinds`. Up to this bound the
+/// figures depend neither on the windows nor on the order of merging. Beyond the bound this holds if windows are added in time order;
+/// otherwise steps of a distinguished kind may count as others if their window was added before the kind was known to occur early.
+class kind_table {
+ public:
+  static constexpr std::size_t max_kinds = 16;
+
+  /// Adds kinds without figures.
+  /// @param found the kinds of the steps of a window.
+  /// @param gpu_wall GPU periods, also of earlier steps.
+  /// @return whether the table no longer distinguishes a kind: see `kept`.
+  bool enter(own_vector<occurring_kind> const& found, own_vector<gpu_wall_part> const& gpu_wall = {}) {
+    bool is_new = false;
+    auto const add_kind = [&](kind_key key, std::set<std::string> const& parts, timestamp first) {
+      if (key == other_kinds || key == no_kind) return;
+      auto const [known, is_added] = kinds_.try_emplace(key);
+      known->second.first = std::min(known->second.first, first);
+      if (known->second.parts.empty()) known->second.parts = parts;
+      is_new = is_new || is_added;
+    };
+    for (occurring_kind const& each : found) add_kind(each.key, each.parts, each.first);
+    for (gpu_wall_part const& each : gpu_wall) add_kind(each.kind, {}, each.step);
+    return is_new && fit();
+  }
+
+  /// Adds the budgets of a window.
+  /// @param wall host step times, or GPU periods.
+  /// @param path_of maps paths of the window to paths of this object.
+  void add(budget_basis const& basis, wall_by_kind const& wall, own_vector<std::uint32_t> const& path_of) {
+    own_vector<kind_key> kept_kinds;  // only few, so that the budgets of a window with many kinds fit into memory
+    kept_kinds.reserve(wall.kinds.size());
+    for (kind_key const each : wall.kinds) kept_kinds.push_back(kept(each));
+    kind_positions const kinds{kept_kinds};
+    own_vector<step_budget> const budgets = step_budget::of_kinds(basis, wall.time, kinds);
+    for (std::size_t i = 0; i < budgets.size(); ++i) (*this)[kinds.keys[i]].budget(wall.is_of_gpu).add(budgets[i], path_of);
+  }
+
+  /// @return the key under which the figures of a kind are: its own or `other_kinds`.
+  [[nodiscard]] kind_key kept(kind_key kind) const { return kind == no_kind || kinds_.count(kind) > 0 ? kind : other_kinds; }
+
+  /// @return `kept` as a function object.
+  [[nodiscard]] auto names() const {
+    return [this](kind_key kind) { return kept(kind); };
+  }
+
+  [[nodiscard]] kind_figures& operator[](kind_key kind) {
+    auto const known = kinds_.find(kind);
+    return known == kinds_.end() ? others_ : known->second;
+  }
+
+  /// Merges another one: the result is as if its figures had been added here.
+  /// @param path_of maps paths of `other` to paths of this object.
+  /// @param name_of maps names of GPU operations of `other` to names of this object.
+  /// @return whether the table no longer distinguishes a kind: see `kept`.
+  bool add(kind_table const& other, own_vector<std::uint32_t> const& path_of, own_vector<std::uint32_t> const& name_of) {
+    own_vector<occurring_kind> kinds;
+    for (auto const& [key, each] : other.kinds_) kinds.push_back({key, each.parts, each.first});
+    bool const has_moved = enter(kinds);
+    for (auto const& [key, each] : other.kinds_) (*this)[key].add(each, path_of, name_of);
+    others_.add(other.others_, path_of, name_of);
+    return has_moved;
+  }
+
+  /// @return the budget of all steps.
+  [[nodiscard]] step_budget sum_of_budgets(bool is_of_gpu, std::size_t paths) const {
+    own_vector<std::uint32_t> const same = same_positions(paths);
+    step_budget result;
+    result.idle.of_path.resize(paths);
+    for_each([&](kind_key, kind_figures const& each) { result.add(each.budget(is_of_gpu), same); });
+    return result;
+  }
+
+  /// @param visit called with the key and the figures of each kind; `other_kinds` comes last.
+  template <class Visit>
+  void for_each(Visit const& visit) const {
+    for (auto const& [key, each] : kinds_) visit(key, each);
+    visit(other_kinds, others_);
+  }
+
+ private:
+  template <class Archive>
+  friend void fields(Archive& archive, kind_table& value) {
+    archive(value.kinds_), archive(value.others_);
+    if constexpr (Archive::is_reader) {
+      archive.check(value.kinds_.size() <= max_kinds && value.kinds_.count(no_kind) + value.kinds_.count(other_kinds) == 0,
+                    "there are too many kinds of steps");
+    }
+  }
+
+  /// @return whether the table no longer distinguishes a kind: see `kept`.
+  bool fit() {
+    if (kinds_.size() <= max_kinds) return false;
+    own_vector<std::pair<timestamp, kind_key>> latest;
+    for (auto const& [key, each] : kinds_) latest.emplace_back(each.first, key);
+    std::sort(latest.begin(), latest.end(), std::greater<>{});
+    latest.resize(latest.size() - max_kinds);
+    for (auto const& [first, key] : latest) {
+      kind_figures const& from = kinds_.find(key)->second;
+      others_.add(from, same_positions(from.paths()), same_positions(from.kernels.names()));
+      kinds_.erase(key);
+    }
+    return true;
+  }
+
+  std::map<kind_key, kind_figures> kinds_;
+  kind_figures others_;
+};
+
+/// @return the table with other positions of paths.
+/// @param names number of names of GPU operations.
+inline kind_table moved_kinds(kind_table&& from, own_vector<std::uint32_t> const& path_of, std::size_t names) {
+  if (stay(path_of)) return std::move(from);
+  kind_table result;
+  result.add(from, path_of, same_positions(names));
+  return result;
+}
+
+}  // namespace profkit::detail

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+
+#include "../../../time.hpp"
+#include "../../profile/own_memory.hpp"
+#include "../gpu/attribution.hpp"
+#include "../merge/moved.hpp"
+
+namespace profkit::detail {
+
+/// Kernel time by name and by the path that the kernels are charged to. Sums of several windows add up.
+class launched_kernels {
+ public:
+  /// Maximum number of pairs of name and path. Kernels of further pairs count as launched outside any scope.
+  static constexpr std::size_t max_pairs = std::size_t{1} << 14U;
+
+  struct row {
+    std::uint32_t name = 0;
+    std::uint32_t path = attribution::none;
+    std::uint64_t count = 0;  ///< 0: there is no such kernel
+    std::chrono::nanoseconds total{};
+    std::chrono::nanoseconds min = std::chrono::nanoseconds::max();
+    std::chrono::nanoseconds max{};
+
+    template <class Archive>
+    friend void fields(Archive& archive, row& value) {
+      archive(value.name), archive(value.path), archive(value.count), archive.amount(value.total), archive(value.min), archive(value.max);
+    }
+  };
+
+  void add(std::uint32_t name, std::uint32_t path, std::chrono::nanoseconds time) {
+    row& to = row_of(name, path);
+    ++to.count;
+    to.total += time;
+    to.min = std::min(to.min, time);
+    to.max = std::max(to.max, time);
+  }
+
+  /// Merges another one: the result is as if its kernels had been added here.
+  /// @param path_of maps paths of `other` to paths of this object.
+  /// @param name_of maps names of `other` to names of this object.
+  void add(launched_kernels const& other, own_vector<std::uint32_t> const& path_of, own_vector<std::uint32_t> const& name_of) {
+    moved_position const moved_path{path_of};
+    moved_position const moved_name{name_of};
+    other.for_each([&](row const& each) {
+      row& to = row_of(moved_name(each.name), each.path == attribution::none ? attribution::none : moved_path(each.path));
+      to.count += each.count;
+      to.total += each.total;
+      to.min = std::min(to.min, each.min);
+      to.max = std::max(to.max, each.max);
+    });
+  }
+
+  /// @param visit called with each row that has kernels.
+  template <class Visit>
+  void for_each(Visit const& visit) const {
+    for (row const& each : pairs_) visit(each);
+    for (row const& each : outside_) {
+      if (each.count > 0) visit(each);
+    }
+  }
+
+  /// @return the number of paths with figures.
+  [[nodiscard]] std::size_t paths() const noexcept {
+    std::size_t result = 0;
+    for (row const& each : pairs_) result = std::max(result, each.path + std::size_t{1});
+    return result;
+  }
+
+  /// @return the number of names with figures.
+  [[nodiscard]] std::size_t names() const noexcept {
+    std::size_t result = outside_.size();
+    for (row const& each : pairs_) result = std::max(result, each.name + std::size_t{1});
+    return result;
+  }
+
+ private:
+  /// The hash table is computed when the rows are merged into another object.
+  template <class Archive>
+  friend void fields(Archive& archive, launched_kernels& value) {
+    archive(value.pairs_), archive(value.outside_);
+  }
+
+  /// Searches with linear probing in a table that is at most a quarter full. The tags keep most searches away from the rows of other pairs,
+  /// because the table is small enough for a processor's cache.
+  row& row_of(std::uint32_t name, std::uint32_t path) {
+    if (path == attribution::none) return row_outside(name);
+    if (slots_.empty()) slots_.resize(first_size);
+    std::uint64_t const hash = hash_of(name, path);
+    for (std::size_t at = first_slot(hash);; at = (at + 1) & (slots_.size() - 1)) {
+      std::uint32_t const slot = slots_[at];
+      if (slot == empty_slot) return add_pair(name, path);
+      if ((slot & ~position_bits) != tag_of(hash)) continue;
+      row& found = pairs_[(slot & position_bits) - 1];
+      if (found.name == name && found.path == path) return found;
+    }
+  }
+
+  row& row_outside(std::uint32_t name) {
+    for (std::uint32_t next = static_cast<std::uint32_t>(outside_.size()); next <= name; ++next) outside_.emplace_back().name = next;
+    return outside_[name];
+  }
+
+  row& add_pair(std::uint32_t name, std::uint32_t path) {
+    if (pairs_.size() >= max_pairs) return row_outside(name);
+    row& added = pairs_.emplace_back();
+    added.name = name;
+    added.path = path;
+    if (slots_.size() < 4 * pairs_.size()) {
+      slots_.assign(2 * slots_.size(), empty_slot);
+      for (std::size_t position = 0; position < pairs_.size(); ++position) enter(position);
+    } else {
+      enter(pairs_.size() - 1);
+    }
+    return added;
+  }
+
+  /// Enters a pair that the hash table does not contain.
+  void enter(std::size_t position) {
+    std::uint64_t const hash = hash_of(pairs_[position].name, pairs_[position].path);
+    std::size_t at = first_slot(hash);
+    while (slots_[at] != empty_slot) at = (at + 1) & (slots_.size() - 1);
+    slots_[at] = tag_of(hash) | static_cast<std::uint32_t>(position + 1);
+  }
+
+  static std::uint64_t hash_of(std::uint32_t name, std::uint32_t path) noexcept {
+    return (std::uint64_t{name} << 32U | path) * 0x9e3779b97f4a7c15U;
+  }
+  static std::uint32_t tag_of(std::uint64_t hash) noexcept { return static_cast<std::uint32_t>(hash >> 16U) & ~position_bits; }
+  [[nodiscard]] std::size_t first_slot(std::uint64_t hash) const noexcept { return (hash >> 48U) & (slots_.size() - 1); }
+
+  static constexpr std::uint32_t empty_slot = 0;
+  static constexpr std::uint32_t position_bits = 0x7fff;  ///< slot: 1 + position in `pairs_`; the other bits are from the hash
+  static constexpr std::size_t first_size = 64;
+  static_assert(max_pairs <= position_bits);
+
+  own_vector<row> pairs_;            ///< in the order of first appearance
+  own_vector<row> outside_;          ///< kernels without a path, by name
+  own_vector<std::uint32_t> slots_;  ///< hash table of `pairs_`; its size is a power of two
+};
+
+}  // namespace profkit::detail

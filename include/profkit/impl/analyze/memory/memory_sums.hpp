@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <numeric>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <utility>
+
+#include "../../../profile.hpp"
+#include "../../../summary.hpp"
+#include "../../../time.hpp"
+#include "../../profile/own_memory.hpp"
+#include "../merge/add_rows.hpp"
+#include "memory_balance.hpp"
+
+namespace profkit::detail {
+
+/// Adds modulo 2^64.
+inline void add_difference(std::int64_t& sum, std::uint64_t difference) noexcept {
+  sum = static_cast<std::int64_t>(static_cast<std::uint64_t>(sum) + difference);
+}
+
+/// Memory of one allocator in the scopes of one path. The members correspond to those of `scope_memory_summary`.
+struct path_memory {
+  std::uint64_t peak_bytes = 0;
+  std::uint64_t own_peak_bytes = 0;
+  std::int64_t retained_bytes = 0;
+  std::int64_t own_retained_bytes = 0;
+  std::uint64_t allocated_bytes = 0;
+  std::uint64_t own_allocated_bytes = 0;
+  std::uint64_t allocations = 0;
+  std::uint64_t wide_peak_bytes = 0;
+  std::int64_t own_change_bytes = 0;
+
+  template <class Archive>
+  friend void fields(Archive& archive, path_memory& state) {
+    archive(state.peak_bytes), archive(state.own_peak_bytes), archive(state.retained_bytes), archive(state.own_retained_bytes);
+    archive(state.allocated_bytes), archive(state.own_allocated_bytes), archive(state.allocations), archive(state.wide_peak_bytes);
+    archive(state.own_change_bytes);
+  }
+
+  /// @param balance the complete balance of one scope.
+  void add(scope_balance const& balance) {
+    peak_bytes = std::max(peak_bytes, static_cast<std::uint64_t>(balance.all.peak));
+    own_peak_bytes = std::max(own_peak_bytes, static_cast<std::uint64_t>(balance.own.peak));
+    add_difference(retained_bytes, balance.all.now);
+    add_difference(own_retained_bytes, balance.own.now);
+  }
+
+  void add(path_memory const& other) {
+    peak_bytes = std::max(peak_bytes, other.peak_bytes);
+    own_peak_bytes = std::max(own_peak_bytes, other.own_peak_bytes);
+    add_difference(retained_bytes, static_cast<std::uint64_t>(other.retained_bytes));
+    add_difference(own_retained_bytes, static_cast<std::uint64_t>(other.own_retained_bytes));
+    allocated_bytes += other.allocated_bytes;
+    own_allocated_bytes += other.own_allocated_bytes;
+    allocations += other.allocations;
+    wide_peak_bytes = std::max(wide_peak_bytes, other.wide_peak_bytes);
+    add_difference(own_change_bytes, static_cast<std::uint64_t>(other.own_change_bytes));
+  }
+};
+
+/// The figures of one allocator in some windows. They add up in any order.
+struct allocator_memory {
+  /// The usage at one moment.
+  struct total {
+    timestamp step;    ///< beginning of the step of the moment
+    timestamp moment;  ///< the moment; changes up to it are included
+    std::int64_t bytes = 0;
+
+    template <class Archive>
+    friend void fields(Archive& archive, total& sum) {
+      archive(sum.step), archive(sum.moment), archive(sum.bytes);
+    }
+  };
+
+  std::string name;
+  std::size_t ordinal = 0;   ///< among the allocators of the same name
+  std::size_t position = 0;  ///< the smallest in `profile::allocators`
+  bool is_polled = false;
+  std::optional<total> first{};  ///< before the first measured step
+  std::optional<total> last{};   ///< after the last one
+  std::uint64_t max_bytes = 0;
+  std::int64_t outside_change_bytes = 0;  ///< changes outside any scope
+  std::uint64_t unknown_releases = 0;
+  std::uint64_t reused_addresses = 0;
+  own_vector<path_memory> by_path{};
+
+  template <class Archive>
+  friend void fields(Archive& archive, allocator_memory& memory) {
+    archive(memory.name), archive(memory.ordinal), archive(memory.position), archive(memory.is_polled), archive(memory.first),
+        archive(memory.last);
+    archive(memory.max_bytes), archive(memory.outside_change_bytes), archive(memory.unknown_releases), archive(memory.reused_addresses);
+    archive(memory.by_path);
+  }
+
+  void add_first(total const& other) {
+    if (!first || key(other) < key(*first)) first = other;
+  }
+  void add_last(total const& other) {
+    if (!last || key(*last) < key(other)) last = other;
+  }
+
+  /// @param path_of maps paths of `other` to paths of this object.
+  void add(allocator_memory const& other, own_vector<std::uint32_t> const& path_of) {
+    position = std::min(position, other.position);
+    is_polled = is_polled || other.is_polled;
+    if (other.first) add_first(*other.first);
+    if (other.last) add_last(*other.last);
+    max_bytes = std::max(max_bytes, other.max_bytes);
+    add_difference(outside_change_bytes, static_cast<std::uint64_t>(other.outside_change_bytes));
+    unknown_releases += other.unknown_releases;
+    reused_addresses += other.reused_addresses;
+    add_rows(by_path, other.by_path, path_of);
+  }
+
+  [[nodiscard]] scope_memory_summary of_path(std::size_t path) const {
+    path_memory const row = path < by_path.size() ? by_path[path] : path_memory{};
+    scope_memory_summary result;
+    result.source = name;
+    result.is_polled = is_polled;
+    result.peak_bytes = row.peak_bytes;
+    result.own_peak_bytes = row.own_peak_bytes;
+    result.retained_bytes = row.retained_bytes;
+    result.own_retained_bytes = row.own_retained_bytes;
+    if (!is_polled) {
+      result.allocated_bytes = row.allocated_bytes;
+      result.own_allocated_bytes = row.own_allocated_bytes;
+      result.allocations = row.allocations;
+    }
+    result.wide_peak_bytes = row.wide_peak_bytes;
+    result.own_change_bytes = row.own_change_bytes;
+    return result;
+  }
+
+  /// @param has_row by path; changes of paths without a row count as outside.
+  [[nodiscard]] allocator_summary summarize(own_vector<bool> const& has_row) const {
+    allocator_summary result;
+    result.source = name;
+    result.is_polled = is_polled;
+    if (first) result.first_bytes = first->bytes;
+    if (last) result.last_bytes = last->bytes;
+    result.max_bytes = max_bytes;
+    result.outside_change_bytes = outside_change_bytes;
+    auto between = static_cast<std::uint64_t>(result.last_bytes) - static_cast<std::uint64_t>(result.first_bytes);
+    for (std::size_t path = 0; path < by_path.size(); ++path) {
+      auto const change = static_cast<std::uint64_t>(by_path[path].own_change_bytes);
+      between -= change;
+      if (!has_row[path]) add_difference(result.outside_change_bytes, change);
+    }
+    // The total change is the change inside the steps plus the change between them.
+    result.between_steps_change_bytes = static_cast<std::int64_t>(between - static_cast<std::uint64_t>(outside_change_bytes));
+    result.unknown_releases = unknown_releases;
+    result.reused_addresses = reused_addresses;
+    return result;
+  }
+
+ private:
+  static std::tuple<timestamp, timestamp, std::int64_t> key(total const& sum) { return {sum.step, sum.moment, sum.bytes}; }
+};
+
+/// The figures of all allocators.
+class memory_sums {
+ public:
+  /// Merges another object: the result is as if its windows had been added here.
+  /// @return by allocator of `other`: its position here.
+  own_vector<std::uint32_t> add(memory_sums const& other, own_vector<std::uint32_t> const& path_of) {
+    return add(other.allocators_, path_of);
+  }
+
+  /// @return by allocator: its position here.
+  own_vector<std::uint32_t> add(own_vector<allocator_memory> const& others, own_vector<std::uint32_t> const& path_of) {
+    std::map<std::pair<std::string, std::size_t>, std::uint32_t> known;  // position by name and ordinal
+    for (allocator_memory const& each : allocators_) known.try_emplace({each.name, each.ordinal}, static_cast<std::uint32_t>(known.size()));
+    own_vector<std::uint32_t> positions;
+    for (allocator_memory const& other : others) {
+      auto const [at, is_new] = known.try_emplace({other.name, other.ordinal}, static_cast<std::uint32_t>(allocators_.size()));
+      positions.push_back(at->second);
+      if (is_new) {
+        allocator_memory& added = allocators_.emplace_back();
+        added.name = other.name;
+        added.ordinal = other.ordinal;
+        added.position = other.position;
+      }
+      allocators_[positions.back()].add(other, path_of);
+    }
+    return positions;
+  }
+
+  /// Adds the counts that cover the whole session: releases and allocations that contradict earlier records.
+  void add_contradictions(memory_sums const& other) {
+    own_vector<allocator_memory> found;
+    for (allocator_memory const& each : other.allocators_) {
+      allocator_memory& added = found.emplace_back();
+      added.name = each.name;
+      added.ordinal = each.ordinal;
+      added.position = each.position;
+      added.is_polled = each.is_polled;
+      added.unknown_releases = each.unknown_releases;
+      added.reused_addresses = each.reused_addresses;
+    }
+    add(found, {});
+  }
+
+  /// Adds a scope that spans several windows, after all of them were added.
+  void add(std::uint32_t allocator, std::uint32_t path, scope_balance const& scope) {
+    auto& rows = allocators_[allocator].by_path;
+    if (path >= rows.size()) rows.resize(path + std::size_t{1});
+    rows[path].add(scope);
+  }
+
+  /// Fills `scope_summary::memory` and `summary::allocators`, in the order of the allocators in a session.
+  /// @param paths the path of each row of `summary::scopes`.
+  /// @param count number of all paths.
+  void fill(summary& into, own_vector<std::uint32_t> const& paths, std::size_t count) const {
+    own_vector<bool> has_row(count);
+    for (std::size_t row = 0; row < paths.size(); ++row) has_row[paths[row]] = into.scopes[row].host.count > 0;
+    for (allocator_memory const* const each : in_order()) {
+      into.allocators.push_back(each->summarize(has_row));
+      for (std::size_t row = 0; row < paths.size(); ++row) {
+        if (has_row[paths[row]]) into.scopes[row].memory.push_back(each->of_path(paths[row]));
+      }
+    }
+  }
+
+ private:
+  [[nodiscard]] own_vector<allocator_memory const*> in_order() const {
+    own_vector<allocator_memory const*> result;
+    for (allocator_memory const& each : allocators_) result.push_back(&each);
+    auto const key = [](allocator_memory const& memory) { return std::tie(memory.position, memory.name, memory.ordinal); };
+    std::sort(result.begin(), result.end(), [&](auto const* a, auto const* b) { return key(*a) < key(*b); });
+    return result;
+  }
+
+  template <class Archive>
+  friend void fields(Archive& archive, memory_sums& state) {
+    archive(state.allocators_);
+  }
+
+  own_vector<allocator_memory> allocators_;
+};
+
+}  // namespace profkit::detail

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <utility>
+
+#include "../../../profile.hpp"
+#include "../../../time.hpp"
+#include "../../profile/own_containers.hpp"
+#include "../../profile/own_memory.hpp"
+#include "../gpu/innermost_scopes.hpp"
+#include "../time/measured_time.hpp"
+#include "memory_balance.hpp"
+#include "memory_changes.hpp"
+#include "memory_sums.hpp"
+
+namespace profkit::detail {
+
+/// The usage of an allocator at every moment. Negative if releases exceed known allocations.
+class memory_totals {
+ public:
+  /// @param changes in time order.
+  memory_totals(std::uint64_t at_start, own_vector<memory_change> const& changes)
+      : changes_{changes}, count_{changes.size() + 1}, max_(2 * count_) {
+    // A segment tree in one array: the totals are in the second half; element i of the first half is the maximum of elements 2 i and 2 i +
+    // 1.
+    std::uint64_t total = at_start;
+    max_[count_] = static_cast<std::int64_t>(total);
+    for (std::size_t i = 0; i < changes.size(); ++i) {
+      total += changes[i].difference();
+      max_[count_ + i + 1] = static_cast<std::int64_t>(total);
+    }
+    for (std::size_t i = count_; i-- > 1;) max_[i] = std::max(max_[2 * i], max_[2 * i + 1]);
+  }
+
+  /// @return the usage before the changes at a moment.
+  [[nodiscard]] std::int64_t before(timestamp moment) { return max_[count_ + changes_until(moment, false)]; }
+
+  /// @return the usage after the changes at a moment.
+  [[nodiscard]] std::int64_t after(timestamp moment) { return max_[count_ + changes_until(moment, true)]; }
+
+  /// @return the maximum from before the beginning of the interval to its end, inclusive. Takes logarithmic time, less if the interval is
+  ///   close to the previous one.
+  [[nodiscard]] std::int64_t max_in(interval const& time) {
+    std::size_t last = count_ + changes_until(time.end, true) + 1;
+    std::size_t first = count_ + changes_until(time.begin, false);
+    std::int64_t result = std::numeric_limits<std::int64_t>::min();
+    for (; first < last; first /= 2, last /= 2) {
+      if (first % 2 != 0) result = std::max(result, max_[first++]);
+      if (last % 2 != 0) result = std::max(result, max_[--last]);
+    }
+    return result;
+  }
+
+ private:
+  /// The number of changes before a moment, optionally including those at the moment. Searches from the previous result in growing steps,
+  /// because consecutive scopes end close to each other.
+  [[nodiscard]] std::size_t changes_until(timestamp moment, bool is_included) {
+    auto const is_before = [&](memory_change const& change) { return is_included ? change.time <= moment : change.time < moment; };
+    std::size_t low = near_;
+    std::size_t high = near_;
+    std::size_t step = 1;
+    if (low > 0 && !is_before(changes_[low - 1])) {
+      for (; low > 0 && !is_before(changes_[low - 1]); step *= 2) {
+        high = low - 1;
+        low -= std::min(low, step);
+      }
+    } else {
+      for (; high < changes_.size() && is_before(changes_[high]); step *= 2) {
+        low = high + 1;
+        high += std::min(changes_.size() - high, step);
+      }
+    }
+    auto const at = [&](std::size_t position) { return changes_.begin() + static_cast<std::ptrdiff_t>(position); };
+    near_ = static_cast<std::size_t>(std::partition_point(at(low), at(high), is_before) - changes_.begin());
+    return near_;
+  }
+
+  own_vector<memory_change> const& changes_;
+  std::size_t count_;             ///< number of totals: before the first change and after each
+  own_vector<std::int64_t> max_;  ///< a segment tree
+  std::size_t near_ = 0;
+};
+
+/// A reading at the end of a step has the time of that end, or some nanoseconds later if several allocators are read.
+inline interval with_readings_at_end(interval step) {
+  constexpr std::chrono::nanoseconds readings{16};
+  step.end = std::min(step.end, timestamp::max() - readings) + readings;
+  return step;
+}
+
+/// Memory of each allocator by path, in one window.
+///
+/// A block belongs to the scope that was innermost at its allocation, and counts for all scopes around that scope until it is released or
+/// they end. So each scope has a balance that starts at 0, independent of other blocks. Takes n log n time in the allocations and linear
+/// time in the scopes; none without allocators.
+class scope_memory {
+ public:
+  /// @param own the stretch that the window owns.
+  /// @param around the measured time of all steps in the profile.
+  scope_memory(profile const& profile, interval const& own, measured_time const& around, memory_before const& before)
+      : profile_{profile}, own_{own}, before_{before}, with_ends_{steps_with_ends(around)} {
+    if (profile.allocators.empty()) return;
+    find_scopes(around);
+    own_vector<allocator_changes> const changes = memory_change_finder{profile, own, before}.changes();
+    for (std::uint32_t i = 0; i < changes.size(); ++i) add(i, changes[i]);
+  }
+
+  /// @return the figures by allocator.
+  [[nodiscard]] own_vector<allocator_memory> const& allocators() const noexcept { return allocators_; }
+
+  /// Scopes that do not lie completely in the window.
+  [[nodiscard]] crossing_balances const& crossing() const noexcept { return crossing_; }
+
+ private:
+  struct charged_scope {
+    std::uint32_t scope;
+    scope_balance balance;
+  };
+
+  static constexpr std::uint32_t no_balance = 0xffffffffU;
+
+  static measured_time steps_with_ends(measured_time const& around) {
+    if (!around.has_steps()) return around;
+    own_vector<interval> steps = around.steps();
+    for (interval& step : steps) step = with_readings_at_end(step);
+    return measured_time::of_stretches(std::move(steps));
+  }
+
+  void find_scopes(measured_time const& around) {
+    if (!profile_.allocations.empty()) {
+      scope_of_ = innermost_scopes(
+          profile_, thread_lanes{profile_}, profile_.allocations, [](std::uint32_t) { return true; },
+          [&](std::uint32_t each) { return profile_.allocations[each].time; }, parent_of_);
+      balance_of_.assign(profile_.scopes.size(), no_balance);
+    }
+    is_measured_.reserve(profile_.scopes.size());
+    measured_time_cursor in{around};
+    own_vector<bool> has_path(profile_.paths.size());
+    for (std::uint32_t i = 0; i < profile_.scopes.size(); ++i) {
+      scope_record const& scope = profile_.scopes[i];
+      is_measured_.push_back(in.contains(scope.time.begin));
+      if (!is_measured_.back() || scope.time.end < own_.begin || own_.end <= scope.time.begin) continue;
+      measured_.push_back(i);
+      if (!has_path[scope.path]) first_of_paths_.push_back(i);
+      has_path[scope.path] = true;
+      // The end of a scope from an earlier window may first appear here.
+      if (scope.time.begin < own_.begin && scope.time.end < own_.end) ending_.push_back(i);
+    }
+  }
+
+  void add(std::uint32_t allocator, allocator_changes const& changes) {
+    allocator_record const& record = profile_.allocators[allocator];
+    allocator_memory& here = allocators_.emplace_back();
+    here.name = record.name;
+    here.ordinal = ordinals_[record.name]++;
+    here.position = allocator;
+    here.is_polled = record.is_polled;
+    here.unknown_releases = changes.unknown_releases;
+    here.reused_addresses = changes.reused_addresses;
+    here.by_path.resize(profile_.paths.size());
+    memory_totals totals{before_.bytes_of(profile_, allocator), changes.in_order};
+    find_totals(here, totals);
+    for (memory_change const& change : changes.in_order) take(change, here);
+    complete_balances(allocator, here);
+    for (std::uint32_t const scope : changes.in_order.empty() ? first_of_paths_ : measured_) {
+      scope_record const& each = profile_.scopes[scope];
+      path_memory& row = here.by_path[each.path];
+      row.wide_peak_bytes = std::max(row.wide_peak_bytes, max_in(each.time, totals));
+    }
+    for (std::uint32_t const scope : ending_) crossing_.end(allocator, profile_, profile_.scopes[scope]);
+  }
+
+  /// The maximum usage in the part of an interval that lies in the window; 0 if there is none.
+  [[nodiscard]] std::uint64_t max_in(interval const& time, memory_totals& totals) const {
+    if (time.end < own_.begin || own_.end <= time.begin) return 0;
+    std::int64_t const bytes = totals.max_in({std::max(time.begin, own_.begin), std::min(time.end, own_.end)});
+    return static_cast<std::uint64_t>(std::max(bytes, std::int64_t{0}));
+  }
+
+  void find_totals(allocator_memory& to, memory_totals& totals) const {
+    if (!with_ends_.has_steps()) {
+      to.add_first({own_.begin, own_.begin, totals.before(own_.begin)});
+      to.add_last({own_.begin, own_.end, totals.after(own_.end)});
+      to.max_bytes = max_in(own_, totals);
+      return;
+    }
+    for (interval const& step : with_ends_.steps()) {
+      if (step.end < own_.begin || own_.end <= step.begin) continue;
+      if (own_.begin <= step.begin) to.add_first({step.begin, step.begin, totals.before(step.begin)});
+      timestamp const end = std::min(step.end, own_.end);
+      to.add_last({step.begin, end, totals.after(end)});
+      to.max_bytes = std::max(to.max_bytes, max_in(step, totals));
+    }
+  }
+
+  void take(memory_change const& change, allocator_memory& to) {
+    std::uint32_t path = live_allocation::none;  // path of the scope that the block belongs to
+    std::uint32_t scope = no_scope;              // that scope or the nearest one around it that is open
+    if (change.origin < profile_.allocations.size()) {
+      scope = scope_of_[change.origin];
+      if (scope != no_scope) path = profile_.scopes[scope].path;
+    } else if (change.origin != memory_change::unknown) {
+      live_allocation const& piece = before_.live[change.origin - profile_.allocations.size()];
+      path = piece.path;
+      scope = piece.scope;
+    }
+    if (with_ends_.contains(change.time))
+      add_difference(path == live_allocation::none ? to.outside_change_bytes : to.by_path[path].own_change_bytes, change.difference());
+    for (; scope != no_scope; scope = parent_of_[scope]) {
+      scope_record const& record = profile_.scopes[scope];
+      // A path is not its own parent, so only the first scope is charged as own memory.
+      if (is_measured_[scope] && change.time <= record.time.end) charge(scope, change, record.path == path, to.by_path[record.path]);
+    }
+  }
+
+  void charge(std::uint32_t scope, memory_change const& change, bool is_own, path_memory& row) {
+    if (balance_of_[scope] == no_balance) {
+      balance_of_[scope] = static_cast<std::uint32_t>(balances_.size());
+      balances_.push_back({scope, {}});
+    }
+    scope_balance& to = balances_[balance_of_[scope]].balance;
+    to.all.add(change.difference());
+    if (is_own) to.own.add(change.difference());
+    if (change.is_release) return;
+    row.allocated_bytes += change.bytes;
+    if (is_own) row.own_allocated_bytes += change.bytes;
+    ++row.allocations;
+  }
+
+  void complete_balances(std::uint32_t allocator, allocator_memory& to) {
+    for (charged_scope const& each : balances_) {
+      scope_record const& scope = profile_.scopes[each.scope];
+      if (own_.begin <= scope.time.begin && scope.time.end < own_.end) {
+        to.by_path[scope.path].add(each.balance);
+      } else {
+        crossing_.add(allocator, profile_, scope, each.balance);
+      }
+      balance_of_[each.scope] = no_balance;
+    }
+    balances_.clear();
+  }
+
+  profile const& profile_;
+  interval own_;
+  memory_before const& before_;
+  measured_time with_ends_;
+  own_vector<std::uint32_t> scope_of_;        ///< by allocation: the innermost scope open on its thread
+  own_vector<std::uint32_t> parent_of_;       ///< by scope
+  own_vector<bool> is_measured_;              ///< by scope
+  own_vector<std::uint32_t> measured_;        ///< the measured scopes that overlap the window
+  own_vector<std::uint32_t> first_of_paths_;  ///< the first of them with each path: enough for an allocator whose usage does not change
+  own_vector<std::uint32_t> ending_;          ///< those that began before the window and end in it
+  own_hash_map<std::string, std::size_t> ordinals_;  ///< number of allocators of each name so far
+  own_vector<std::uint32_t> balance_of_;             ///< by scope: position in `balances_`
+  own_vector<charged_scope> balances_;               ///< balances of the charged scopes
+  own_vector<allocator_memory> allocators_;
+  crossing_balances crossing_;
+};
+
+}  // namespace profkit::detail

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include "../../../kernel_class.hpp"
+#include "../../../profile.hpp"
+#include "../../../summary.hpp"
+#include "../../../time.hpp"
+#include "../../profile/name_positions.hpp"
+#include "../../profile/own_memory.hpp"
+#include "../gpu/attribution.hpp"
+#include "../gpu/counted_operations.hpp"
+#include "../gpu/gpu_summary.hpp"
+#include "../gpu/gpu_sums.hpp"
+#include "../gpu/gpu_work.hpp"
+#include "../time/measured_time.hpp"
+#include "../time/path_tree.hpp"
+#include "../time/time_per_step.hpp"
+#include "../window.hpp"
+#include "moved.hpp"
+
+namespace profkit::detail {
+
+/// The figures of GPU operations and API calls that add up in any order.
+class gpu_figures {
+ public:
+  /// Adds the names of GPU operations. Names are equal if the mangled names are equal.
+  /// @return by position in the list: its position here.
+  own_vector<std::uint32_t> add_names(own_vector<gpu_name_record> const& names) {
+    own_vector<std::uint32_t> result;
+    for (gpu_name_record const& each : names) {
+      result.push_back(positions_.find_or_add(each.mangled.empty() ? each.name : each.mangled, names_, [&] { return each; }));
+    }
+    return result;
+  }
+
+  /// @param with_kernels measured time of the window's own steps with kernels collected.
+  void add(profile const& records, window_frame const& frame, attribution const& launched, counted_operations const& counted,
+           measured_time const& with_kernels, own_vector<std::uint32_t> const& path_of, own_vector<std::uint32_t> const& name_of) {
+    has_kernels_ = true;
+    steps_ += with_kernels.steps().size();
+    measured_time const earlier = measured_time::of_window(records, {timestamp::min(), frame.own.begin}, frame.has_steps, true);
+    path_tree const tree{records.paths};
+    sums_.add(gpu_sums::window_of{records, launched, counted, tree, frame.own, earlier, frame.has_steps}, path_of);
+    by_name_.add(records, counted.all(), name_of);
+    counts_.add({records, launched, counted});
+    if (!records.has_all_api_calls) return;
+    has_all_api_calls_ = true;
+    api_calls_.add({records, with_kernels});
+  }
+
+  /// Merges another object: the result is as if its operations had been added here.
+  void add(gpu_figures const& other, own_vector<std::uint32_t> const& path_of, own_vector<std::uint32_t> const& name_of) {
+    has_kernels_ = has_kernels_ || other.has_kernels_;
+    steps_ += other.steps_;
+    sums_.add(other.sums_, path_of);
+    by_name_.add(other.by_name_, name_of);
+    counts_.add(other.counts_);
+    has_all_api_calls_ = has_all_api_calls_ || other.has_all_api_calls_;
+    api_calls_.add(other.api_calls_);
+  }
+
+  /// @param is_added whether all windows of an interval are added.
+  template <class IsAdded>
+  void settle(IsAdded const& is_added) {
+    sums_.settle(is_added);
+  }
+
+  [[nodiscard]] own_vector<gpu_name_record> const& names() const noexcept { return names_; }
+  [[nodiscard]] bool has_kernels() const noexcept { return has_kernels_; }
+
+  /// @return the number of measured steps with kernels collected.
+  [[nodiscard]] std::uint64_t steps() const noexcept { return steps_; }
+
+  /// @return the complete sums with new positions of the paths. Nothing may be added afterwards.
+  [[nodiscard]] gpu_sums sums(own_vector<std::uint32_t> const& path_of) && {
+    gpu_sums result = moved(std::move(sums_), path_of);
+    result.complete();
+    return result;
+  }
+
+  /// Computes the summary, without idle time.
+  /// @param work computed from `sums`.
+  /// @param kernel_rows receives the positions in `gpu_summary::kernels`, by name.
+  [[nodiscard]] gpu_summary summarize(gpu_work const& work, time_per_step const& per_step, kernel_class_rules const& classes,
+                                      own_vector<std::size_t>& kernel_rows) const {
+    gpu_summary result;
+    result.all = work.of_all();
+    result.unattributed_operations = work.unattributed_operations();
+    result.unattributed_kernels = work.unattributed_kernels();
+    result.unattributed_time = result.all.kernel_self;
+    result.unknown_launches = counts_.unknown_launches;
+    result.operations_of_graphs = counts_.of_graphs;
+    result.operations_of_unknown_graphs = counts_.of_unknown_graphs;
+    kernel_rows = summarize_names(result, names_, by_name_, classes, &per_step);
+    result.steps = steps_;
+    if (has_all_api_calls_) result.api = api_calls_.summarize();
+    return result;
+  }
+
+ private:
+  /// `positions_` is not stored; merging rebuilds it.
+  template <class Archive>
+  friend void fields(Archive& archive, gpu_figures& value) {
+    archive(value.names_), archive(value.has_kernels_), archive(value.steps_), archive(value.sums_), archive(value.by_name_),
+        archive(value.counts_);
+    archive(value.has_all_api_calls_), archive(value.api_calls_);
+  }
+
+  own_vector<gpu_name_record> names_;
+  name_positions positions_;  ///< positions in `names_`
+  bool has_kernels_ = false;
+  std::uint64_t steps_ = 0;
+  gpu_sums sums_;
+  operations_by_name by_name_;  ///< by position in `names_`
+  operation_counts counts_;
+  bool has_all_api_calls_ = false;
+  merged_api_calls api_calls_;
+};
+
+}  // namespace profkit::detail

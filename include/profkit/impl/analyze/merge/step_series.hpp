@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <numeric>
+#include <utility>
+
+#include "../../../time.hpp"
+#include "../../profile/own_memory.hpp"
+#include "../kinds/kind_positions.hpp"
+#include "../time/durations.hpp"
+
+namespace profkit::detail {
+
+/// Neighbouring steps of one kind, all of them warm-up or all of them measured.
+struct step_group {
+  std::uint64_t index = 0;  ///< `step_record::index` of the first
+  timestamp begin{};        ///< beginning of the first step on the host
+  bool is_warmup = false;
+  std::uint64_t count = 1;
+  std::chrono::nanoseconds total{};
+  std::uint64_t chosen = 0;                ///< `step_record::index` of one of them, chosen at random
+  std::chrono::nanoseconds chosen_time{};  ///< time of the chosen step
+  kind_key kind = no_kind;
+
+  template <class Archive>
+  friend void fields(Archive& archive, step_group& state) {
+    archive(state.index), archive(state.begin), archive(state.is_warmup), archive.amount(state.count), archive.amount(state.total);
+    archive(state.chosen), archive(state.chosen_time), archive(state.kind);
+  }
+
+  [[nodiscard]] double mean_ms() const noexcept { return to_ms(total).count() / static_cast<double>(count); }
+};
+
+/// Step times in the order of recording, in bounded memory: groups of 1, 2, 4, 8, ... steps, at most `max_groups`. The groups depend only
+/// on the indices and kinds of the steps, not on the parts in which steps are added.
+class step_series {
+ public:
+  static constexpr std::size_t max_groups = std::size_t{1} << 16U;
+
+  /// @param kind kind of a measured step; ignored for warm-up steps.
+  void add(std::uint64_t index, bool is_warmup, timestamp begin, std::chrono::nanoseconds time, kind_key kind = no_kind) {
+    if (is_warmup) {
+      kind = no_kind;
+      ++warmup_;
+    } else {
+      measured_[kind].add(time);
+    }
+    put({index, begin, is_warmup, 1, time, index, time, kind});
+    fit();
+  }
+
+  /// Appends the following steps: the result is as if they had been added here.
+  void append(step_series const& next) {
+    for (auto const& [kind, times] : next.measured_) measured_[kind].add(times);
+    warmup_ += next.warmup_;
+    group(next.level_);
+    for (step_group const& each : next.groups_) put(each);
+    fit();
+  }
+
+  /// @return the series without kinds: neighbouring steps of all kinds share groups.
+  [[nodiscard]] step_series of_all_kinds() const {
+    step_series result = *this;
+    result.rename_kinds([](kind_key) { return no_kind; });
+    return result;
+  }
+
+  /// @return the measured steps of one kind.
+  [[nodiscard]] step_series of_kind(kind_key kind) const {
+    step_series result;
+    auto const times = measured_.find(kind);
+    if (times == measured_.end()) return result;
+    result.measured_.insert(*times);
+    result.level_ = level_;
+    for (step_group const& each : groups_) {
+      if (!each.is_warmup && each.kind == kind) result.groups_.push_back(each);
+    }
+    return result;
+  }
+
+  /// Changes the kinds of the measured steps.
+  /// @param name_of maps an old kind to the new one.
+  template <class NameOf>
+  void rename_kinds(NameOf const& name_of) {
+    bool const is_same =
+        std::all_of(measured_.begin(), measured_.end(), [&](auto const& each) { return name_of(each.first) == each.first; });
+    if (is_same) return;
+    for (auto const& [kind, times] : std::exchange(measured_, {})) measured_[name_of(kind)].add(times);
+    for (step_group each : std::exchange(groups_, {})) {
+      if (!each.is_warmup) each.kind = name_of(each.kind);
+      put(each);
+    }
+  }
+
+  [[nodiscard]] own_vector<step_group> const& groups() const noexcept { return groups_; }
+
+  /// Whether each group is one step.
+  [[nodiscard]] bool is_single() const noexcept { return level_ == 0; }
+
+  /// @return the statistics of the measured steps.
+  [[nodiscard]] duration_statistics measured() const {
+    duration_statistics result;
+    for (auto const& each : measured_) result.add(each.second);
+    return result;
+  }
+
+  /// @return the number of measured steps.
+  [[nodiscard]] std::uint64_t count() const noexcept {
+    return std::accumulate(measured_.begin(), measured_.end(), std::uint64_t{0},
+                           [](std::uint64_t sum, auto const& each) { return sum + each.second.count(); });
+  }
+
+  /// @return the number of warm-up steps.
+  [[nodiscard]] std::uint64_t warmup() const noexcept { return warmup_; }
+
+  /// @return the binary logarithm of the maximum number of steps in a group.
+  [[nodiscard]] unsigned level() const noexcept { return level_; }
+
+  /// SplitMix64, so that each step of a group is equally likely to be chosen. Source: G. L. Steele Jr., D. Lea, C. H. Flood, "Fast
+  /// splittable pseudorandom number generators", OOPSLA (2014).
+  static std::uint64_t scrambled(std::uint64_t value) noexcept {
+    value += 0x9e3779b97f4a7c15U;
+    value = (value ^ (value >> 30U)) * 0xbf58476d1ce4e5b9U;
+    value = (value ^ (value >> 27U)) * 0x94d049bb133111ebU;
+    return value ^ (value >> 31U);
+  }
+
+  static constexpr unsigned max_level = 63;
+
+ private:
+  template <class Archive>
+  friend void fields(Archive& archive, step_series& series) {
+    archive(series.level_), archive.amount(series.warmup_), archive(series.measured_), archive(series.groups_);
+    if constexpr (Archive::is_reader) archive.check(series.is_whole(), "the groups of steps do not fit their number");
+  }
+
+  /// Whether the groups contain exactly the counted steps.
+  [[nodiscard]] bool is_whole() const {
+    std::uint64_t warmup = 0;
+    std::map<kind_key, std::uint64_t> measured;
+    for (step_group const& each : groups_) {
+      if (each.begin < timestamp{} || each.count == 0 || (level_ == 0 && each.count > 1)) return false;
+      (each.is_warmup ? warmup : measured[each.kind]) += each.count;
+    }
+    bool const is_counted = std::equal(measured.begin(), measured.end(), measured_.begin(), measured_.end(),
+                                       [](auto const& a, auto const& b) { return a.first == b.first && a.second == b.second.count(); });
+    return level_ <= max_level && warmup == warmup_ && is_counted;
+  }
+
+  void put(step_group const& next) {
+    if (level_ > 0) {  // groups of the same neighbouring steps, one per kind, are at the end
+      for (auto each = groups_.rbegin(); each != groups_.rend() && each->index >> level_ == next.index >> level_; ++each) {
+        if (each->is_warmup == next.is_warmup && each->kind == next.kind) return join(*each, next);
+      }
+    }
+    groups_.push_back(next);
+  }
+
+  static void join(step_group& group, step_group const& next) {
+    group.count += next.count;
+    group.total += next.total;
+    if (scrambled(next.chosen) < scrambled(group.chosen)) {
+      group.chosen = next.chosen;
+      group.chosen_time = next.chosen_time;
+    }
+  }
+
+  void fit() {
+    while (groups_.size() > max_groups && level_ < max_level) group(level_ + 1);
+  }
+
+  /// Regroups to 2^level steps per group.
+  void group(unsigned level) {
+    if (level <= level_) return;
+    level_ = level;
+    own_vector<step_group> const before = std::exchange(groups_, {});
+    for (step_group const& each : before) put(each);
+  }
+
+  own_vector<step_group> groups_;
+  unsigned level_ = 0;
+  std::uint64_t warmup_ = 0;
+  std::map<kind_key, duration_statistics> measured_;  ///< by kind
+};
+
+}  // namespace profkit::detail

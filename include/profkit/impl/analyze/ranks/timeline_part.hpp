@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <utility>
+
+#include "../../../time.hpp"
+#include "../../profile/own_containers.hpp"
+#include "../gpu/attribution.hpp"
+#include "rank_timeline.hpp"
+#include "timeline_fields.hpp"
+
+namespace profkit::detail {
+
+/// The timeline of a stretch of a session. Positions of paths are those of the analysis.
+class timeline_part {
+ public:
+  /// Beyond these bounds, steps are dropped. 2,048 collectives take about 300 KB in a file.
+  static constexpr std::size_t max_steps = 128;
+  static constexpr std::size_t max_collectives = 2048;
+  /// At least so many measured steps are kept, even beyond `max_collectives`. Fewer are too few to compare ranks.
+  static constexpr std::size_t min_measured = 8;
+  /// Takes precedence over `min_measured`: about 40 MB in a file, 8 steps of 32,768 collectives.
+  static constexpr std::size_t max_needed_collectives = std::size_t{1} << 18U;
+  /// Beyond the bounds, warm-up and excluded steps from this index on are dropped first.
+  static constexpr std::uint64_t max_unmeasured = 32;
+
+  timeline_part() = default;
+
+  /// @param content a stretch with all its steps and a stride of 1; `paths` is empty, and collectives without a number count from 0.
+  explicit timeline_part(rank_timeline content) : timeline_{std::move(content)} {
+    timeline_.all_steps = timeline_.steps.size();
+    timeline_.all_collectives = timeline_.collectives.size();
+    if (!timeline_.steps.empty()) {
+      edge const first{timeline_.steps.front().index, timeline_.steps.front().begin};
+      first_ = first;
+      last_ = timeline_.steps.back().index;
+    }
+    for (std::size_t i = 1; i < timeline_.steps.size(); ++i) {
+      if (timeline_.steps[i].index == timeline_.steps[i - 1].index + 1)
+        timeline_.steps[i - 1].next_begin = std::max(timeline_.steps[i - 1].begin, timeline_.steps[i].begin);
+    }
+    for (timeline_collective& each : timeline_.collectives) {
+      if (!timeline_.has_numbers) each.sequence = numbers_[key_of(timeline_.kinds[each.kind])]++;
+    }
+    fit();
+  }
+
+  /// Appends the following stretch.
+  void append(timeline_part const& next) {
+    if (!next.first_) return;
+    if (!first_) {
+      *this = next;
+      return;
+    }
+    if (*last_ + 1 == next.first_->index && !timeline_.steps.empty() && timeline_.steps.back().index == *last_)
+      timeline_.steps.back().next_begin = std::max(timeline_.steps.back().begin, next.first_->begin);
+    last_ = next.last_;
+    kind_index known = index_of(timeline_.kinds);
+    own_vector<std::uint32_t> kind_of;
+    for (collective_kind const& each : next.timeline_.kinds) kind_of.push_back(find_or_add(timeline_.kinds, known, each));
+    timeline_.steps.insert(timeline_.steps.end(), next.timeline_.steps.begin(), next.timeline_.steps.end());
+    timeline_.has_numbers = timeline_.has_numbers && next.timeline_.has_numbers;
+    for (timeline_collective each : next.timeline_.collectives) {
+      if (!next.timeline_.has_numbers) each.sequence += number_before(next.timeline_.kinds[each.kind]);
+      each.kind = kind_of[each.kind];
+      timeline_.collectives.push_back(std::move(each));
+    }
+    for (auto const& [key, count] : next.numbers_) numbers_[key] += count;
+    timeline_.all_steps += next.timeline_.all_steps;
+    timeline_.all_collectives += next.timeline_.all_collectives;
+    timeline_.unknown_collectives += next.timeline_.unknown_collectives;
+    timeline_.graph_collectives += next.timeline_.graph_collectives;
+    keep_stride(std::max(timeline_.stride, next.timeline_.stride));
+    fit();
+  }
+
+  /// Moves the steps to new positions of paths.
+  /// @param path_of called with each position, but not with `attribution::none`.
+  template <class PathOf>
+  void move(PathOf const& path_of) {
+    for_each_path([&](std::uint32_t& path) {
+      if (path != attribution::none) path = static_cast<std::uint32_t>(path_of(path));
+    });
+  }
+
+  /// @param text_of the text of a path.
+  /// @return the timeline with its own table of paths.
+  template <class TextOf>
+  [[nodiscard]] rank_timeline finish(TextOf const& text_of) && {
+    std::map<std::uint32_t, std::uint32_t> known;
+    for_each_path([&](std::uint32_t& path) {
+      auto const [at, is_new] = known.try_emplace(path, static_cast<std::uint32_t>(timeline_.paths.size()));
+      if (is_new) timeline_.paths.push_back(path == attribution::none ? std::string{} : text_of(path));
+      path = at->second;
+    });
+    return std::move(timeline_);
+  }
+
+  [[nodiscard]] bool is_empty() const noexcept { return timeline_.steps.empty(); }
+
+ private:
+  struct edge {
+    std::uint64_t index = 0;
+    timestamp begin{};
+
+    template <class Archive>
+    friend void fields(Archive& archive, edge& state) {
+      archive(state.index), archive(state.begin);
+    }
+  };
+  using number_key = std::tuple<std::uint64_t, std::string, std::string>;  ///< the communicator (id and name) and the function
+
+  template <class Archive>
+  friend void fields(Archive& archive, timeline_part& state) {
+    archive(state.timeline_), archive(state.first_), archive(state.last_), archive(state.numbers_);
+    if constexpr (Archive::is_reader) {
+      archive.check(state.first_.has_value() == state.last_.has_value(), "a timeline without its last step");
+      archive.check(state.timeline_.paths.empty(), "a timeline with paths");
+      check_timeline(state.timeline_, false);
+      if (!state.first_) archive.check(state.timeline_.steps.empty(), "a timeline without its first step");
+    }
+  }
+
+  static number_key key_of(collective_kind const& kind) { return {kind.communicator, kind.group, kind.function}; }
+
+  [[nodiscard]] std::uint64_t number_before(collective_kind const& kind) const {
+    auto const at = numbers_.find(key_of(kind));
+    return at == numbers_.end() ? 0 : at->second;
+  }
+
+  template <class Visit>
+  void for_each_path(Visit const& visit) {
+    for (timeline_step& step : timeline_.steps) {
+      for (path_time& each : step.stages) visit(each.path);
+      for (path_time& each : step.gpu) visit(each.path);
+    }
+    for (timeline_collective& each : timeline_.collectives) {
+      visit(each.path);
+      for (path_time& share : each.busy) visit(share.path);
+      for (path_time& share : each.idle) visit(share.path);
+    }
+  }
+
+  /// A kept step.
+  struct kept_step {
+    std::uint64_t last_stride = 0;
+    std::uint64_t collectives = 0;  ///< number of its collectives
+    bool is_measured = false;
+  };
+
+  template <class IsDropped>
+  void drop(IsDropped const& is_dropped) {
+    auto& steps = timeline_.steps;
+    own_hash_set<std::uint64_t> dropped;
+    for (timeline_step const& each : steps) {
+      if (is_dropped(each)) dropped.insert(each.index);
+    }
+    if (dropped.empty()) return;
+    auto const is_gone = [&](std::uint64_t step) { return dropped.count(step) > 0; };
+    steps.erase(std::remove_if(steps.begin(), steps.end(), [&](timeline_step const& each) { return is_gone(each.index); }), steps.end());
+    auto& all = timeline_.collectives;
+    all.erase(std::remove_if(all.begin(), all.end(), [&](timeline_collective const& each) { return is_gone(each.step); }), all.end());
+  }
+
+  void keep_stride(std::uint64_t stride) {
+    timeline_.stride = stride;
+    drop([&](timeline_step const& each) { return last_stride_of(each.index) < stride; });
+  }
+
+  [[nodiscard]] bool is_within_bounds() const {
+    return timeline_.steps.size() <= max_steps && timeline_.collectives.size() <= max_collectives;
+  }
+
+  /// Drops steps until the rest is within the bounds. The remaining steps depend only on the set of all steps, not on the stretches in
+  /// which they were added: with more steps, none of the strides below is smaller.
+  void fit() {
+    if (timeline_.all_steps > max_steps || timeline_.all_collectives > max_collectives)
+      drop([](timeline_step const& each) { return !each.is_measured && each.index >= max_unmeasured; });
+    if (is_within_bounds()) return;
+    std::uint64_t within_bounds = 1;  // the smallest stride within the bounds
+    std::uint64_t within_need = 1;    // the smallest stride within `max_needed_collectives`
+    std::uint64_t with_measured = 1;  // the largest stride with enough measured steps
+    std::uint64_t steps = 0;
+    std::uint64_t measured = 0;
+    std::uint64_t collectives = 0;
+    for (kept_step const& each : by_last_stride()) {
+      collectives += each.collectives;
+      measured += each.is_measured ? 1 : 0;
+      std::uint64_t const without = std::max(each.last_stride, each.last_stride + 1);
+      if ((++steps > max_steps || collectives > max_collectives) && within_bounds == 1) within_bounds = without;
+      if (collectives > max_needed_collectives && within_need == 1) within_need = without;
+      if (each.is_measured && measured == min_measured) with_measured = each.last_stride;
+    }
+    keep_stride(std::max({timeline_.stride, std::min(within_bounds, with_measured), within_need}));
+  }
+
+  /// The kept steps, those with the largest stride first.
+  [[nodiscard]] own_vector<kept_step> by_last_stride() const {
+    own_hash_map<std::uint64_t, std::uint64_t> collectives;
+    for (timeline_collective const& each : timeline_.collectives) ++collectives[each.step];
+    own_vector<kept_step> result;
+    result.reserve(timeline_.steps.size());
+    for (timeline_step const& each : timeline_.steps) {
+      auto const at = collectives.find(each.index);
+      result.push_back({last_stride_of(each.index), at == collectives.end() ? 0 : at->second, each.is_measured});
+    }
+    std::sort(result.begin(), result.end(), [](kept_step const& a, kept_step const& b) { return a.last_stride > b.last_stride; });
+    return result;
+  }
+
+  rank_timeline timeline_;
+  std::optional<edge> first_;                    ///< the first step, kept or not
+  std::optional<std::uint64_t> last_;            ///< index of the last step, kept or not
+  std::map<number_key, std::uint64_t> numbers_;  ///< number of collectives without a number of their own
+};
+
+}  // namespace profkit::detail

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "../../profile.hpp"
+#include "../../time.hpp"
+#include "../profile/own_memory.hpp"
+#include "verdict/verdict_summary.hpp"
+
+namespace profkit {
+
+/// @brief Statistics of durations. Figures without enough samples are n/a.
+///
+/// Quantiles interpolate linearly between neighbouring samples (definition 7 of Hyndman and Fan). Quantiles of steps are exact up to 65,536
+/// steps; all others have a relative error of at most 1 % (`quantile_sketch`).
+struct duration_summary {
+  std::uint64_t count = 0;                         ///< number of samples
+  milliseconds total{};                            ///< sum of the samples
+  std::optional<milliseconds> mean;                ///< `total` / `count`
+  std::optional<milliseconds> standard_deviation;  ///< sample standard deviation (n - 1)
+  std::optional<milliseconds> min;                 ///< shortest sample
+  std::optional<milliseconds> median;              ///< 50 % quantile
+  std::optional<milliseconds> p95;                 ///< 95 % quantile
+  std::optional<milliseconds> p99;                 ///< 99 % quantile
+  std::optional<milliseconds> max;                 ///< longest sample
+};
+
+/// @brief The GPU period of the measured steps, from the operations launched in them.
+///
+/// The period of a step begins when the step has begun and all earlier work is complete, and ends when its own work is complete.
+/// Definition: docs/step_budget.md.
+struct gpu_period_summary {
+  duration_summary time;  ///< over the measured steps with kernels collected, up to the last one that launched an operation
+  detail::own_vector<milliseconds> samples;  ///< like `step_summary::host_samples`
+  verdict_summary verdict;                   ///< the verdict on the periods
+  milliseconds host_mean{};                  ///< mean host time of the same steps
+  /// @brief The period is longer than the host time by more than noise: the host runs ahead of the devices, and the period is the step
+  /// time.
+  bool is_longer = false;
+  /// @brief Number of later steps that had begun on the host when the work of a step completed; n/a if no step launched an operation.
+  std::optional<double> median_steps_ahead;
+  std::optional<double> max_steps_ahead;  ///< maximum of the same number
+};
+
+/// @brief The step time: the longest of its mean times.
+struct step_time_summary {
+  milliseconds mean{};                           ///< mean step time
+  std::string basis;                             ///< "host step time", "GPU step time" (between CUDA events) or "GPU step time (kernels)"
+  step_verdict verdict = step_verdict::too_few;  ///< the verdict on this time
+};
+
+/// @brief The measured steps. Warm-up steps and excluded steps (`step::exclude`) are counted; no other figure includes them.
+struct step_summary {
+  std::uint64_t warmup = 0;             ///< number of warm-up steps
+  std::uint64_t excluded = 0;           ///< number of excluded steps
+  duration_summary host;                ///< `host.count` is the number of measured steps
+  std::optional<duration_summary> gpu;  ///< between CUDA events; n/a without a step timer
+  /// @brief Step times in order: one per step, or with more than 65,536 steps the means of groups of 2, 4, 8, ... neighbouring steps.
+  detail::own_vector<milliseconds> host_samples;
+  detail::own_vector<milliseconds> gpu_samples;  ///< the same between CUDA events
+  std::uint64_t items = 0;                       ///< sum of the items of the measured steps
+  std::string item_name;                         ///< `options::item_name`
+  std::optional<double> items_per_second;        ///< items per step divided by `step_time`
+  std::string items_per_second_basis;            ///< the basis of `step_time`
+  verdict_summary host_verdict;                  ///< the verdict on host times
+  std::optional<verdict_summary> gpu_verdict;    ///< n/a without a step timer
+  detail::own_vector<clock_summary> clocks;      ///< one per device; empty if clocks were not read
+  std::optional<stop_record> stop;               ///< n/a for a fixed number of steps
+  std::optional<gpu_period_summary> gpu_period;  ///< n/a if kernels were not collected, or no step launched an operation
+  std::optional<step_time_summary> step_time;    ///< n/a without measured steps
+};
+
+/// @brief Causes of GPU idle time: the activity of the thread that launched the next operation. Definition: docs/step_budget.md.
+enum class idle_cause : std::uint8_t {
+  launching = 0,        ///< in a launching call, or between two close launching calls: launch-bound
+  host = 1,             ///< outside all of these calls: host-bound
+  synchronisation = 2,  ///< in a call that waits for the device
+  copy = 3,             ///< in a call that copies or sets memory
+  queued = 4,           ///< the operation was launched, but the device had not started it
+};
+inline constexpr std::size_t idle_causes = 5;  ///< number of values of `idle_cause`
+
+/// @brief The name of the last row of a budget: GPU work that was launched outside any scope.
+inline constexpr char const* outside_any_scope = "outside any scope";
+
+/// @brief One row of the step budget: a scope directly inside the step, the step itself, or work outside any scope.
+struct budget_row {
+  std::string part;     ///< such as "forward"
+  milliseconds busy{};  ///< an operation of the part ran; if several run, the moment counts for the one that began first
+  std::array<milliseconds, idle_causes> idle{};  ///< by `idle_cause`: no operation ran on any device, and the host was in this part
+  milliseconds total{};                          ///< busy and idle time
+};
+
+/// @brief Work that overlap with other work can hide.
+struct hidden_work {
+  milliseconds busy{};     ///< length of the union of its intervals
+  milliseconds exposed{};  ///< the part without any other operation
+};
+
+/// @brief The scopes with one name, without the index, for which the devices waited.
+struct starving_scope {
+  std::string name;                                  ///< such as "layer" for `layer_3`
+  milliseconds total{};                              ///< idle time charged to the scopes themselves
+  std::array<milliseconds, idle_causes> by_cause{};  ///< the same by `idle_cause`
+};
+
+/// @brief The step budget: the wall time of the measured steps with kernels collected, without the time between steps. Wall time is host
+/// step time, or the GPU period if that is longer (`gpu_period_summary::is_longer`).
+struct budget_summary {
+  bool is_of_gpu = false;                       ///< wall time is the GPU period
+  milliseconds wall{};                          ///< sum of the step times; the totals of the rows add up to it
+  milliseconds busy{};                          ///< time with at least one running operation
+  detail::own_vector<budget_row> rows;          ///< in the order of first appearance; work outside any scope comes last
+  milliseconds overlap{};                       ///< sum of the durations of the operations minus `busy`
+  hidden_work copies;                           ///< copies and memsets
+  hidden_work communication;                    ///< kernels of the class `communication`
+  detail::own_vector<starving_scope> starving;  ///< longest first
+  std::uint64_t steps = 0;                      ///< number of steps
+  bool has_launches = true;  ///< false: no launching call was recorded, so launch-bound time is n/a and counts as host-bound
+};
+
+/// @brief Times of one row of `summary::scopes` in the steps of one kind. All are sums over these steps; divide by
+/// `step_kind_summary::steps` (host) or `budget_summary::steps` (GPU) for a mean per step.
+///
+/// Scope time is `busy` plus `idle`: each moment of `budget_summary::wall` counts once, in the innermost scope that it is charged to. So
+/// the time of a scope is the sum of its `self` and the times of its children. The times of the roots and `step_kind_summary::outside` add
+/// up to the wall time.
+struct kind_scope_summary {
+  std::size_t scope = 0;                  ///< position in `summary::scopes`
+  std::uint64_t count = 0;                ///< number of scopes
+  milliseconds host{};                    ///< host time
+  std::optional<milliseconds> busy;       ///< GPU busy time charged to the scopes or to scopes inside; n/a if kernels were not collected
+  std::optional<milliseconds> busy_self;  ///< the part charged to the scopes themselves
+  std::optional<milliseconds> idle;       ///< GPU idle time, like `busy`
+  std::optional<milliseconds> idle_self;  ///< the part charged to the scopes themselves
+};
+
+/// @brief The executions of one kernel that were launched in one scope.
+struct launch_place_summary {
+  std::optional<std::size_t> scope;  ///< position in `summary::scopes`; n/a: outside any scope
+  std::uint64_t count = 0;           ///< number of executions
+  milliseconds total{};              ///< sum of their durations
+};
+
+/// @brief The executions of one kernel in the steps of one kind.
+struct kind_kernel_summary {
+  std::size_t kernel = 0;                                ///< position in `gpu_summary::kernels`
+  std::uint64_t count = 0;                               ///< number of executions
+  milliseconds total{};                                  ///< sum of their durations
+  milliseconds min{};                                    ///< duration of the shortest
+  milliseconds max{};                                    ///< duration of the longest
+  detail::own_vector<launch_place_summary> launched_in;  ///< by total time, longest first
+};
+
+/// @brief The measured steps with the same set of parts. Parts are the scopes directly inside the step on its thread, without their
+/// indices.
+///
+/// Statistics over steps of different kinds mislead: one validation step among 35 training steps turns 46.32 ms +- 0.1 % into 49.22 ms +-
+/// 12.4 %. All steps without scopes inside are of one kind.
+///
+/// An analysis distinguishes the 16 kinds that occur first. Steps of further kinds count as one kind, "other".
+struct step_kind_summary {
+  std::string name;                       ///< "usual", "step 40", "9 steps with optimizer", "other"
+  bool is_usual = false;                  ///< the kind has at least half of the measured steps; there may be no such kind
+  detail::own_vector<std::string> parts;  ///< in the order of their first appearance; empty for "other"
+  std::uint64_t steps = 0;                ///< number of measured steps of the kind
+  std::uint64_t gpu_steps = 0;            ///< number of these steps with kernels collected
+  /// @brief Times, verdicts and items of these steps alone. `step_time` has the same basis as in `summary::steps` if that was measured for
+  /// the kind. Excludes warm-up, `clocks`, `stop` and the number of steps by which the host ran ahead: see `summary::steps`.
+  step_summary times;
+  std::optional<budget_summary> budget;           ///< its wall time has the basis of `summary::budget`; n/a if kernels were not collected
+  detail::own_vector<kind_scope_summary> scopes;  ///< rows with a scope or with GPU time in these steps, in the order of `summary::scopes`
+  std::optional<milliseconds> outside;            ///< part of `budget_summary::wall` that is charged to no scope; n/a without `budget`
+  detail::own_vector<kind_kernel_summary> kernels;  ///< by total time, longest first; empty if kernels were not collected
+};
+
+/// @brief One step of `summary::listed_steps`.
+///
+/// The list has at most 4,096 measured steps, 1,024 warm-up steps and 1,024 excluded ones. If a session has more, or more than 65,536 steps
+/// in all, the list has one of each 2, 4, 8, ... neighbouring steps, chosen at random.
+struct listed_step {
+  std::uint64_t index = 0;          ///< `step_record::index`
+  bool is_warmup = false;           ///< excluded from all statistics
+  bool is_excluded = false;         ///< `step::exclude`; excluded from all statistics
+  std::optional<std::size_t> kind;  ///< position in `summary::kinds`; n/a for steps that are not measured
+  milliseconds host{};              ///< host time
+  std::optional<milliseconds> gpu;  ///< between CUDA events, else the GPU period; n/a if neither is known
+};
+
+}  // namespace profkit

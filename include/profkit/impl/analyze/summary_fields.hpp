@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <tuple>
+
+#include "../../summary.hpp"
+#include "../profile/described.hpp"
+#include "../profile/flat_records.hpp"
+#include "copied_record_fields.hpp"
+#include "gpu/utilization_summary.hpp"
+#include "ranks/timeline_fields.hpp"
+#include "step_fields.hpp"
+#include "work/work_summary.hpp"
+
+// The description of a summary: the only place that lists its members. Writers, readers and comparisons use it.
+//
+// A name is the key of the member in `report.json` and ends in the unit. `report.json` has the members in this order.
+
+namespace profkit::detail {
+
+template <>
+struct file_enum<work_bound> {
+  static constexpr work_bound last = work_bound::memory;
+  static constexpr char const* what = "bound of work";
+};
+
+// A record that a summary copies from the profile. Its binary form is described in `record_fields.hpp`.
+constexpr auto describe(described_type<measured_roof_record>) {
+  using s = measured_roof_record;
+  return std::tuple{field{"precision?", &s::precision}, field{"tflops_per_s?", &s::flops_per_second},
+                    field{"gb_per_s?", &s::bytes_per_second}, field{"how?", &s::how}};
+}
+
+constexpr auto describe(described_type<roof_share>) {
+  using s = roof_share;
+  return std::tuple{field{"roof_share", &s::share}, field{"bound", &s::bound}};
+}
+constexpr auto describe(described_type<work_summary>) {
+  using s = work_summary;
+  return std::tuple{field{"flops?", &s::flops},
+                    field{"bytes?", &s::bytes},
+                    field{"self_flops?", &s::self_flops},
+                    field{"self_bytes?", &s::self_bytes},
+                    field{"precision?", &s::precision},
+                    field{"time_ms", &s::time},
+                    field{"basis", &s::basis},
+                    field{"tflops_per_s", &s::flops_per_second},
+                    field{"gb_per_s", &s::bytes_per_second},
+                    field{"intensity", &s::intensity},
+                    field{"*", &s::roof},
+                    field{"measured_*", &s::measured_roof},
+                    field{"share_of_time_said", &s::share_of_time_said}};
+}
+constexpr auto describe(described_type<device_rates>) {
+  using s = device_rates;
+  return std::tuple{field{"tflops_per_s", &s::flops_per_second}, field{"gb_per_s", &s::bytes_per_second}};
+}
+constexpr auto describe(described_type<limits_summary>) {
+  using s = limits_summary;
+  return std::tuple{field{"device?", &s::device}, field{"source?", &s::source},    field{"reason?", &s::why_no_peaks},
+                    field{"*", &s::peaks},        field{"measured", &s::measured}, field{"-measured_rates", &s::measured_rates}};
+}
+constexpr auto describe(described_type<model_summary>) {
+  using s = model_summary;
+  return std::tuple{field{"flops_per_step", &s::flops_per_step},
+                    field{"flops_source", &s::flops_source},
+                    field{"tflops_per_s", &s::flops_per_second},
+                    field{"basis", &s::basis},
+                    field{"mfu", &s::utilization},
+                    field{"peak_tflops", &s::peak_flops_per_second},
+                    field{"precision?", &s::precision},
+                    field{"reason?", &s::why_no_peak},
+                    field{"measured_peak_tflops", &s::measured_peak_flops_per_second},
+                    field{"share_of_measured_peak", &s::share_of_measured}};
+}
+
+constexpr auto describe(described_type<share_of_unit>) {
+  using s = share_of_unit;
+  return std::tuple{field{"mean", &s::mean}, field{"min", &s::min}, field{"max", &s::max}};
+}
+constexpr auto describe(described_type<rate_of_unit>) {
+  using s = rate_of_unit;
+  return std::tuple{field{"mean_gb_per_s", &s::mean}, field{"min_gb_per_s", &s::min}, field{"max_gb_per_s", &s::max}};
+}
+constexpr auto describe(described_type<utilization_summary>) {
+  using s = utilization_summary;
+  return std::tuple{field{"device", &s::device},
+                    field{"source", &s::source},
+                    field{"windows", &s::windows},
+                    field{"covered_ms", &s::covered},
+                    field{"busy_*", &s::busy},
+                    field{"sm_active_*", &s::sm_active},
+                    field{"sm_occupancy_*", &s::sm_occupancy},
+                    field{"tensor_*", &s::tensor},
+                    field{"tensor_fp64_*", &s::tensor_fp64},
+                    field{"tensor_float_*", &s::tensor_float},
+                    field{"tensor_integer_*", &s::tensor_integer},
+                    field{"fp64_*", &s::fp64},
+                    field{"fp32_*", &s::fp32},
+                    field{"fp16_*", &s::fp16},
+                    field{"integer_*", &s::integer},
+                    field{"dram_*", &s::dram},
+                    field{"memory_active_*", &s::memory_active},
+                    field{"nvlink_receive_*", &s::nvlink_receive},
+                    field{"nvlink_send_*", &s::nvlink_send},
+                    field{"pcie_receive_*", &s::pcie_receive},
+                    field{"pcie_send_*", &s::pcie_send}};
+}
+
+constexpr auto describe(described_type<gpu_work_summary>) {
+  using s = gpu_work_summary;
+  return std::tuple{field{"gpu_kernel_ms", &s::kernel_time},
+                    field{"gpu_busy_ms", &s::busy},
+                    field{"gpu_self_ms", &s::kernel_self},
+                    field{"gpu_span_*", &s::span, "total_ms=gpu_span_ms,median_ms=gpu_span_p50_ms,p95_ms,p99_ms"},
+                    field{"kernels", &s::kernels},
+                    field{"gpu_operations", &s::operations},
+                    field{"launch_latency_mean_us", &s::latency_mean},
+                    field{"launch_latency_p95_us", &s::latency_p95}};
+}
+constexpr auto describe(described_type<gpu_idle_summary>) {
+  using s = gpu_idle_summary;
+  return std::tuple{field{"gpu_idle_ms", &s::inclusive}, field{"gpu_idle_self_ms", &s::self}};
+}
+constexpr auto describe(described_type<per_step_figures>) {
+  using s = per_step_figures;
+  return std::tuple{field{"mean_ms", &s::mean}, field{"std_ms", &s::standard_deviation}, field{"autocorrelation", &s::autocorrelation}};
+}
+constexpr auto describe(described_type<scope_per_step>) {
+  using s = scope_per_step;
+  return std::tuple{field{"steps", &s::steps}, field{"host_*", &s::host}, field{"gpu_steps", &s::gpu_steps}, field{"gpu_*", &s::gpu},
+                    field{"gpu_host_copies_mean_ms", &s::host_copies}};
+}
+constexpr auto describe(described_type<kernel_per_step>) {
+  using s = kernel_per_step;
+  return std::tuple{field{"steps", &s::steps}, field{"gpu_*", &s::gpu}};
+}
+constexpr auto describe(described_type<scope_memory_summary>) {
+  using s = scope_memory_summary;
+  return std::tuple{field{"source", &s::source},
+                    field{"polled", &s::is_polled},
+                    field{"peak_bytes", &s::peak_bytes},
+                    field{"own_peak_bytes", &s::own_peak_bytes},
+                    field{"retained_bytes", &s::retained_bytes},
+                    field{"own_retained_bytes", &s::own_retained_bytes},
+                    field{"allocated_bytes", &s::allocated_bytes},
+                    field{"own_allocated_bytes", &s::own_allocated_bytes},
+                    field{"allocations", &s::allocations},
+                    field{"wide_peak_bytes", &s::wide_peak_bytes},
+                    field{"own_change_bytes", &s::own_change_bytes}};
+}
+constexpr auto describe(described_type<scope_summary>) {
+  using s = scope_summary;
+  return std::tuple{field{"path", &s::path},
+                    field{"name", &s::name},
+                    field{"index", &s::index},
+                    field{"depth", &s::depth},
+                    field{"source", &s::source},
+                    field{"host_*", &s::host, "count=count,total_ms,mean_ms,std_ms,min_ms,max_ms,median_ms=host_p50_ms,p95_ms,p99_ms"},
+                    field{"host_self_ms", &s::host_self},
+                    field{"share_of_parent", &s::share_of_parent},
+                    field{"share_of_steps", &s::share_of_steps},
+                    field{"gpu_event_*", &s::gpu_events, "total_ms,mean_ms,std_ms,median_ms=gpu_event_p50_ms,p95_ms,p99_ms,count"},
+                    field{"*", &s::gpu},
+                    field{"*", &s::gpu_idle},
+                    field{"per_step", &s::per_step},
+                    field{"work", &s::work},
+                    field{"memory", &s::memory},
+                    field{"-parent", &s::parent}};
+}
+constexpr auto describe(described_type<scope_name_summary>) {
+  using s = scope_name_summary;
+  return std::tuple{field{"name", &s::name}, field{"host_*", &s::host, "count=count,total_ms,median_ms=host_p50_ms,p95_ms,p99_ms"},
+                    field{"*", &s::gpu}, field{"*", &s::gpu_idle}, field{"work", &s::work}};
+}
+/// Keys for durations of single kernels, copies and calls, in microseconds.
+inline constexpr char const* times_in_us =
+    "count,total_ms,mean_ms=mean_us,median_ms=median_us,p95_ms=p95_us,p99_ms=p99_us,min_ms=min_us,max_ms=max_us,std_ms=std_us";
+constexpr auto describe(described_type<kernel_summary>) {
+  using s = kernel_summary;
+  return std::tuple{field{"name", &s::name},           field{"mangled?", &s::mangled}, field{"class", &s::kernel_class},
+                    field{"*", &s::time, times_in_us}, field{"share", &s::share},      field{"per_step", &s::per_step}};
+}
+constexpr auto describe(described_type<kernel_class_summary>) {
+  using s = kernel_class_summary;
+  return std::tuple{field{"class", &s::name}, field{"count", &s::count}, field{"total_ms", &s::total}, field{"share", &s::share}};
+}
+constexpr auto describe(described_type<copy_summary>) {
+  using s = copy_summary;
+  return std::tuple{field{"name", &s::name}, field{"*", &s::time, times_in_us}, field{"bytes", &s::bytes}};
+}
+constexpr auto describe(described_type<api_summary>) {
+  using s = api_summary;
+  return std::tuple{field{"name", &s::name}, field{"*", &s::time, times_in_us}};
+}
+constexpr auto describe(described_type<gpu_summary>) {
+  using s = gpu_summary;
+  return std::tuple{field{"/kernels", &s::kernels},
+                    field{"/kernel_classes", &s::classes},
+                    field{"/copies", &s::copies},
+                    field{"/api", &s::api},
+                    field{"/gpu/steps", &s::steps},
+                    field{"/gpu/*", &s::all},
+                    field{"/gpu/*", &s::idle},
+                    field{"/quality/unattributed_kernels", &s::unattributed_kernels},
+                    field{"/quality/unattributed_operations", &s::unattributed_operations},
+                    field{"/quality/unattributed_ms", &s::unattributed_time},
+                    field{"/quality/unknown_launches", &s::unknown_launches},
+                    field{"/quality/graph_operations", &s::operations_of_graphs},
+                    field{"/quality/unknown_graph_operations", &s::operations_of_unknown_graphs}};
+}
+constexpr auto describe(described_type<adopted_summary>) {
+  using s = adopted_summary;
+  return std::tuple{field{"path", &s::path},
+                    field{"name", &s::name},
+                    field{"depth", &s::depth},
+                    field{"role", &s::role},
+                    field{"count", &s::count},
+                    field{"host_total_ms", &s::host_total},
+                    field{"gpu_operations", &s::operations},
+                    field{"gpu_kernel_ms", &s::kernel_time},
+                    field{"gpu_busy_ms", &s::busy},
+                    field{"own_host_total_ms", &s::own_host_total},
+                    field{"own_gpu_kernel_ms", &s::own_kernel_time},
+                    field{"kernel_ratio", &s::kernel_ratio},
+                    field{"work", &s::work}};
+}
+constexpr auto describe(described_type<memory_summary>) {
+  using s = memory_summary;
+  return std::tuple{field{"samples", &s::samples},
+                    field{"first_bytes", &s::first_bytes},
+                    field{"last_bytes", &s::last_bytes},
+                    field{"max_sample_bytes", &s::max_sample_bytes},
+                    field{"peak_bytes", &s::peak_bytes},
+                    field{"peak_over?", &s::peak_note},
+                    field{"capacity_bytes", &s::capacity_bytes},
+                    field{"-source", &s::source},
+                    field{"-quantity", &s::quantity}};
+}
+constexpr auto describe(described_type<allocator_summary>) {
+  using s = allocator_summary;
+  return std::tuple{field{"source", &s::source},
+                    field{"polled", &s::is_polled},
+                    field{"first_bytes", &s::first_bytes},
+                    field{"last_bytes", &s::last_bytes},
+                    field{"max_bytes", &s::max_bytes},
+                    field{"outside_change_bytes", &s::outside_change_bytes},
+                    field{"between_steps_change_bytes", &s::between_steps_change_bytes},
+                    field{"unknown_releases", &s::unknown_releases},
+                    field{"reused_addresses", &s::reused_addresses}};
+}
+constexpr auto describe(described_type<counter_summary>) {
+  using s = counter_summary;
+  return std::tuple{
+      field{"name", &s::name}, field{"count", &s::count},          field{"last", &s::last}, field{"mean", &s::mean}, field{"min", &s::min},
+      field{"max", &s::max},   field{"not_finite", &s::not_finite}};
+}
+constexpr auto describe(described_type<trend_window_summary>) {
+  using s = trend_window_summary;
+  return std::tuple{field{"first_step", &s::first_step},
+                    field{"begin_ms", &s::begin},
+                    field{"steps", &s::steps},
+                    field{"mean_ms", &s::mean},
+                    field{"p95_ms", &s::p95},
+                    field{"gpu_busy_share", &s::gpu_busy_share},
+                    field{"memory_bytes", &s::memory_bytes}};
+}
+constexpr auto describe(described_type<level_change_summary>) {
+  using s = level_change_summary;
+  return std::tuple{field{"step", &s::step},          field{"time_ms", &s::time},   field{"begin_ms", &s::begin},
+                    field{"before_ms", &s::before},   field{"after_ms", &s::after}, field{"p_value", &s::p_value},
+                    field{"is_of_gpu", &s::is_of_gpu}};
+}
+constexpr auto describe(described_type<run_trend_summary>) {
+  using s = run_trend_summary;
+  return std::tuple{field{"memory", &s::memory}, field{"windows", &s::windows}, field{"change", &s::change}};
+}
+constexpr auto describe(described_type<sampled_share>) {
+  using s = sampled_share;
+  return std::tuple{field{"share", &s::share}, field{"share_ci95_low", &s::ci95_low}, field{"share_ci95_high", &s::ci95_high}};
+}
+constexpr auto describe(described_type<sampled_function_summary>) {
+  using s = sampled_function_summary;
+  return std::tuple{field{"name?", &s::name}, field{"module?", &s::module},  field{"caller?", &s::caller}, field{"file?", &s::file},
+                    field{"line", &s::line},  field{"samples", &s::samples}, field{"time_ms", &s::time},   field{"*", &s::share_of_scope}};
+}
+constexpr auto describe(described_type<sampled_wait_summary>) {
+  using s = sampled_wait_summary;
+  return std::tuple{field{"name", &s::name}, field{"calls", &s::calls}, field{"time_ms", &s::time}, field{"share", &s::share}};
+}
+constexpr auto describe(described_type<sampled_scope_summary>) {
+  using s = sampled_scope_summary;
+  return std::tuple{field{"path?", &s::path},         field{"scope", &s::scope},         field{"samples", &s::samples},
+                    field{"sampled_ms", &s::sampled}, field{"self_ms", &s::self},        field{"waiting_or_in_kernel", &s::waiting},
+                    field{"waits", &s::waits},        field{"functions", &s::functions}, field{"other_functions", &s::other_functions},
+                    field{"other_ms", &s::other_time}};
+}
+constexpr auto describe(described_type<host_samples_summary>) {
+  using s = host_samples_summary;
+  return std::tuple{field{"mechanism", &s::mechanism},
+                    field{"interval_us", &s::interval},
+                    field{"samples", &s::samples},
+                    field{"sampled_ms", &s::sampled},
+                    field{"lost", &s::lost},
+                    field{"threads", &s::threads},
+                    field{"threads_without", &s::threads_without},
+                    field{"why_without?", &s::why_without},
+                    field{"why_no_lines?", &s::why_no_lines},
+                    field{"scopes", &s::scopes},
+                    field{"functions", &s::functions}};
+}
+constexpr auto describe(described_type<summary>) {
+  using s = summary;
+  return std::tuple{field{"environment", &s::environment},
+                    field{"covers", &s::covers_steps},
+                    field{"steps", &s::steps},
+                    field{"scopes", &s::scopes},
+                    field{"names", &s::names},
+                    field{"adopted", &s::adopted},
+                    field{"limits", &s::limits},
+                    field{"model", &s::model},
+                    field{"*", &s::gpu},
+                    field{"budget", &s::budget},
+                    field{"utilization!", &s::utilization},
+                    field{"memory", &s::memory},
+                    field{"allocators", &s::allocators},
+                    field{"counters", &s::counters},
+                    field{"trend", &s::trend},
+                    field{"quality", &s::quality},
+                    field{"/quality/overhead/scopes", &s::scopes_recorded},
+                    field{"/quality/collectors", &s::collectors},
+                    field{"step_kinds", &s::kinds},
+                    field{"step_list", &s::listed_steps},
+                    field{"samples", &s::host_samples},
+                    field{"-timeline", &s::timeline}};
+}
+
+}  // namespace profkit::detail

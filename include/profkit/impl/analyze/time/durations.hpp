@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <optional>
+
+#include "../../../statistics.hpp"
+#include "../../../summary.hpp"
+#include "../../../time.hpp"
+#include "../../profile/own_memory.hpp"
+#include "exact_sums.hpp"
+#include "quantile_sketch.hpp"
+
+namespace profkit::detail {
+
+inline milliseconds to_ms(std::chrono::nanoseconds duration) { return std::chrono::duration_cast<milliseconds>(duration); }
+
+inline std::optional<milliseconds> to_ms(std::optional<double> ms) {
+  if (!ms) return std::nullopt;
+  return milliseconds{*ms};
+}
+
+inline std::optional<milliseconds> quantile_of(quantile_sketch const& durations, double q) {
+  std::optional<double> const ns = durations.quantile(q);
+  if (!ns) return std::nullopt;
+  return std::chrono::duration<double, std::nano>{*ns};
+}
+
+inline duration_summary summarize(running_statistics const& ms) {
+  duration_summary result;
+  result.count = ms.count();
+  result.total = milliseconds{ms.total()};
+  result.mean = to_ms(ms.mean());
+  result.standard_deviation = to_ms(ms.standard_deviation());
+  result.min = to_ms(ms.min());
+  result.max = to_ms(ms.max());
+  return result;
+}
+
+/// Statistics with exact quantiles of stored samples, such as steps.
+inline duration_summary summarize(own_vector<milliseconds> const& samples) {
+  running_statistics statistics;
+  own_vector<double> sorted;
+  sorted.reserve(samples.size());
+  for (milliseconds const sample : samples) {
+    statistics.add(sample.count());
+    sorted.push_back(sample.count());
+  }
+  std::sort(sorted.begin(), sorted.end());
+  duration_summary result = summarize(statistics);
+  result.median = to_ms(quantile(sorted, 0.5));
+  result.p95 = to_ms(quantile(sorted, 0.95));
+  result.p99 = to_ms(quantile(sorted, 0.99));
+  return result;
+}
+
+/// Statistics of durations in bounded memory. All sums are integers, so the order of adding does not matter.
+class duration_statistics {
+ public:
+  void add(std::chrono::nanoseconds duration) {
+    sums_.add(duration.count());
+    quantiles_.add(duration);
+  }
+
+  /// Merges another object: the result is as if its durations had been added here.
+  void add(duration_statistics const& other) {
+    sums_.add(other.sums_);
+    quantiles_.add(other.quantiles_);
+  }
+
+  [[nodiscard]] std::uint64_t count() const noexcept { return quantiles_.count(); }
+
+  [[nodiscard]] duration_summary summarize() const {
+    duration_summary result;
+    result.count = count();
+    result.total = to_ms(std::chrono::nanoseconds{sums_.sum()});
+    if (result.count == 0) return result;
+    result.mean = result.total / static_cast<double>(result.count);
+    if (auto const deviation = sums_.standard_deviation(result.count)) {
+      result.standard_deviation = std::chrono::duration<double, std::nano>{*deviation};
+    }
+    result.min = to_ms(*quantiles_.min());
+    result.max = to_ms(*quantiles_.max());
+    result.median = quantile_of(quantiles_, 0.5);
+    result.p95 = quantile_of(quantiles_, 0.95);
+    result.p99 = quantile_of(quantiles_, 0.99);
+    return result;
+  }
+
+ private:
+  template <class Archive>
+  friend void fields(Archive& archive, duration_statistics& state) {
+    archive(state.sums_), archive(state.quantiles_);
+  }
+
+  exact_sums sums_;
+  quantile_sketch quantiles_;
+};
+
+}  // namespace profkit::detail

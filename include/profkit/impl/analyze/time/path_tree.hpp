@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "../../../profile.hpp"
+#include "../../profile/own_containers.hpp"
+#include "../../profile/own_sort.hpp"
+
+namespace profkit::detail {
+
+/// The name of a scope in reports, without its index. `step` is reserved for the session's step: a scope with that name is shown as `step
+/// (scope)`, so that no two rows have the same path.
+inline std::string name_without_index(path_record const& path) { return path.name == "step" && !path.is_step ? "step (scope)" : path.name; }
+
+/// The last name of a path with its index: "layer_3" for "step/forward/layer_3".
+inline std::string shown_name(path_record const& path) {
+  return path.index ? path.name + "_" + std::to_string(*path.index) : name_without_index(path);
+}
+
+/// The name without index and parents: "layer" for `layer_3`, "attention (backward)" for `forward/layer_3/attention (backward)`. Iterations
+/// of a loop share it.
+inline std::string name_without_place(own_vector<path_record> const& paths, std::uint32_t path) {
+  own_vector<std::string const*> roles;
+  for (; paths[path].adopted_from != path_record::no_parent; path = paths[path].adopted_from) roles.push_back(&paths[path].role);
+  std::string name = name_without_index(paths[path]);
+  for (auto role = roles.rbegin(); role != roles.rend(); ++role) name.append(" (").append(**role).append(")");
+  return name;
+}
+
+/// The names from the root, such as "step/forward/layer_3".
+inline std::string path_text(own_vector<path_record> const& paths, std::uint32_t path) {
+  own_vector<std::string> names;  // innermost first
+  for (; path != path_record::no_parent; path = paths[path].parent) names.push_back(shown_name(paths[path]));
+  std::string text;
+  for (auto name = names.rbegin(); name != names.rend(); ++name) text.append(name == names.rbegin() ? "" : "/").append(*name);
+  return text;
+}
+
+/// The paths of a profile in depth-first order: a path is followed by all paths inside it.
+class path_tree {
+ public:
+  /// All paths with one name in reports.
+  struct name_group {
+    std::string name;
+    own_vector<std::uint32_t> paths;      ///< depth first
+    own_vector<std::uint32_t> outermost;  ///< those that are not inside another path of this name
+  };
+
+  explicit path_tree(own_vector<path_record>&&) = delete;  // borrowed, so no converted temporary
+  explicit path_tree(own_vector<path_record> const& paths) : paths_{paths}, position_of_(paths.size()), end_of_(paths.size()) {
+    own_vector<own_vector<std::uint32_t>> children(paths.size());
+    own_vector<std::uint32_t> stack;
+    for (auto path = static_cast<std::uint32_t>(paths.size()); path-- > 0;) {
+      (has_parent(path) ? children[paths[path].parent] : stack).push_back(path);
+    }
+    own_stable_partition(stack.begin(), stack.end(), [&](std::uint32_t path) { return !paths[path].is_step; });
+    order_.reserve(paths.size());
+    while (!stack.empty()) {
+      std::uint32_t const path = stack.back();
+      stack.pop_back();
+      position_of_[path] = order_.size();
+      order_.push_back(path);
+      stack.insert(stack.end(), children[path].begin(), children[path].end());
+    }
+    own_vector<std::size_t> sizes(paths.size(), 1);
+    for (std::size_t path = paths.size(); path-- > 0;) {
+      end_of_[path] = position_of_[path] + sizes[path];
+      if (has_parent(path)) sizes[paths[path].parent] += sizes[path];
+    }
+    group_names();
+  }
+
+  [[nodiscard]] bool has_parent(std::size_t path) const { return paths_[path].parent != path_record::no_parent; }
+
+  /// @return all paths: parents precede children, children are in the order of their first appearance; the session's step comes first.
+  [[nodiscard]] own_vector<std::uint32_t> const& depth_first() const noexcept { return order_; }
+
+  /// @return the position of a path in `depth_first`.
+  [[nodiscard]] std::size_t position_of(std::size_t path) const { return position_of_[path]; }
+
+  /// @return the end of the paths inside a path, as a position in `depth_first`.
+  [[nodiscard]] std::size_t end_of(std::size_t path) const { return end_of_[path]; }
+
+  /// @return the names in the order of their first paths in `depth_first`.
+  [[nodiscard]] own_vector<name_group> const& names() const noexcept { return names_; }
+
+ private:
+  void group_names() {
+    own_hash_map<std::string, std::size_t> known;
+    own_vector<std::size_t> ends;  // by name: the end of the last outermost path
+    for (std::uint32_t const path : order_) {
+      std::string name = shown_name(paths_[path]);
+      std::size_t const group = known.try_emplace(name, names_.size()).first->second;
+      if (group == names_.size()) {
+        names_.push_back({std::move(name), {}, {}});
+        ends.push_back(0);
+      }
+      names_[group].paths.push_back(path);
+      if (position_of_[path] < ends[group]) continue;
+      names_[group].outermost.push_back(path);
+      ends[group] = end_of_[path];
+    }
+  }
+
+  own_vector<path_record> const& paths_;
+  own_vector<std::uint32_t> order_;
+  own_vector<std::size_t> position_of_;
+  own_vector<std::size_t> end_of_;
+  own_vector<name_group> names_;
+};
+
+}  // namespace profkit::detail

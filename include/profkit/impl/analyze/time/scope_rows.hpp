@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "../../../profile.hpp"
+#include "../../../summary.hpp"
+#include "../../../time.hpp"
+#include "../../profile/own_memory.hpp"
+#include "../gpu/gpu_idle.hpp"
+#include "../gpu/gpu_work.hpp"
+#include "../merge/add_rows.hpp"
+#include "durations.hpp"
+#include "measured_time.hpp"
+#include "path_tree.hpp"
+#include "time_per_step.hpp"
+
+namespace profkit::detail {
+
+/// Host times and times between CUDA events of the scopes in the measured time, by path.
+class scope_times {
+ public:
+  /// @param path_of maps paths of the profile to paths of this object.
+  void add(profile const& profile, measured_time const& when, own_vector<std::uint32_t> const& path_of) {
+    make_rows(host_, path_of);
+    make_rows(gpu_events_, path_of);
+    make_rows(first_, path_of);
+    measured_time_cursor in{when};
+    for (scope_record const& scope : profile.scopes) {
+      if (!in.contains(when.moment_of(scope))) continue;
+      host_[path_of[scope.path]].add(scope.time.duration());
+      first_[path_of[scope.path]].add({scope.time.begin});
+    }
+    for (gpu_scope_record const& scope : profile.gpu_scopes) {
+      if (in.contains(scope.begin)) gpu_events_[path_of[scope.path]].add(scope.duration);
+    }
+  }
+
+  /// Merges another object: the result is as if its scopes had been added here.
+  /// @param path_of maps paths of `other` to paths of this object.
+  void add(scope_times const& other, own_vector<std::uint32_t> const& path_of) {
+    add_rows(host_, other.host_, path_of);
+    add_rows(gpu_events_, other.gpu_events_, path_of);
+    add_rows(first_, other.first_, path_of);
+  }
+
+  /// Whether there is one entry per path.
+  [[nodiscard]] bool has_paths(std::size_t count) const noexcept {
+    return host_.size() == count && gpu_events_.size() == count && first_.size() == count;
+  }
+
+  [[nodiscard]] duration_statistics const& host(std::size_t path) const { return host_[path]; }
+  [[nodiscard]] duration_statistics const& gpu_events(std::size_t path) const { return gpu_events_[path]; }
+
+  /// @return the beginning of the first scope; `timestamp::max()` if there is none.
+  [[nodiscard]] timestamp first(std::size_t path) const { return first_[path].begin; }
+
+ private:
+  template <class Archive>
+  friend void fields(Archive& archive, scope_times& value) {
+    archive(value.host_), archive(value.gpu_events_), archive(value.first_);
+  }
+
+  struct first_begin {
+    timestamp begin = timestamp::max();
+
+    template <class Archive>
+    friend void fields(Archive& archive, first_begin& value) {
+      archive(value.begin);
+    }
+
+    void add(first_begin const& other) { begin = std::min(begin, other.begin); }
+  };
+
+  own_vector<duration_statistics> host_;  ///< by path
+  own_vector<duration_statistics> gpu_events_;
+  own_vector<first_begin> first_;
+};
+
+/// Builds the rows of the tree and the rows by name from the paths with scopes in the measured time.
+class scope_rows {
+ public:
+  /// @param gpu null if kernels were not collected.
+  /// @param idle null if kernels were not collected, and without steps.
+  scope_rows(own_vector<path_record> const& paths, scope_times const& times, path_tree const& tree, time_per_step const& steps,
+             gpu_work* gpu, gpu_idle const* idle)
+      : paths_{paths}, times_{times}, tree_{tree}, steps_{steps}, gpu_{gpu}, idle_{idle}, is_wanted_(paths.size()) {
+    for (std::size_t path = paths.size(); path-- > 0;) {
+      if (times_.host(path).count() > 0 || (gpu != nullptr && gpu->has_operations(path))) is_wanted_[path] = true;
+      if (is_wanted_[path] && tree.has_parent(path)) is_wanted_[paths[path].parent] = true;
+    }
+  }
+
+  /// @return the rows; parents precede children. A parent without a scope in the measured time, such as a scope open around all steps, has
+  ///   count 0.
+  [[nodiscard]] own_vector<scope_summary> by_path(milliseconds steps_total) const {
+    own_vector<std::size_t> rows_of(paths_.size());
+    own_vector<scope_summary> rows;
+    for (std::uint32_t const path : tree_.depth_first()) {
+      if (!is_wanted_[path]) continue;
+      rows_of[path] = rows.size();
+      scope_summary row = row_of(path);
+      if (steps_total.count() > 0.0 && row.host.count > 0) row.share_of_steps = row.host.total / steps_total;
+      if (tree_.has_parent(path)) {
+        row.parent = rows_of[paths_[path].parent];
+        scope_summary& parent = rows[*row.parent];
+        row.path = parent.path + "/" + row.name;
+        row.depth = parent.depth + 1;
+        parent.host_self -= row.host.total;
+        if (parent.host.total.count() > 0.0) row.share_of_parent = row.host.total / parent.host.total;
+      }
+      rows.push_back(std::move(row));
+    }
+    constexpr milliseconds rounding{1e-6};  // rounding error of floating-point sums
+    for (scope_summary& row : rows) {
+      if (row.host_self < milliseconds{} && row.host_self > -rounding) row.host_self = milliseconds{};
+    }
+    return rows;
+  }
+
+  [[nodiscard]] own_vector<scope_name_summary> by_name() const {
+    own_vector<scope_name_summary> rows;
+    for (std::size_t const i : names()) {
+      path_tree::name_group const& group = tree_.names()[i];
+      std::uint64_t count = 0;
+      for (std::uint32_t const path : group.paths) count += times_.host(path).count();
+      duration_statistics host;
+      for (std::uint32_t const path : group.outermost) host.add(times_.host(path));
+      rows.push_back({group.name, host.summarize(), {}, {}});
+      rows.back().host.count = count;
+      if (gpu_ != nullptr) rows.back().gpu = gpu_->of_name(i);
+      if (idle_ != nullptr) rows.back().gpu_idle = idle_->of_name(group);
+    }
+    return rows;
+  }
+
+  /// @return the path of each row of `by_path`.
+  [[nodiscard]] own_vector<std::uint32_t> paths() const {
+    own_vector<std::uint32_t> result;
+    for (std::uint32_t const path : tree_.depth_first()) {
+      if (is_wanted_[path]) result.push_back(path);
+    }
+    return result;
+  }
+
+  /// @return the position in `path_tree::names` of each row of `by_name`.
+  [[nodiscard]] own_vector<std::size_t> names() const {
+    own_vector<std::size_t> result;
+    for (std::size_t i = 0; i < tree_.names().size(); ++i) {
+      if (is_wanted(tree_.names()[i])) result.push_back(i);
+    }
+    return result;
+  }
+
+ private:
+  [[nodiscard]] bool is_wanted(path_tree::name_group const& group) const {
+    return std::any_of(group.paths.begin(), group.paths.end(), [&](std::uint32_t path) { return is_wanted_[path]; });
+  }
+
+  [[nodiscard]] scope_summary row_of(std::uint32_t path) const {
+    path_record const& record = paths_[path];
+    scope_summary row;
+    row.name = shown_name(record);
+    row.index = record.index;
+    row.path = row.name;
+    row.source = record.file + ":" + std::to_string(record.line);
+    row.host = times_.host(path).summarize();
+    row.host_self = row.host.total;
+    if (times_.gpu_events(path).count() > 0) row.gpu_events = times_.gpu_events(path).summarize();
+    if (gpu_ != nullptr) row.gpu = gpu_->of_path(path);
+    if (idle_ != nullptr) row.gpu_idle = gpu_idle::summary_of(idle_->of_path[path]);
+    row.per_step = steps_.of_path(path);
+    return row;
+  }
+
+  own_vector<path_record> const& paths_;
+  scope_times const& times_;
+  path_tree const& tree_;
+  time_per_step const& steps_;
+  gpu_work* gpu_;
+  gpu_idle const* idle_;
+  own_vector<bool> is_wanted_;
+};
+
+}  // namespace profkit::detail

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "../../../profile.hpp"
+#include "../../../statistics.hpp"
+#include "../../../summary.hpp"
+#include "../../../time.hpp"
+#include "../../profile/own_memory.hpp"
+#include "../gpu/device_clocks.hpp"
+#include "../merge/gpu_period_list.hpp"
+#include "../merge/step_list.hpp"
+#include "../merge/step_series.hpp"
+#include "../verdict/step_verdict.hpp"
+#include "durations.hpp"
+
+namespace profkit::detail {
+
+/// Statistics of steps: exact if each group has one step.
+class step_figures {
+ public:
+  /// @param warmup the preceding warm-up steps; null: they are in `series`.
+  explicit step_figures(step_series const& series, step_series const* warmup = nullptr)
+      : series_{series}, is_single_{series.is_single() && (warmup == nullptr || warmup->is_single())} {
+    if (warmup != nullptr) add(*warmup);
+    add(series);
+    if (is_single_) return;
+    duration_summary const whole = series.measured().summarize();
+    grouped_steps groups;
+    groups.measured = whole.count;
+    groups.warmup = series.warmup() + (warmup != nullptr ? warmup->warmup() : 0);
+    if (whole.mean) groups.mean = whole.mean->count();
+    if (whole.standard_deviation) groups.deviation = whole.standard_deviation->count();
+    groups.sample = std::move(chosen_);
+    times_.groups = std::move(groups);
+  }
+
+  [[nodiscard]] duration_summary times() const { return is_single_ ? summarize(samples_) : series_.measured().summarize(); }
+
+  /// @return times of the measured steps in order, or means of groups.
+  [[nodiscard]] own_vector<milliseconds> const& samples() const noexcept { return samples_; }
+
+  [[nodiscard]] verdict_summary verdict(own_vector<clock_summary> const& clocks) const { return judge_steps(times_, clocks); }
+
+ private:
+  void add(step_series const& steps) {
+    for (step_group const& each : steps.groups()) {
+      times_.add(each.index, each.is_warmup, milliseconds{each.mean_ms()});
+      if (each.is_warmup) continue;
+      samples_.emplace_back(each.mean_ms());
+      if (!is_single_) chosen_.push_back(to_ms(each.chosen_time).count());
+    }
+  }
+
+  step_series const& series_;
+  bool is_single_;
+  timed_steps times_;
+  own_vector<milliseconds> samples_;
+  own_vector<double> chosen_;  ///< the time of one step of each group; empty if each group has one step
+};
+
+/// Computes the members from host times and CUDA events; `gpu_period`, its dependents and single values of the profile are filled later.
+inline step_summary summarize_steps(step_list const& steps, own_vector<clock_summary> clocks) {
+  step_summary result;
+  result.excluded = steps.excluded().count();
+  result.items = steps.items();
+  result.warmup = steps.host().warmup();
+  result.clocks = std::move(clocks);
+  step_figures const host{steps.host()};
+  result.host = host.times();
+  result.host_samples = host.samples();
+  result.host_verdict = host.verdict(result.clocks);
+  step_figures const gpu{steps.gpu()};
+  if (gpu.samples().empty()) return result;
+  result.gpu = gpu.times();
+  result.gpu_samples = gpu.samples();
+  result.gpu_verdict = gpu.verdict(result.clocks);
+  return result;
+}
+
+/// The GPU period must exceed the host time by more than this share to become the step time. The GPU work of an asynchronous step ends some
+/// microseconds after the step, even if the host is the limit.
+inline constexpr double min_gpu_excess = 0.02;
+
+/// @param busy_per_step GPU busy time per step: a lower bound of the step time.
+/// @return n/a without a GPU period of a measured step.
+inline std::optional<gpu_period_summary> summarize_gpu_period(gpu_period_list const& periods, milliseconds busy_per_step,
+                                                              step_summary const& steps) {
+  if (periods.count() == 0) return std::nullopt;
+  gpu_period_summary result;
+  step_figures const figures{periods.measured(), &periods.warmup()};
+  result.time = figures.times();
+  result.samples = figures.samples();
+  result.verdict = figures.verdict(steps.clocks);
+  result.host_mean = to_ms(periods.host()) / static_cast<double>(periods.count());
+  result.median_steps_ahead = periods.ahead().quantile(0.5);
+  result.max_steps_ahead = periods.ahead().quantile(1.0);
+  result.is_longer = *result.time.mean > (1.0 + min_gpu_excess) * result.host_mean || busy_per_step > *steps.host.mean;
+  return result;
+}
+
+/// Computes the throughput from the items and `step_time`.
+inline void set_throughput(step_summary& steps) {
+  if (steps.items == 0 || !steps.step_time) return;
+  double const items_per_step = static_cast<double>(steps.items) / static_cast<double>(steps.host.count);
+  steps.items_per_second = items_per_step / std::chrono::duration<double>{steps.step_time->mean}.count();
+  steps.items_per_second_basis = steps.step_time->basis;
+}
+
+/// Chooses the longest mean step time, because a host that runs ahead of its devices does not make a step fast. If CUDA events and kernels
+/// agree, it is the time between the events.
+inline void choose_step_time(step_summary& steps, milliseconds busy_per_step) {
+  if (!steps.host.mean) return;
+  steps.step_time = {*steps.host.mean, "host step time", steps.host_verdict.verdict};
+  if (steps.gpu && *steps.gpu->mean > steps.step_time->mean)
+    steps.step_time = {*steps.gpu->mean, "GPU step time", steps.gpu_verdict->verdict};
+  if (steps.gpu_period && steps.gpu_period->is_longer) {
+    milliseconds const period = *steps.gpu_period->time.mean;
+    milliseconds const known = steps.step_time->mean;
+    if (period > (1.0 + min_gpu_excess) * known || busy_per_step > known)
+      steps.step_time = {period, "GPU step time (kernels)", steps.gpu_period->verdict.verdict};
+  }
+  if (steps.step_time->mean.count() <= 0.0) steps.step_time.reset();
+  set_throughput(steps);
+}
+
+}  // namespace profkit::detail

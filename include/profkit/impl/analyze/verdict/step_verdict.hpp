@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include "../../../statistics.hpp"
+#include "../../profile/own_memory.hpp"
+#include "mean_interval.hpp"
+#include "steady_part.hpp"
+#include "trend.hpp"
+#include "verdict_summary.hpp"
+
+namespace profkit {
+
+/// @brief Figures of single steps if the series contains means of groups.
+struct grouped_steps {
+  std::uint64_t warmup = 0;           ///< number of warm-up steps
+  std::uint64_t measured = 0;         ///< number of measured steps
+  double mean = 0.0;                  ///< mean of the measured steps, in milliseconds
+  double deviation = 0.0;             ///< standard deviation of a measured step, in milliseconds
+  detail::own_vector<double> sample;  ///< times of measured steps, chosen at random, in milliseconds
+};
+
+/// @brief Step times in order, warm-up first.
+struct timed_steps {
+  detail::own_vector<double> ms;            ///< in milliseconds
+  detail::own_vector<std::uint64_t> steps;  ///< `step_record::index` of each
+  std::size_t warmup = 0;                   ///< number of warm-up steps among them
+  /// @brief n/a: each value is one step. Otherwise each value is the mean of a group of neighbouring steps, and `steps` has the first step
+  /// of each group.
+  std::optional<grouped_steps> groups{};
+
+  /// @brief Appends a step.
+  /// @param step `step_record::index`.
+  /// @param is_warmup warm-up steps come first.
+  /// @param time of the step.
+  void add(std::uint64_t step, bool is_warmup, milliseconds time) {
+    ms.push_back(time.count());
+    steps.push_back(step);
+    if (is_warmup) ++warmup;
+  }
+};
+
+/// @brief The limits of the verdicts. Reasons: docs/statistics.md.
+struct verdict_bounds {
+  static constexpr std::uint64_t min_steps = 10;  ///< the minimum of NVBench
+  /// @brief With fewer steps, a kind of step with a frequency of 1 in 10 is missed with a probability above 5 %: 0.9^28 = 0.052.
+  static constexpr std::uint64_t min_stable_steps = 29;
+  static constexpr double max_half_width = 0.01;     ///< half-width relative to the mean
+  static constexpr double max_outliers = 0.1;        ///< share of the measured steps
+  static constexpr double min_drift = 0.02;          ///< over the measured steps, relative to their median
+  static constexpr double max_drift_p_value = 0.01;  ///< a drift with a higher probability of chance is not reported
+};
+
+namespace detail {
+
+/// Whether the measured steps have a drift.
+inline bool has_trend(verdict_summary const& verdict) {
+  return verdict.drift && std::abs(*verdict.drift) > verdict_bounds::min_drift && verdict.drift_p_value < verdict_bounds::max_drift_p_value;
+}
+
+inline step_verdict verdict_on(verdict_summary const& verdict, detail::own_vector<clock_summary> const& clocks) {
+  auto const measured = static_cast<double>(verdict.measured);
+  auto const is_slow = [](clock_summary const& each) { return each.throttled_readings > 0; };
+  if (std::any_of(clocks.begin(), clocks.end(), is_slow)) return step_verdict::throttled;
+  if (verdict.measured < verdict_bounds::min_steps) return step_verdict::too_few;
+  if (verdict.finding == warmup_finding::too_short) return step_verdict::still_warming;
+  if (has_trend(verdict) || verdict.finding == warmup_finding::never_steady) return step_verdict::drifting;
+  bool const is_known = verdict.relative_half_width && *verdict.relative_half_width <= verdict_bounds::max_half_width;
+  bool const is_even = static_cast<double>(verdict.outliers) <= verdict_bounds::max_outliers * measured;
+  if (!is_known || !is_even) return step_verdict::noisy;
+  bool const is_sure =
+      verdict.measured >= verdict_bounds::min_stable_steps && verdict.cautious_half_width <= verdict_bounds::max_half_width;
+  return is_sure ? step_verdict::stable : step_verdict::too_few;
+}
+
+}  // namespace detail
+
+namespace detail {
+
+/// The number of independent steps with an interval of the same width as this one of groups of steps.
+inline double effective_steps(mean_interval const& of_groups, ::profkit::detail::own_vector<double> const& group_means,
+                              grouped_steps const& steps) {
+  running_statistics groups;
+  for (double const each : group_means) groups.add(each);
+  double const deviation = groups.standard_deviation().value_or(0.0);
+  auto const all = static_cast<double>(steps.measured);
+  if (deviation <= 0.0) return all;
+  double const ratio = steps.deviation / deviation;
+  return std::min(all, of_groups.effective * ratio * ratio);
+}
+
+}  // namespace detail
+
+/// @brief Judges the reliability of the mean of the measured steps. Takes quadratic time up to 1000 steps, and linear time beyond.
+[[nodiscard]] inline verdict_summary judge_steps(timed_steps const& steps,
+                                                 ::profkit::detail::own_vector<clock_summary> const& clocks = {}) {
+  verdict_summary result;
+  ::profkit::detail::own_vector<double> const measured{steps.ms.begin() + static_cast<std::ptrdiff_t>(steps.warmup), steps.ms.end()};
+  ::profkit::detail::own_vector<double> const& single = steps.groups ? steps.groups->sample : measured;
+  result.measured = steps.groups ? steps.groups->measured : measured.size();
+  result.warmup = steps.groups ? steps.groups->warmup : steps.warmup;
+  result.outliers = count_outliers(single);
+  if (steps.groups && !single.empty()) {
+    double const steps_each = static_cast<double>(result.measured) / static_cast<double>(single.size());
+    result.outliers = static_cast<std::uint64_t>(std::llround(static_cast<double>(result.outliers) * steps_each));
+  }
+  auto const spread = median_and_mad(single);
+  if (spread) result.mad = milliseconds{spread->mad};
+  if (auto interval = interval_of_mean(measured)) {
+    if (steps.groups) {
+      interval->mean = steps.groups->mean;
+      interval->effective = detail::effective_steps(*interval, measured, *steps.groups);
+    }
+    result.ci95_low = milliseconds{interval->mean - interval->half_width};
+    result.ci95_high = milliseconds{interval->mean + interval->half_width};
+    result.relative_half_width = interval->relative();
+    result.effective_samples = interval->effective;
+    if (interval->mean > 0.0) result.cautious_half_width = interval->cautious_half_width / interval->mean;
+  }
+  if (auto const line = find_trend(measured); line && spread->median > 0.0) {
+    result.drift = line->drift / spread->median;
+    result.drift_p_value = line->p_value;
+  }
+  steady_part const steady = find_steady_part(steps.ms, steps.warmup);
+  result.finding = steady.finding;
+  result.change = steady.change;
+  if (steady.is_line_better && detail::has_trend(result)) {
+    result.finding = warmup_finding::drifting;
+    result.change = 0.0;
+  } else if (steady.finding != warmup_finding::unknown) {
+    result.steady_from = steps.steps[steady.begin];
+  }
+  result.verdict = detail::verdict_on(result, clocks);
+  return result;
+}
+
+}  // namespace profkit

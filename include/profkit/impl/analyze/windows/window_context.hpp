@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+
+#include "../../../profile.hpp"
+#include "../../../time.hpp"
+#include "../../profile/own_containers.hpp"
+#include "../gpu/api_call_kind.hpp"
+#include "../gpu/attribution.hpp"
+#include "../gpu/counted_operations.hpp"
+#include "../memory/scope_memory.hpp"
+
+namespace profkit::detail {
+
+/// Selects the records before a border that later windows need: see `window`.
+class window_context {
+ public:
+  /// @param profile the records of the windows up to the border, and later records.
+  /// @param open open scopes.
+  window_context(profile const& profile, attribution const& launched, timestamp border, bool has_steps,
+                 own_vector<scope_record> const& open)
+      : profile_{profile},
+        launched_{launched},
+        border_{border},
+        has_steps_{has_steps},
+        open_{open},
+        calls_(profile.api_calls.size()),
+        operations_(profile.gpu_operations.size()) {
+    find_neighbours();
+    find_operations();
+  }
+
+  /// Removes all other records before the border.
+  /// @param profile the profile of the constructor.
+  void keep_in(profile& profile) const {
+    std::uint64_t added = 0;  // steps
+    for (step_record const& step : profile.steps) {
+      if (step.time.begin < border_) added = std::max(added, step.index + 1);
+    }
+    auto const is_of_later_step = [&](auto const& each) { return has_steps_ && each.step >= added; };
+    keep(profile.scopes, [&](scope_record const& scope) { return scope.time.end >= first_moment_; });
+    own_vector<timestamp> begins;  // beginnings of scopes that cross the border
+    for (scope_record const& scope : profile.scopes) {
+      if (scope.time.begin < border_) begins.push_back(scope.time.begin);
+    }
+    for (scope_record const& each : open_) begins.push_back(each.time.begin);
+    std::sort(begins.begin(), begins.end());
+    keep(profile.steps, [&](step_record const& step) {
+      auto const inside = std::lower_bound(begins.begin(), begins.end(), step.time.begin);
+      return with_readings_at_end(step.time).end >= first_moment_ || (inside != begins.end() && *inside < step.time.end);
+    });
+    keep(profile.gpu_steps, is_of_later_step);
+    keep(profile.memory, is_of_later_step);
+    keep(profile.device_clocks, is_of_later_step);
+    keep(profile.device_utilization, is_of_later_step);
+    keep(profile.gpu_scopes, [&](gpu_scope_record const& scope) { return scope.begin >= border_; });
+    keep(profile.work, [&](work_record const& work) { return work.begin >= border_; });
+    keep(profile.counters, [&](counter_record const& sample) { return sample.time >= border_; });
+    keep(profile.samples, [&](sample_record const& sample) { return sample.time >= border_; });
+    keep(profile.allocations, [&](allocation_record const& change) { return change.time >= border_; });
+    own_hash_set<std::uint64_t> launches;
+    for (std::size_t call = 0; !profile.collectives.empty() && call < calls_.size(); ++call) {
+      if (calls_[call]) launches.insert(profile.api_calls[call].correlation);
+    }
+    keep(profile.collectives,
+         [&](collective_record const& each) { return each.time.end >= border_ || launches.count(each.correlation) != 0; });
+    keep_marked(profile.api_calls, calls_);
+    keep_marked(profile.gpu_operations, operations_);
+  }
+
+ private:
+  /// Tolerance for differences between the clocks of CUPTI and the host.
+  static constexpr std::chrono::microseconds clock_margin{100};
+
+  /// Finds the last launching call of each thread, because the time between two close launching calls is launch-bound.
+  void find_neighbours() {
+    own_vector<bool> const is_launching = are_launching(profile_.api_names);
+    own_vector<std::uint32_t> last(launched_.lanes.count(), attribution::none);
+    for (std::uint32_t call = 0; call < profile_.api_calls.size(); ++call) {
+      api_call_record const& record = profile_.api_calls[call];
+      if (record.time.end >= border_) {
+        calls_[call] = true;
+        continue;
+      }
+      if (!is_launching[record.name] && !launched_.has_operation[call]) continue;
+      std::uint32_t& known = last[launched_.lanes.lane_of(record.thread)];
+      if (known == attribution::none || profile_.api_calls[known].time.end < record.time.end) known = call;
+    }
+    for (std::uint32_t const call : last) {
+      if (call != attribution::none) calls_[call] = true;
+    }
+  }
+
+  /// Finds operations that run at the border or later, or that identify a call as launching, with their calls.
+  void find_operations() {
+    first_moment_ = border_;
+    for (std::size_t i = 0; i < profile_.gpu_operations.size(); ++i) {
+      std::uint32_t const call = launched_.launch_of[i];
+      bool const runs = profile_.gpu_operations[i].time.end + clock_margin >= border_;
+      operations_[i] = runs || launch_moment(profile_, launched_, i) >= border_ || (call != attribution::none && calls_[call]);
+      if (operations_[i]) first_moment_ = std::min(first_moment_, launch_moment(profile_, launched_, i));
+    }
+    for (std::size_t i = 0; i < operations_.size(); ++i) {
+      if (operations_[i] && launched_.launch_of[i] != attribution::none) calls_[launched_.launch_of[i]] = true;
+    }
+  }
+
+  template <class Record, class IsWanted>
+  static void keep(own_vector<Record>& records, IsWanted const& is_wanted) {
+    records.erase(std::remove_if(records.begin(), records.end(), [&](Record const& each) { return !is_wanted(each); }), records.end());
+  }
+
+  template <class Record>
+  static void keep_marked(own_vector<Record>& records, own_vector<bool> const& marks) {
+    std::size_t kept = 0;
+    for (std::size_t i = 0; i < marks.size(); ++i) {
+      if (marks[i]) records[kept++] = records[i];
+    }
+    records.resize(kept);
+  }
+
+  profile const& profile_;
+  attribution const& launched_;
+  timestamp border_;
+  bool has_steps_;
+  own_vector<scope_record> const& open_;
+  timestamp first_moment_{};  ///< steps and scopes of launches are needed from here on
+  own_vector<bool> calls_;    ///< whether each call is needed
+  own_vector<bool> operations_;
+};
+
+}  // namespace profkit::detail

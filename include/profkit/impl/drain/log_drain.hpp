@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <optional>
+
+#include "../../profile_builder.hpp"
+#include "../../step.hpp"
+#include "../profile/arrival.hpp"
+#include "../profile/own_containers.hpp"
+#include "../record/calendar_clock.hpp"
+#include "../record/clock.hpp"
+#include "../record/handoff_queue.hpp"
+#include "../record/recorder.hpp"
+#include "../record/thread_registry.hpp"
+#include "log_reader.hpp"
+
+namespace profkit::detail {
+
+/// Converts the logs of all threads, and the steps, to records with times on one clock, which it calibrates. Skips records from before its
+/// construction.
+///
+/// Thread safety: `begin_step`, `end_step` and `duration` on the step thread; all other functions on one thread at a time.
+class log_drain {
+ public:
+  /// Minimum time between clock anchors. The jitter of closer anchors would affect durations.
+  static constexpr std::chrono::nanoseconds min_interval = std::chrono::milliseconds{10};
+
+  /// @param into borrowed.
+  /// @param clock_flag 0 or `use_monotonic_clock`.
+  log_drain(profile_builder& into, std::uint32_t clock_flag)
+      : into_{into}, reader_{into}, clock_flag_{clock_flag}, start_{anchor()}, clock_{start_}, read_until_{start_.ticks} {}
+
+  /// Charges the samples of a source to scopes, from now on. @param from borrowed.
+  void use_samples(sample_source& from) { reader_.use_samples(from); }
+
+  /// To be called before a step begins.
+  void begin_step() noexcept {
+    has_steps_.store(true, std::memory_order_relaxed);
+    is_step_open_.store(true, std::memory_order_relaxed);
+  }
+
+  /// To be called after a step ended. The next drain adds it to the profile, unless it was abandoned.
+  void end_step(raw_step const& done) {
+    if (!done.is_abandoned) steps_.push(done);
+    is_step_open_.store(false, std::memory_order_release);
+  }
+
+  /// The duration of a number of ticks.
+  [[nodiscard]] std::chrono::nanoseconds duration(std::uint64_t ticks) const {
+    clock_line since_start{start_};
+    since_start.advance(anchor());
+    return since_start.duration(ticks);
+  }
+
+  /// Whether enough time has passed for the next clock anchor.
+  [[nodiscard]] bool is_due() const noexcept { return monotonic_ns() + calendar_.offset_ns() - clock_.newest().ns >= min_interval.count(); }
+
+  /// Moves everything recorded so far to the profile, in slices of time if the logs are long.
+  ///
+  /// A stopped drain leaves events from before the newest clock anchor. The next drain reads them first, before it advances the clock. So
+  /// each tick has exactly one time, which is on the line between the anchors before and after it.
+  /// @param last true: the session ends, so drain everything and ignore the result of `goes_on`.
+  /// @param goes_on called every 4,096 events, about 200 us. It may let other threads use the profile. If it returns false, the drain stops
+  /// and the next one continues.
+  /// @param after_slice called after each slice; `arrived` then describes the profile.
+  /// @return the number of slots read.
+  template <class Pause, class AfterSlice>
+  std::uint64_t drain(bool last, Pause&& goes_on, AfterSlice&& after_slice) {
+    calendar_.look();
+    std::uint64_t slot_count = 0;
+    auto const pause = [&] { return goes_on() || last; };
+    is_whole_ = read_until_ == clock_.newest().ticks || drain_to_anchor(slot_count, pause, after_slice);
+    if (is_whole_) {
+      clock_.advance(anchor());
+      take_steps(clock_.newest().ticks);
+      reader_.read_samples();
+      is_whole_ = drain_to_anchor(slot_count, pause, after_slice);
+    }
+    if (last) {
+      reader_.read_samples();
+      static_cast<void>(reader_.drain(clock_, read_until_, true, slot_count, pause));
+      take_steps(~std::uint64_t{0});
+      add_steps(~std::uint64_t{0});
+      into_.count(&quality_record::open_scopes, open_scopes());  // at the end: without memory, the drain is repeated
+    } else {
+      keep_spare_logs();
+    }
+    return slot_count;
+  }
+
+  /// The number of open scopes in the drained part of the logs.
+  [[nodiscard]] std::uint64_t open_scopes() const { return reader_.open_scopes(); }
+
+  /// Whether a step has begun.
+  [[nodiscard]] bool has_steps() const noexcept { return has_steps_.load(std::memory_order_relaxed); }
+
+  /// The state of the arrived data; nothing if the drain stopped before it had read all logs.
+  [[nodiscard]] std::optional<arrival> arrived() const {
+    if (!is_whole_) return std::nullopt;
+    arrival result;
+    result.logs_until = clock_.convert(read_until_);
+    result.has_steps = has_steps();
+    reader_.describe_open(result);
+    return result;
+  }
+
+  /// Whether a step has begun that the profile does not contain yet.
+  [[nodiscard]] bool has_unfinished_step() {
+    return is_step_open_.load(std::memory_order_acquire) || !steps_to_add_.empty() || steps_.front() != nullptr;
+  }
+
+  /// The interval from the beginning to the latest drain.
+  [[nodiscard]] interval time() const noexcept {
+    return {timestamp{std::chrono::nanoseconds{start_.ns}}, timestamp{std::chrono::nanoseconds{clock_.newest().ns}}};
+  }
+
+  [[nodiscard]] clock_line const& clock() const noexcept { return clock_; }
+  [[nodiscard]] calendar_clock& calendar() noexcept { return calendar_; }
+
+ private:
+  /// Reads the logs up to the newest clock anchor. @return false if it was stopped.
+  template <class Pause, class AfterSlice>
+  bool drain_to_anchor(std::uint64_t& slot_count, Pause& pause, AfterSlice& after_slice) {
+    std::uint64_t const to = clock_.newest().ticks;
+    do {
+      std::uint64_t until = to;
+      is_whole_ = reader_.drain(clock_, until, false, slot_count, pause);
+      if (!is_whole_) return false;
+      read_until_ = until;
+      add_steps(until);
+      after_slice();
+    } while (read_until_ < to);
+    return true;
+  }
+
+  /// Adds the steps that ended until a moment up to which all logs were read: a step writes the end of its scope before it is taken.
+  void add_steps(std::uint64_t until_ticks) {
+    for (; !steps_to_add_.empty() && steps_to_add_.front().end_ticks <= until_ticks; steps_to_add_.pop_front()) {
+      raw_step const& each = steps_to_add_.front();
+      into_.add(step_record{time_of(each), each.index, each.warmup, each.items, each.model_flops, each.has_kernels, each.is_excluded});
+    }
+  }
+
+  /// The time of a step whose scopes are drained: the time of its own scope, if that was recorded.
+  [[nodiscard]] interval time_of(raw_step const& step) {
+    timestamp const end = clock_.convert(step.end_ticks);
+    std::optional<interval> const scope = reader_.take_step(step.begin_ticks);
+    if (!scope) return {clock_.convert(step.begin_ticks), end};
+    return {scope->begin, std::max(scope->end, end)};  // if an outer scope ended the step's scope, the scope is shorter than the step
+  }
+
+  /// Takes the steps that ended until a moment. Later steps stay, because the logs of their scopes are read at a later anchor of the clock.
+  void take_steps(std::uint64_t until_ticks) {
+    for (raw_step const* each = steps_.front(); each != nullptr && each->end_ticks <= until_ticks; each = steps_.front()) {
+      steps_to_add_.push_back(*each);
+      steps_.pop();
+    }
+  }
+
+  [[nodiscard]] clock_anchor anchor() const noexcept {
+    clock_anchor result = read_anchor(clock_flag_);
+    result.ns += calendar_.offset_ns();
+    return result;
+  }
+
+  profile_builder& into_;
+  log_reader reader_;
+  std::uint32_t clock_flag_;
+  calendar_clock calendar_;
+  clock_anchor start_;
+  clock_line clock_;
+  std::uint64_t read_until_;       ///< end of the part of the logs that was read, in ticks
+  handoff_queue<raw_step> steps_;  ///< from the step thread
+  std::atomic<bool> has_steps_{false};
+  std::atomic<bool> is_step_open_{false};
+  bool is_whole_ = false;
+  own_deque<raw_step> steps_to_add_;  ///< steps whose scopes are not drained yet, in the order of their ends
+};
+
+}  // namespace profkit::detail

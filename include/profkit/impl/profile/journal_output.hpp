@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include "../../error.hpp"
+#include "file_access.hpp"
+#include "journal_format.hpp"
+#include "own_memory.hpp"
+
+namespace profkit::detail {
+
+/// The files of a journal that is being written: FILE and the previous file, FILE.1. A symbolic link FILE is followed once, at the start.
+/// A file with one of these names is renamed or replaced only if it is a journal. So no file of the program is lost.
+///
+/// The open file is locked with `flock` while this process lives; the kernel releases the lock at its end. A process that inherited the
+/// option finds the file locked and appends its process id to the name. On file systems without locks, the file counts as free.
+class journal_output {
+ public:
+  /// Creates the file. A journal with that name is kept as `FILE.before`, unless another process writes it.
+  /// @throws profkit::error that names the file and states why it cannot be created.
+  explicit journal_output(std::string const& file) : file_{target_of_links(absolute_path(file)).string()} {
+    constexpr int max_tries = 100;
+    for (int tries = 0; !take_file(); ++tries) {
+      if (tries == max_tries) cannot_make("other processes keep replacing it");
+    }
+    close_in_children();
+  }
+
+  journal_output(journal_output const&) = delete;
+  journal_output& operator=(journal_output const&) = delete;
+  ~journal_output() { close(); }
+
+  /// @throws profkit::error if the write failed, or if FILE is not the file that this object wrote any more: removed, renamed, cut, or
+  /// changed by others.
+  void write(std::string_view bytes) {
+    check_file();
+    int const reason = write_all(descriptor_, bytes);
+    if (reason != 0)
+      throw error{"cannot write " + shown_path(file_) + ": " + std::generic_category().message(reason) + "; it holds what came before"};
+    written_ += bytes.size();
+  }
+
+  /// Renames FILE to FILE.1, replacing an older FILE.1, and continues in a new FILE. A file with the name FILE exists at every moment.
+  /// @throws profkit::error as `write`, or if the new file cannot be created; FILE is unchanged then.
+  void begin_next_file(std::string_view beginning) {
+    check_file();
+    replace_file(beginning);
+    written_ = beginning.size();
+  }
+
+  /// Releases the lock.
+  void close() noexcept {
+    open_journal().store(nullptr);
+    if (descriptor_ >= 0 && is_still_open()) ::close(descriptor_);
+    descriptor_ = -1;
+  }
+
+  /// The name, as an absolute path.
+  [[nodiscard]] std::string const& file() const noexcept { return file_; }
+  /// Size of FILE in bytes.
+  [[nodiscard]] std::uint64_t size() const noexcept { return written_; }
+
+ private:
+  static constexpr int open_flags = O_RDWR | O_CREAT | O_APPEND;
+
+  [[noreturn]] void cannot_make(std::string const& why, int code = 0) const {
+    throw error{"PROFKIT: cannot create the journal " + shown_path(file_) + ": " + why, code};
+  }
+  [[noreturn]] void cannot_make() const { cannot_make(std::generic_category().message(errno), errno); }
+
+  /// Opens and locks the file.
+  /// @return false if the name must be tried again, because another process has the file or changed what the name refers to.
+  [[nodiscard]] bool take_file() {
+    if (::stat(file_.c_str(), &opened_) == 0 && !S_ISREG(opened_.st_mode)) cannot_make("it exists and is not a regular file");
+    own_descriptor file{open_file(file_.c_str(), open_flags)};
+    if (file.number < 0 || ::fstat(file.number, &opened_) != 0) cannot_make();
+    if (!S_ISREG(opened_.st_mode)) return false;
+    if (::flock(file.number, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+      file_ += "." + std::to_string(::getpid());
+      return false;
+    }
+    struct ::stat named {};
+    if (::stat(file_.c_str(), &named) != 0 || !is_same_file(named, opened_) || ::fstat(file.number, &opened_) != 0) return false;
+    if (opened_.st_size != 0) {
+      if (!is_journal(file_)) cannot_make("it exists and is not a journal of profkit. Choose another name");
+      keep_old_journal();
+      return false;
+    }
+    descriptor_ = std::exchange(file.number, -1);
+    return true;
+  }
+
+  /// Renames it to FILE.before, and the previous file to FILE.before.1.
+  void keep_old_journal() const {
+    std::string const kept = file_ + ".before";
+    for (std::string const& each : {kept, earlier_journal(kept)}) {
+      if (is_there(each) && !is_journal(each)) cannot_make(shown_path(each) + " exists and is not a journal of profkit");
+    }
+    if (::rename(file_.c_str(), kept.c_str()) != 0)
+      cannot_make("it exists and cannot be renamed: " + std::generic_category().message(errno));
+    std::string const earlier = earlier_journal(file_);
+    bool const is_kept = is_journal(earlier) && ::rename(earlier.c_str(), earlier_journal(kept).c_str()) == 0;
+    if (!is_kept) ::unlink(earlier_journal(kept).c_str());
+  }
+
+  [[nodiscard]] static bool is_there(std::string const& file) noexcept {
+    struct ::stat found {};
+    return ::lstat(file.c_str(), &found) == 0;
+  }
+
+  /// Whether it is a regular file that begins like a journal, or like one whose first write was cut off.
+  [[nodiscard]] static bool is_journal(std::string const& file) {
+    own_string const beginning = part_of_file(file, static_cast<::off_t>(journal_magic.size()));
+    return !beginning.empty() && journal_magic.compare(0, beginning.size(), beginning) == 0;
+  }
+
+  /// @throws profkit::error that names the file that cannot be created; FILE is unchanged.
+  void replace_file(std::string_view beginning) {
+    std::string const next = file_ + ".next";
+    std::string const earlier = earlier_journal(file_);
+    auto const check = [](bool is_right, std::string const& name, int reason) {
+      if (!is_right)
+        throw error{"cannot create " + shown_path(name) + ": " + std::generic_category().message(reason) + "; it holds what came before",
+                    reason};
+    };
+    struct ::stat found {};
+    bool const has_next = ::lstat(next.c_str(), &found) == 0;
+    for (std::string const& each : {next, earlier}) {
+      bool const is_unused = each == next && has_next && S_ISREG(found.st_mode) && found.st_size == 0;  // of a killed process
+      if (is_there(each) && !is_unused && !is_journal(each))
+        throw error{"cannot create " + shown_path(each) + ": it exists and is not a journal of profkit; it holds what came before"};
+    }
+    own_descriptor file{open_file(next.c_str(), open_flags | O_NOFOLLOW)};
+    check(file.number >= 0, next, errno);
+    check(::flock(file.number, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK, next, EWOULDBLOCK);
+    int failure = ::ftruncate(file.number, 0) != 0 ? errno : write_all(file.number, beginning);
+    if (failure == 0 && ::fstat(file.number, &found) != 0) failure = errno;
+    if (failure == 0 && !keep_as_earlier(earlier)) failure = errno;
+    if (failure == 0 && ::rename(next.c_str(), file_.c_str()) != 0) failure = errno;
+    if (failure != 0) ::unlink(next.c_str());
+    check(failure == 0, next, failure);
+    ::close(descriptor_);
+    descriptor_ = std::exchange(file.number, -1);
+    opened_ = found;
+  }
+
+  /// Links the file to both names until the next file takes the first name. On file systems without links, FILE is missing for a moment.
+  [[nodiscard]] bool keep_as_earlier(std::string const& earlier) const noexcept {
+    ::unlink(earlier.c_str());
+    return ::link(file_.c_str(), earlier.c_str()) == 0 || ::rename(file_.c_str(), earlier.c_str()) == 0;
+  }
+
+  /// Whether the descriptor is still open. Some programs close all unknown descriptors, so the number may refer to another file.
+  [[nodiscard]] bool is_still_open() const noexcept {
+    struct ::stat now {};
+    return ::fstat(descriptor_, &now) == 0 && is_same_file(now, opened_);
+  }
+
+  /// @throws profkit::error if the open file does not have its name, or not the size that this object wrote.
+  void check_file() const {
+    struct ::stat now {};
+    struct ::stat named {};
+    std::string const name = shown_path(file_);
+    if (::fstat(descriptor_, &now) != 0 || !is_same_file(now, opened_))
+      throw error{"the program closed " + name + "; it holds what came before"};
+    if (now.st_nlink == 0) throw error{name + " was removed or replaced while the session wrote it"};
+    auto const size = static_cast<std::uint64_t>(now.st_size);
+    if (size < written_) throw error{name + " was cut while the session wrote it"};
+    if (size > written_) throw error{"another program wrote into " + name + "; it holds what came before"};
+    bool const is_moved = ::stat(file_.c_str(), &named) == 0 ? !is_same_file(named, opened_) : errno == ENOENT || errno == ENOTDIR;
+    if (is_moved) throw error{name + " was renamed while the session wrote it; it holds what came before"};
+  }
+
+  static std::atomic<journal_output const*>& open_journal() noexcept {
+    static std::atomic<journal_output const*> value{nullptr};
+    return value;
+  }
+
+  /// A child of a `fork` that outlives this process must not hold the lock.
+  void close_in_children() const noexcept {
+    open_journal().store(this);
+    static int const registered = ::pthread_atfork(nullptr, nullptr, [] {
+      journal_output const* const of_parent = open_journal().exchange(nullptr);
+      if (of_parent != nullptr && of_parent->is_still_open()) ::close(of_parent->descriptor_);
+    });
+    static_cast<void>(registered);
+  }
+
+  std::string file_;
+  int descriptor_ = -1;
+  struct ::stat opened_ {};
+  std::uint64_t written_ = 0;  ///< size of the file in bytes
+};
+
+}  // namespace profkit::detail

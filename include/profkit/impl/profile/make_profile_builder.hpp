@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <new>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "../../profile.hpp"
+#include "../../profile_builder.hpp"
+#include "name_positions.hpp"
+#include "own_containers.hpp"
+#include "path_table.hpp"
+#include "profile_follower.hpp"
+
+namespace profkit::detail {
+
+/// Extends the 32-bit correlations of CUPTI to 64 bits, so that they are unique in a session, and knows when recent launches began.
+class launch_numbers {
+ public:
+  /// Consecutive arguments must be less than 2^31 launches apart.
+  [[nodiscard]] std::uint64_t extend(std::uint32_t correlation) noexcept {
+    if (newest_ == 0) newest_ = (std::uint64_t{1} << 32U) | correlation;
+    auto const distance = static_cast<std::int32_t>(correlation - static_cast<std::uint32_t>(newest_));
+    auto const extended = static_cast<std::uint64_t>(static_cast<std::int64_t>(newest_) + distance);
+    newest_ = std::max(newest_, extended);
+    return extended;
+  }
+
+  /// Remembers a call. Of several calls with one correlation, the earliest counts. Without memory, the call is unknown.
+  void add(api_call_record const& call) noexcept {
+    std::unique_ptr<block>& in = blocks_[call.correlation / launches_per_block % blocks_.size()];
+    if (in == nullptr) in.reset(new (std::nothrow) block{});
+    if (in == nullptr) return;
+    launch& known = (*in)[call.correlation % launches_per_block];
+    if (known.correlation != call.correlation || call.time.begin < known.begin) known = {call.correlation, call.time.begin};
+  }
+
+  /// @return the beginning of the call with this extended correlation; nothing if it was not added, or at least `known_launches` launches
+  /// ago.
+  [[nodiscard]] std::optional<timestamp> begin_of(std::uint64_t correlation) const noexcept {
+    std::unique_ptr<block> const& in = blocks_[correlation / launches_per_block % blocks_.size()];
+    if (in == nullptr || (*in)[correlation % launches_per_block].correlation != correlation) return std::nullopt;
+    return (*in)[correlation % launches_per_block].begin;
+  }
+
+  /// Some times as many as the records that CUPTI holds back: 20,000 in a buffer.
+  static constexpr std::size_t known_launches = std::size_t{1} << 18U;
+
+ private:
+  static constexpr std::size_t launches_per_block = std::size_t{1} << 11U;  ///< blocks of 32 KiB
+
+  struct launch {
+    std::uint64_t correlation = 0;
+    timestamp begin{};
+  };
+  using block = std::array<launch, launches_per_block>;
+
+  std::uint64_t newest_ = 0;
+  std::array<std::unique_ptr<block>, known_launches / launches_per_block> blocks_{};
+};
+
+struct builder_tables {
+  path_table paths;
+  own_hash_map<std::uint64_t, std::uint32_t> threads;  ///< by system number: the first entry
+  name_positions gpu_names;
+  name_positions api_names;
+  name_positions counter_names;
+  name_positions allocators;
+  name_positions collective_words;
+  name_positions communicators;
+  name_positions functions;
+  launch_numbers launches;
+};
+
+/// @return the position of a text in a list, to which it is appended if it is new.
+inline std::uint32_t position_of(std::string_view name, name_positions& table, own_vector<std::string>& names) {
+  return table.find_or_add(std::string{name}, names, [&] { return std::string{name}; });
+}
+
+/// Makes room in a list of 1 MiB for all records that it may still receive, up to 32 MiB. Longer lists grow fourfold. Unwritten memory
+/// takes address space but no pages, while copying a list needs the pages of both lists. If there is not enough address space, a list
+/// grows like any vector.
+template <class Record>
+__attribute__((noinline)) void make_room(own_vector<Record>& list, std::uint64_t records_left) {
+  constexpr std::size_t many = (std::size_t{1} << 20U) / sizeof(Record);
+  constexpr std::size_t usual = 32 * many;
+  std::size_t const capacity = list.capacity();
+  if (capacity < many) return;
+  try {
+    list.reserve(capacity < usual ? capacity + std::min(records_left, std::uint64_t{usual - capacity}) : 4 * capacity);
+  } catch (std::exception const&) {
+  }
+}
+
+// Not of the class: clang++ does not emit all forms of a constructor that is `used`.
+[[gnu::used]] inline owned_builder_tables make_builder_tables() { return owned_builder_tables{new builder_tables}; }
+
+[[gnu::used]] inline void builder_tables_deleter::operator()(builder_tables* tables) const noexcept { delete tables; }
+
+}  // namespace profkit::detail
+
+namespace profkit {
+
+[[gnu::used]] inline void profile_builder::take_rest(profile& to) { detail::profile_append::move(rest_, to); }
+
+[[gnu::used]] inline profile profile_builder::take() noexcept { return std::move(made_); }
+
+[[gnu::used]] inline std::uint32_t profile_builder::position_of(path_record path) {
+  return tables_->paths.find_or_add(std::move(path), made_.paths);
+}
+
+[[gnu::used]] inline std::optional<std::uint32_t> profile_builder::position_if_room(path_record path) {
+  return tables_->paths.find_or_add_if_room(std::move(path), made_.paths);
+}
+
+[[gnu::used]] inline std::uint32_t profile_builder::add(thread_record thread) {
+  auto const position = static_cast<std::uint32_t>(made_.threads.size());
+  detail::make_room_for_one(made_.threads);
+  tables_->threads.try_emplace(thread.system_id, position);
+  made_.threads.push_back(std::move(thread));
+  return position;
+}
+
+[[gnu::used]] inline std::optional<std::uint32_t> profile_builder::find_thread(std::uint64_t system_id) const {
+  auto const known = tables_->threads.find(system_id);
+  return known == tables_->threads.end() ? std::nullopt : std::optional{known->second};
+}
+
+[[gnu::used]] inline std::uint32_t profile_builder::position_of(gpu_name_record name) {
+  std::string key = name.mangled.empty() ? name.name : name.mangled;
+  return tables_->gpu_names.find_or_add(std::move(key), made_.gpu_names, [&] { return std::move(name); });
+}
+
+[[gnu::used]] inline std::uint32_t profile_builder::position_of_api_name(std::string_view name) {
+  return detail::position_of(name, tables_->api_names, made_.api_names);
+}
+
+[[gnu::used]] inline std::uint32_t profile_builder::position_of_counter(std::string_view name) {
+  return detail::position_of(name, tables_->counter_names, made_.counter_names);
+}
+
+[[gnu::used]] inline std::uint32_t profile_builder::position_of_collective_word(std::string_view word) {
+  return detail::position_of(word, tables_->collective_words, made_.collective_words);
+}
+
+[[gnu::used]] inline std::uint32_t profile_builder::position_of(communicator_record communicator) {
+  std::string key = std::to_string(communicator.id) + ' ' + std::to_string(communicator.rank) + ' ' + communicator.name;
+  return tables_->communicators.find_or_add(std::move(key), made_.communicators, [&] { return std::move(communicator); });
+}
+
+[[gnu::used]] inline std::uint32_t profile_builder::position_of(function_record function) {
+  std::string key = function.name + '\n' + function.module + '\n' + function.caller;
+  return tables_->functions.find_or_add(std::move(key), made_.functions, [&] { return std::move(function); });
+}
+
+[[gnu::used]] inline std::uint16_t profile_builder::position_of(allocator_record allocator) {
+  // A session polls few allocators, so more are only named by collectors that will not be polled.
+  std::size_t const max_size = allocator.is_polled ? 2 * detail::max_allocators : detail::max_allocators;
+  if (made_.allocators.size() >= max_size && !tables_->allocators.knows(allocator.name)) allocator = {detail::other_allocators, 0, false};
+  std::string key = allocator.name;
+  return static_cast<std::uint16_t>(
+      tables_->allocators.find_or_add(std::move(key), made_.allocators, [&] { return std::move(allocator); }));
+}
+
+[[gnu::used]] inline std::uint64_t profile_builder::extended_correlation(std::uint32_t correlation) noexcept {
+  return tables_->launches.extend(correlation);
+}
+
+[[gnu::used]] inline std::optional<timestamp> profile_builder::launch_time(std::uint64_t correlation) const {
+  return tables_->launches.begin_of(correlation);
+}
+
+[[gnu::used]] inline bool profile_builder::add(scope_record const& scope) { return add_within_budget(scope, &profile::scopes); }
+
+[[gnu::used]] inline bool profile_builder::add(gpu_scope_record const& scope) { return add_within_budget(scope, &profile::gpu_scopes); }
+
+[[gnu::used]] inline bool profile_builder::add(gpu_operation_record const& operation) {
+  return add_within_budget(operation, &profile::gpu_operations);
+}
+
+[[gnu::used]] inline bool profile_builder::add(api_call_record const& call) {
+  tables_->launches.add(call);
+  return add_within_budget(call, &profile::api_calls);
+}
+
+[[gnu::used]] inline bool profile_builder::add(counter_record const& sample) { return add_within_budget(sample, &profile::counters); }
+
+[[gnu::used]] inline bool profile_builder::add(allocation_record const& change) { return add_within_budget(change, &profile::allocations); }
+
+[[gnu::used]] inline bool profile_builder::add(work_record const& work) { return add_within_budget(work, &profile::work); }
+
+[[gnu::used]] inline bool profile_builder::add(collective_record const& collective) {
+  return add_within_budget(collective, &profile::collectives);
+}
+
+[[gnu::used]] inline bool profile_builder::add(sample_record const& sample) { return add_within_budget(sample, &profile::samples); }
+
+[[gnu::used]] inline void profile_builder::add(step_record const& step) { add_of_step(step, &profile::steps); }
+
+[[gnu::used]] inline void profile_builder::add(gpu_step_record const& step) { add_of_step(step, &profile::gpu_steps); }
+
+[[gnu::used]] inline void profile_builder::add(memory_record reading) { add_of_step(std::move(reading), &profile::memory); }
+
+[[gnu::used]] inline void profile_builder::add(device_clock_record const& reading) { add_of_step(reading, &profile::device_clocks); }
+
+[[gnu::used]] inline void profile_builder::add(device_utilization_record const& window) {
+  add_of_step(window, &profile::device_utilization);
+}
+
+[[gnu::used]] inline void profile_builder::add(graph_node_record const& node) { made_.graph_nodes.push_back(node); }
+
+[[gnu::used]] inline void profile_builder::add(measured_roof_record roof) { made_.measured_roofs.push_back(std::move(roof)); }
+
+template <class Record>
+inline bool profile_builder::add_within_budget(Record const& record, detail::own_vector<Record> profile::*list) {
+  if (__builtin_expect(records_left_ == 0, 0)) {
+    add_beyond_budget(record, list);
+    return false;
+  }
+  detail::own_vector<Record>& to = made_.*list;
+  if (__builtin_expect(to.size() == to.capacity(), 0)) detail::make_room(to, records_left_);
+  to.push_back(record);
+  --records_left_;
+  return true;
+}
+
+template <class Record>
+void profile_builder::add_of_step(Record record, detail::own_vector<Record> profile::*list) {
+  if ((made_.*list).size() < max_of_steps_) {
+    (made_.*list).push_back(std::move(record));
+  } else {
+    add_beyond_budget(std::move(record), list);
+  }
+}
+
+template <class Record>
+void profile_builder::add_beyond_budget(Record record, detail::own_vector<Record> profile::*list) {
+  if (!collects_rest_) {
+    ++made_.quality.discarded_records;
+    return;
+  }
+  (rest_.*list).push_back(std::move(record));
+  ++made_.quality.untraced_records;
+}
+
+}  // namespace profkit

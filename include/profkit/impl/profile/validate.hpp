@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <string>
+
+#include "../../error.hpp"
+#include "../../profile.hpp"
+#include "own_memory.hpp"
+#include "path_table.hpp"
+
+namespace profkit::detail {
+
+/// Adds times up to 146 years, which is half of the range of 64-bit nanoseconds. Sums in analyses and reports are parts of this sum. So
+/// they cannot overflow, not even the sum of two files.
+class time_sum {
+ public:
+  static constexpr std::uint64_t max = std::numeric_limits<std::int64_t>::max() / 2;  ///< nanoseconds
+
+  /// @return false if the sum would overflow.
+  bool add(std::chrono::nanoseconds time) noexcept {
+    auto const ns = static_cast<std::uint64_t>(time.count());
+    std::uint64_t const length = time.count() < 0 ? 0 - ns : ns;
+    if (length > left_) return false;
+    left_ -= length;
+    return true;
+  }
+
+ private:
+  std::uint64_t left_ = max;
+};
+
+/// @throws profkit::error with `what` unless the condition holds.
+inline void check_profile(bool is_right, char const* what) {
+  if (!is_right) throw error{std::string{"the profile is damaged: "} + what};
+}
+
+/// Limits the depth of scopes in a file. Recorded profiles stay below the limit.
+/// @throws profkit::error if a path has more names.
+inline void check_depth(std::uint64_t names) {
+  if (names > path_table::max_depth_in_files)
+    throw error{"scopes are nested more than " + std::to_string(path_table::max_depth_in_files) + " levels deep, which is the limit"};
+}
+
+/// Limits the depth of paths, and the length of all paths as text, which could grow with the square of the file size. Recorded profiles
+/// stay below the limits.
+inline void check_path_lengths(own_vector<path_record> const& paths) {
+  struct path_size {
+    std::uint64_t length;  ///< as text
+    std::uint64_t name;    ///< length of the name with the roles of its chain of adoptions: see `name_without_place`
+    std::uint64_t depth;
+  };
+  constexpr std::uint64_t max_bytes = std::uint64_t{256} << 20U;
+  own_vector<path_size> sizes;
+  sizes.reserve(paths.size());
+  std::uint64_t sum = 0;
+  for (path_record const& each : paths) {
+    path_size size{each.name.size(), each.name.size(), 1};
+    if (each.adopted_from != path_record::no_parent) size.name = sizes[each.adopted_from].name + each.role.size() + 3;
+    if (each.parent != path_record::no_parent) {
+      size.length += sizes[each.parent].length + 1;
+      size.depth += sizes[each.parent].depth;
+    }
+    check_depth(size.depth);
+    sizes.push_back(size);
+    sum += size.length + (each.adopted_from == path_record::no_parent ? 0 : size.name);
+    check_profile(sum <= max_bytes, "its paths take more than 256 MiB as text");
+  }
+}
+
+/// Checks that the path of the steps is a root of the tree, and the only one.
+inline void check_step_path(own_vector<path_record> const& paths) {
+  std::size_t steps = 0;
+  for (path_record const& each : paths) {
+    if (!each.is_step) continue;
+    check_profile(each.parent == path_record::no_parent, "the path of the steps lies in another");
+    check_profile(++steps == 1, "the steps have several paths");
+  }
+}
+
+/// Validates the records of a file, at once or in parts: every position is inside its list, a path follows its parent, no record ends
+/// before it begins, and differences and sums of times do not overflow.
+class record_check {
+ public:
+  /// Validates the tables and the single values of a profile.
+  /// @throws profkit::error that states what is wrong.
+  void tables(profile const& profile) const {
+    check_profile(is_in_order(profile.time), "the session ends before it begins");
+    if (auto const& speed = profile.environment.host_speed) {
+      bool const is_right = speed->before.count() >= 0 && speed->after.count() >= 0;
+      check_profile(is_right && !(speed->waiting && !(*speed->waiting >= 0.0 && *speed->waiting <= 1.0)), "the host's speed is impossible");
+    }
+    if (auto const& rank = profile.environment.rank)
+      check_profile(rank->rank < rank->size, "the rank of the process is not one of its run");
+    for (communicator_record const& each : profile.communicators) {
+      check_profile(each.size == 0 || each.rank < each.size, "a rank of a communicator is not one of its ranks");
+    }
+    for (std::size_t i = 0; i < profile.paths.size(); ++i) {
+      check_profile(profile.paths[i].parent == path_record::no_parent || profile.paths[i].parent < i, "a path comes before its parent");
+      check_profile(profile.paths[i].adopted_from == path_record::no_parent || profile.paths[i].adopted_from < i,
+                    "a path comes before the one that it adopted");
+    }
+    check_path_lengths(profile.paths);
+    check_step_path(profile.paths);
+    for (auto const& each : profile.threads) {
+      check_profile(each.default_path == path_record::no_parent || each.default_path < profile.paths.size(),
+                    "a thread's work without path");
+    }
+    for (auto const& each : profile.graph_nodes) {
+      check_profile(each.path == path_record::no_parent || each.path < profile.paths.size(), "a node of a graph without path");
+    }
+    if (profile.sampling) check_profile(profile.sampling->interval.count() > 0, "its samples have no interval");
+    time_sum sum = sum_;
+    for (auto const time : {profile.time.duration(), profile.quality.cost_of_1000_scopes, profile.quality.bookkeeping}) add(sum, time);
+  }
+
+  /// Validates records that were not validated before.
+  /// @param records the records.
+  /// @param in the profile with the tables that they point into.
+  /// @throws profkit::error that states what is wrong.
+  void records(profile const& records, profile const& in) {
+    for (auto const& each : records.steps) {
+      check_profile(is_in_order(each.time), "a step ends before it begins");
+      check_profile(is_amount(each.model_flops), "the work of a step is negative or not a number");
+    }
+    for (auto const& each : records.scopes) {
+      check_profile(is_in_order(each.time), "a scope ends before it begins");
+      check_profile(each.path < in.paths.size() && each.thread < in.threads.size(), "a scope without path or thread");
+    }
+    for (auto const& each : records.gpu_scopes) check_profile(each.path < in.paths.size(), "a GPU scope without path");
+    for (auto const& each : records.gpu_operations) {
+      check_profile(is_in_order(each.time), "a GPU operation ends before it begins");
+      check_profile(each.name < in.gpu_names.size(), "a GPU operation without name");
+    }
+    for (auto const& each : records.api_calls) {
+      check_profile(is_in_order(each.time), "an API call ends before it begins");
+      check_profile(each.name < in.api_names.size() && each.thread < in.threads.size(), "an API call without name or thread");
+    }
+    for (auto const& each : records.work) {
+      check_profile(each.path < in.paths.size(), "work without path");
+      check_profile(is_amount(each.work.flops) && is_amount(each.work.bytes) && is_amount(static_cast<double>(each.work.backward)),
+                    "work is negative or not a number");
+    }
+    for (auto const& each : records.allocations) {
+      check_profile(each.allocator < in.allocators.size() && each.thread < in.threads.size(), "an allocation without allocator or thread");
+    }
+    for (auto const& each : records.counters) {
+      check_profile(each.counter < in.counter_names.size() && each.thread < in.threads.size(), "a counter without name or thread");
+    }
+    for (auto const& each : records.collectives) {
+      check_profile(is_in_order(each.time), "a collective ends before it begins");
+      check_profile(each.communicator < in.communicators.size() && each.thread < in.threads.size(),
+                    "a collective without communicator or thread");
+      check_profile(each.path == path_record::no_parent || each.path < in.paths.size(), "a collective without path");
+      for (auto const word : {each.function, each.datatype, each.algorithm, each.protocol}) {
+        check_profile(word < in.collective_words.size(), "a collective without words");
+      }
+    }
+    for (auto const& each : records.samples) {
+      check_profile(each.path == path_record::no_parent || each.path < in.paths.size(), "a sample without path");
+      check_profile(each.function < in.functions.size() && each.thread < in.threads.size(), "a sample without function or thread");
+    }
+    times(records);
+  }
+
+ private:
+  static bool is_in_order(interval const& time) { return timestamp{} <= time.begin && time.begin <= time.end; }
+  static bool is_amount(double value) { return value >= 0.0 && value <= std::numeric_limits<double>::max(); }
+
+  static void add(time_sum& sum, std::chrono::nanoseconds time) { check_profile(sum.add(time), "its times add up to more than 146 years"); }
+
+  void times(profile const& profile) {
+    auto const add_all = [&](auto const& records) {
+      for (auto const& each : records) add(sum_, each.time.duration());
+    };
+    auto const is_moment = [](timestamp time) { check_profile(timestamp{} <= time, "a time lies before 1970"); };
+    add_all(profile.steps);
+    add_all(profile.scopes);
+    add_all(profile.gpu_operations);
+    add_all(profile.api_calls);
+    add_all(profile.collectives);
+    add_all(profile.device_utilization);
+    for (auto const& each : profile.gpu_scopes) {
+      is_moment(each.begin);
+      add(sum_, each.duration);
+    }
+    for (auto const& each : profile.gpu_steps) add(sum_, each.duration);
+    for (auto const& each : profile.counters) is_moment(each.time);
+    for (auto const& each : profile.samples) {
+      is_moment(each.time);
+      add(sum_, std::chrono::nanoseconds{each.weight});
+    }
+    for (auto const& each : profile.allocations) is_moment(each.time);
+    for (auto const& each : profile.work) is_moment(each.begin);
+    for (auto const& each : profile.device_clocks) is_moment(each.time);
+  }
+
+  time_sum sum_;  ///< sum over the records so far
+};
+
+/// Validates a whole profile.
+/// @throws profkit::error that states what is wrong.
+inline void validate(profile const& profile) {
+  record_check check;
+  check.records(profile, profile);
+  check.tables(profile);
+}
+
+}  // namespace profkit::detail

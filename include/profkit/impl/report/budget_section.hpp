@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <string>
+#include <utility>
+
+#include "../../document.hpp"
+#include "../profile/own_memory.hpp"
+#include "../profile/own_sort.hpp"
+#include "cells.hpp"
+#include "headline.hpp"
+#include "idle_cause_names.hpp"
+#include "quality_text.hpp"
+#include "report_view.hpp"
+#include "sentence_numbers.hpp"
+
+// The section "Where the step went": the time of each part of the step, and the activity of the GPU in it.
+
+namespace profkit::detail {
+
+/// The colour of each idle cause, in the order of `idle_cause`.
+inline constexpr std::array<colour, idle_causes> idle_cause_colours{colour::launch_bound, colour::host_bound, colour::synchronisation,
+                                                                    colour::copies, colour::queued};
+
+/// "Usual step: 46.32 ms, mean of 35 steps".
+inline std::string kind_title(report_view const& view, step_kind_summary const& kind) {
+  std::string const name = capitalized(&kind == &view.main() ? view.kinds.main_words() : kind.name);
+  std::string const time = fmt::format("{}: {}", name, time_words(step_length(kind)));
+  return kind.steps > 1 ? fmt::format("{}, mean of {} steps", time, count_words(kind.steps)) : time;
+}
+
+/// Busy time and the idle causes as parts of a bar. @param divisor the number of steps, or the time of the whole bar.
+inline own_vector<bar_part> budget_bar(milliseconds busy, std::array<milliseconds, idle_causes> const& idle, double divisor) {
+  own_vector<bar_part> parts{{colour::busy, 0, busy.count() / divisor}};
+  for (std::size_t i = 0; i < idle_causes; ++i) parts.push_back({idle_cause_colours[i], 0, idle[i].count() / divisor});
+  return parts;
+}
+
+/// A row of the budget. @param busy, idle, total sums over `steps` steps; printed per step.
+inline row budget_cells_of(std::string name, milliseconds busy, std::array<milliseconds, idle_causes> const& idle, milliseconds total,
+                           budget_summary const& budget, double steps) {
+  row result;
+  double const wall = budget.wall.count();
+  result.cells = {text_cell(std::move(name)), number_cell(total.count() / steps), number_cell(wall > 0.0 ? total.count() / wall : 0.0),
+                  bar(budget_bar(busy, idle, wall > 0.0 ? wall : 1.0)), number_cell(busy.count() / steps)};
+  for (std::size_t i = 0; i < idle_causes; ++i) {
+    result.cells.push_back(is_known(budget, i) ? number_cell(idle[i].count() / steps)
+                                               : missing_cell("no launching call was recorded; the time is part of host-bound"));
+  }
+  return result;
+}
+
+/// Adds the rows of the parts of a step, and the row with their sum.
+inline void add_budget_rows(data_table& table, budget_summary const& budget, double steps) {
+  for (budget_row const& each : budget.rows) {
+    if (each.total.count() > 0.0) table.rows.push_back(budget_cells_of(each.part, each.busy, each.idle, each.total, budget, steps));
+  }
+  row sum = budget_cells_of("all", budget.busy, idle_of_all(budget), budget.wall, budget, steps);
+  sum.cells[3] = empty_cell();
+  sum.is_total = true;
+  table.rows.push_back(std::move(sum));
+}
+
+/// A table without rows.
+inline data_table empty_budget_table(char const* name) {
+  data_table table;
+  table.name = name;
+  table.columns = {{"part of the step"},
+                   {"", column_kind::milliseconds},
+                   text_headed({"of step", column_kind::share}, "%"),
+                   {"", column_kind::bar},
+                   legend_column("GPU busy", "busy", colour::busy, "a kernel, copy or memset of the part runs"),
+                   legend_column("launch-bound", "launch", colour::launch_bound, "the host launches, and nothing is queued"),
+                   legend_column("host-bound", "host", colour::host_bound, "the host does something else, and nothing is queued"),
+                   legend_column("synchronisation", "sync", colour::synchronisation, "the host waits for the GPU"),
+                   legend_column("copies", "copies", colour::copies, "the host is in a call that copies or sets memory"),
+                   legend_column("queued", "queued", colour::queued, "the next operation is launched, but the device has not started it")};
+  return table;
+}
+
+/// The budgets of several kinds in one table. @param kinds must have budgets.
+inline data_table parts_table(report_view const& view, own_vector<step_kind_summary const*> const& kinds) {
+  data_table table = empty_budget_table("budget");
+  for (step_kind_summary const* const kind : kinds) {
+    if (kinds.size() > 1) table.rows.push_back(heading_row(kind_title(view, *kind), table.columns.size()));
+    add_budget_rows(table, *kind->budget, gpu_steps(*kind));
+  }
+  return table;
+}
+
+/// The budget of the measured steps of all kinds.
+inline data_table mean_budget_table(budget_summary const& budget) {
+  data_table table = empty_budget_table("mean_budget");
+  table.caption = fmt::format("Mean of all {} steps", count_words(budget.steps));
+  table.folded_label = table.caption;
+  table.shown_rows = 0;
+  add_budget_rows(table, budget, gpu_steps(budget));
+  return table;
+}
+
+/// Which copies and communication overlap other operations, and which do not, in lines.
+inline std::string overlap_text(budget_summary const& budget) {
+  double const steps = gpu_steps(budget);
+  std::string text =
+      budget.has_launches ? "" : "launch-bound: n/a, because no launching call was recorded; the time is part of host-bound\n";
+  text += "overlap: ";
+  text += budget.overlap.count() > 0.0
+              ? fmt::format("operations ran concurrently for {} a step, counted once for the operation that began first",
+                            time_words(budget.overlap / steps))
+              : std::string{"no operations ran concurrently"};
+  auto const beside = [&](char const* what, hidden_work const& work) {
+    if (work.busy.count() == 0.0) return;
+    text += fmt::format("; {} {} a step, {} of it with no other operation", what, time_words(work.busy / steps),
+                        time_words(work.exposed / steps));
+  };
+  beside("copies", budget.copies);
+  beside("communication", budget.communication);
+  return text + "\n";
+}
+
+/// The scopes for which the devices waited longest, and the sum of all others.
+inline data_table waiting_table(step_kind_summary const& kind) {
+  constexpr std::size_t max_named = 5;
+  data_table table;
+  table.name = "starving";
+  table.caption = "What the GPU waits for";
+  table.columns = {{"scope (by name, itself)"},
+                   {"idle", column_kind::milliseconds},
+                   text_headed({"of step", column_kind::share}, "%"),
+                   {"", column_kind::bar}};
+  for (char const* const each : idle_cause_names) table.columns.push_back({each, column_kind::milliseconds, column_use::wide});
+  double const steps = gpu_steps(kind);
+  double const wall = kind.budget->wall.count();
+  own_vector<starving_scope> const& all = kind.budget->starving;
+  auto const add = [&](std::string name, milliseconds total, std::array<milliseconds, idle_causes> const& causes) {
+    own_vector<bar_part> parts = budget_bar(milliseconds{}, causes, steps);
+    parts.erase(parts.begin());
+    row next;
+    next.cells = {text_cell(std::move(name)), number_cell(total.count() / steps), number_cell(wall > 0.0 ? total.count() / wall : 0.0),
+                  bar(std::move(parts))};
+    for (std::size_t i = 0; i < idle_causes; ++i)
+      next.cells.push_back(is_known(*kind.budget, i) ? number_cell(causes[i].count() / steps)
+                                                     : missing_cell("no launching call was recorded"));
+    table.rows.push_back(std::move(next));
+  };
+  for (std::size_t i = 0; i < std::min(all.size(), max_named); ++i) add(all[i].name, all[i].total, all[i].by_cause);
+  if (all.size() <= max_named) return table;
+  milliseconds rest{};
+  std::array<milliseconds, idle_causes> causes{};
+  for (std::size_t i = max_named; i < all.size(); ++i) {
+    rest += all[i].total;
+    for (std::size_t cause = 0; cause < idle_causes; ++cause) causes[cause] += all[i].by_cause[cause];
+  }
+  add(counted(all.size() - max_named, "other", "others"), rest, causes);
+  table.rows.back().is_quiet = true;
+  table.rows.back().stands_for = all.size() - max_named;
+  return table;
+}
+
+/// Parts of a step by their total time.
+inline own_vector<budget_row> sorted_by_time(own_vector<budget_row> rows) {
+  own_stable_sort(rows.begin(), rows.end(), [](budget_row const& a, budget_row const& b) { return a.total > b.total; });
+  return rows;
+}
+
+/// "step 40: generation 136 ms (busy 38.9 ms, launch-bound 74.5 ms), validation 15.3 ms (busy 14.6 ms)".
+inline std::string other_kind_line(step_kind_summary const& kind) {
+  own_vector<budget_row> const rows = sorted_by_time(kind.budget->rows);
+  double const steps = gpu_steps(kind);
+  std::string text = name_words(kind.name) + ":";
+  constexpr std::size_t max_parts = 2;
+  for (std::size_t i = 0; i < std::min(rows.size(), max_parts); ++i) {
+    budget_row const& each = rows[i];
+    if (each.total < 0.01 * kind.budget->wall) break;
+    text += fmt::format("{}{} {} (busy {}", i == 0 ? " " : ", ", name_words(each.part), time_words(each.total / steps),
+                        time_words(each.busy / steps));
+    for (std::size_t cause = 0; cause < idle_causes; ++cause) {
+      if (each.idle[cause] >= 0.1 * each.total && each.total.count() > 0.0)
+        text += fmt::format(", {} {}", idle_cause_names[cause], time_words(each.idle[cause] / steps));
+    }
+    text += ")";
+  }
+  return text;
+}
+
+/// The two longest parts, and the share of idle time. @param kind must have a budget.
+inline std::string budget_answer(step_kind_summary const& kind) {
+  budget_summary const& budget = *kind.budget;
+  own_vector<budget_row> const rows = sorted_by_time(budget.rows);
+  std::string text;
+  for (std::size_t i = 0; i < std::min<std::size_t>(rows.size(), 2); ++i) {
+    text += fmt::format("{}{}{} {}", i == 0 ? "" : ", ", name_words(rows[i].part), i == 0 ? " takes" : "",
+                        share_words(rows[i].total / budget.wall));
+  }
+  return text + "; the GPU idles " + share_words(1.0 - budget.busy / budget.wall) + " of the step.";
+}
+
+/// The section. Without GPU times it gives the reason.
+inline section budget_section(report_view const& view) {
+  section result;
+  result.id = "budget";
+  result.title = "Where the step went";
+  own_vector<step_kind_summary const*> kinds;
+  if (has_gpu_time(view.main())) kinds.push_back(&view.main());
+  if (view.kinds.has_several()) {
+    for (step_kind_summary const* const each : view.kinds.others()) {
+      if (has_gpu_time(*each)) kinds.push_back(each);
+    }
+  }
+  if (kinds.empty()) {
+    result.answer = "n/a: " + (view.has_steps() ? why_no_kernels(view.all) : std::string{"no step was measured"}) + ".";
+    return result;
+  }
+  result.answer = budget_answer(*kinds.front());
+  bars_figure bars;
+  for (step_kind_summary const* const kind : kinds) {
+    stacked_bar bar_of_kind;
+    bar_of_kind.title = kind_title(view, *kind);
+    for (budget_row const& each : kind->budget->rows)
+      bar_of_kind.parts.push_back({each.part, budget_bar(each.busy, each.idle, gpu_steps(*kind))});
+    bars.bars.push_back(std::move(bar_of_kind));
+  }
+  bars.legend.push_back({{colour::busy, 0, 0.0}, "GPU busy"});
+  for (std::size_t i = 0; i < idle_causes; ++i) bars.legend.push_back({{idle_cause_colours[i], 0, 0.0}, idle_cause_names[i]});
+  result.blocks.emplace_back(figure{result.answer, std::move(bars)});
+  result.blocks.emplace_back(parts_table(view, kinds));
+  for (std::size_t i = 1; i < kinds.size(); ++i) result.blocks.emplace_back(note{other_kind_line(*kinds[i]), true, block_use::text});
+  if (!kinds.front()->budget->starving.empty()) result.blocks.emplace_back(waiting_table(*kinds.front()));
+  if (view.all.budget) {
+    if (view.kinds.has_several()) result.blocks.emplace_back(mean_budget_table(*view.all.budget));
+    add_notes(result, overlap_text(*view.all.budget) + collected_steps_note(view.all), block_use::everywhere);
+  }
+  result.how_to_read =
+      "Each moment of a step is in exactly one cell, so the rows add up to the step. GPU busy: a kernel, copy or memset of the part runs. "
+      "The rest is idle time, by what the host does meanwhile. Launch-bound: it launches, and nothing is queued. Host-bound: it does "
+      "something else. Synchronisation, copies: it waits in such a call. Queued: the next operation is launched, but has not begun.";
+  return result;
+}
+
+}  // namespace profkit::detail

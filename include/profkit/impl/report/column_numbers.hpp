@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "../../document.hpp"
+#include "../profile/finite.hpp"
+#include "number_format.hpp"
+
+// Numbers with units and decimals that do not depend on their values, so that the files of two runs can be compared line by line.
+
+namespace profkit::detail {
+
+/// "ms", "us", "MiB"; empty if numbers of the kind have no unit.
+inline char const* fixed_unit(column_kind kind) {
+  switch (kind) {
+    case column_kind::milliseconds:
+    case column_kind::range:
+      return "ms";
+    case column_kind::duration:
+    case column_kind::logarithmic_range:
+      return "us";
+    case column_kind::bytes:
+      return "MiB";
+    default:
+      return "";
+  }
+}
+
+/// A number of a column: milliseconds with three decimals, microseconds with two, "25.0 %", MiB with one.
+/// @param has_fractions whether the column has counts that are not whole numbers, such as launches per step.
+inline std::string fixed_text(column_kind kind, double value, bool has_fractions) {
+  if (kind == column_kind::real) return format_real(value);
+  if (!is_finite(value)) return not_measured;
+  switch (kind) {
+    case column_kind::milliseconds:
+    case column_kind::range:
+      return fmt::format("{:.3f}", value);
+    case column_kind::duration:
+    case column_kind::logarithmic_range:
+      return fmt::format("{:.2f}", 1000.0 * value);
+    case column_kind::bytes:
+      return fmt::format("{:.1f}", value / (1024.0 * 1024.0));
+    case column_kind::share:
+    case column_kind::change:
+      return fmt::format("{:.1f} %", 100.0 * value);
+    default:
+      return fmt::format("{:.{}f}", value, has_fractions ? 1 : 0);
+  }
+}
+
+/// 20781 -> "20,781". Keeps the digits after a decimal point.
+inline std::string with_thousands(std::string digits) {
+  std::size_t const point = std::min(digits.find('.'), digits.size());
+  std::size_t const first = !digits.empty() && digits.front() == '-' ? 1 : 0;
+  for (std::size_t at = point; at > first + 3; at -= 3) digits.insert(at - 3, 1, ',');
+  return digits;
+}
+
+/// Prints the numbers of one column: one unit and one number of decimals for all rows, chosen by the largest value, so that readers can
+/// compare them digit by digit. All columns of times in a table share a unit, and so do all columns of bytes. Tables with fixed units use
+/// those of `fixed_numbers`.
+class column_numbers {
+ public:
+  /// @param largest the largest absolute value, in the unit of `kind`.
+  /// @param has_fractions the column has counts that are not whole numbers, such as launches per step.
+  column_numbers(column_kind kind, double largest, bool has_fractions = false) : kind_{kind} {
+    double const size = is_finite(largest) ? std::abs(largest) : 0.0;
+    switch (kind) {
+      case column_kind::milliseconds:
+      case column_kind::range:
+        set_time(size, 1.0);
+        break;
+      case column_kind::duration:
+      case column_kind::logarithmic_range:
+        set_time(size, 10.0);
+        break;
+      case column_kind::bytes:
+        set_unit(size >= gib ? gib : size >= mib ? mib : 1024.0, size >= gib ? "GiB" : size >= mib ? "MiB" : "KiB");
+        decimals_ = std::min(decimals_for(size / divisor_), 2);
+        break;
+      case column_kind::share:
+        set_unit(0.01, "%");
+        decimals_ = 1;
+        break;
+      case column_kind::count:
+        decimals_ = has_fractions ? 1 : 0;
+        break;
+      case column_kind::text:
+      case column_kind::code:
+      case column_kind::real:
+      case column_kind::bar:
+      case column_kind::change:
+        break;
+    }
+  }
+
+  /// Chooses the unit for a column of a table.
+  column_numbers(data_table const& table, std::size_t column) : column_numbers{table, column, table.has_fixed_units} {}
+
+  /// @param is_fixed whether the numbers have the units of `fixed_numbers`.
+  column_numbers(data_table const& table, std::size_t column, bool is_fixed)
+      : column_numbers{table.columns[column].kind, max_of(table, column), has_fractions_in(table, column)} {
+    is_fixed_ = is_fixed;
+    if (is_fixed_) unit_ = fixed_unit(kind_);
+  }
+
+  /// "ms", "%", "GiB"; empty if the numbers have none.
+  [[nodiscard]] std::string const& unit() const noexcept { return unit_; }
+
+  /// "46.32", "20,781"; "0" for exactly zero, "<0.01" for values that round to zero, "n/a" for NaN and infinity.
+  [[nodiscard]] std::string text(double value) const {
+    if (is_fixed_) return fixed_text(kind_, value, decimals_ > 0);
+    if (!is_finite(value)) return not_measured;
+    if (kind_ == column_kind::real) return with_minus(format_real(value));
+    if (value == 0.0) return "0";
+    double const scaled = value / divisor_;
+    double const smallest = std::pow(10.0, -decimals_);
+    if (std::abs(scaled) < smallest / 2.0) return fmt::format("{}<{:.{}f}", value < 0.0 ? minus : "", smallest, decimals_);
+    return with_minus(with_thousands(fmt::format("{:.{}f}", scaled, decimals_)));
+  }
+
+ private:
+  static constexpr double mib = 1024.0 * 1024.0;
+  static constexpr double gib = 1024.0 * mib;
+  static constexpr char const* minus = "\xe2\x88\x92";
+
+  /// @param min_ms minimum size for the unit ms.
+  void set_time(double size, double min_ms) {
+    if (size >= 1000.0) {
+      set_unit(1000.0, "s");
+    } else if (size >= min_ms || size == 0.0) {
+      set_unit(1.0, "ms");
+    } else {
+      set_unit(0.001, "\xc2\xb5s");
+    }
+    // Clocks tick in nanoseconds.
+    decimals_ = divisor_ < 1.0 ? (size / divisor_ >= 10.0 ? 1 : 3) : decimals_for(size / divisor_);
+  }
+
+  void set_unit(double divisor, char const* unit) {
+    divisor_ = divisor;
+    unit_ = unit;
+  }
+
+  /// Four digits for most values. Two decimals for times up to a second, so that usual and unusual steps have the same precision.
+  static int decimals_for(double largest) { return largest >= 10'000.0 ? 0 : largest >= 1000.0 ? 1 : largest >= 10.0 ? 2 : 3; }
+
+  static std::string with_minus(std::string digits) {
+    if (!digits.empty() && digits.front() == '-') digits.replace(0, 1, minus);
+    return digits;
+  }
+
+  static bool share_unit(column_kind a, column_kind b) { return a == b && (a == column_kind::milliseconds || a == column_kind::bytes); }
+
+  static double max_of(data_table const& table, std::size_t column) {
+    double result = 0.0;
+    for (std::size_t i = 0; i < table.columns.size(); ++i) {
+      if (i == column || share_unit(table.columns[i].kind, table.columns[column].kind)) result = std::max(result, max_in(table, i));
+    }
+    return result;
+  }
+
+  static double max_in(data_table const& table, std::size_t column) {
+    double result = 0.0;
+    auto const add = [&](double value) {
+      if (is_finite(value)) result = std::max(result, std::abs(value));
+    };
+    for (row const& each : table.rows) {
+      if (column >= each.cells.size() || each.is_quiet) continue;  // quiet rows, such as the warm-up, do not affect the unit
+      cell_value const& value = each.cells[column].value;
+      if (double const* const number = std::get_if<double>(&value)) add(*number);
+      if (range_cell const* const range = std::get_if<range_cell>(&value)) add(range->high);
+    }
+    return result;
+  }
+
+  static bool has_fractions_in(data_table const& table, std::size_t column) {
+    return table.columns[column].kind == column_kind::count && std::any_of(table.rows.begin(), table.rows.end(), [&](row const& each) {
+             double const* const number = column < each.cells.size() ? std::get_if<double>(&each.cells[column].value) : nullptr;
+             return number != nullptr && is_finite(*number) && std::abs(*number - std::round(*number)) > 0.001;
+           });
+  }
+
+  column_kind kind_;
+  double divisor_ = 1.0;
+  int decimals_ = 0;
+  std::string unit_;
+  bool is_fixed_ = false;
+};
+
+/// The heading of a column with its unit: "busy ms", "% of step", "each, ms".
+inline std::string heading_text(column const& column, column_numbers const& numbers) {
+  if (numbers.unit().empty() || column.kind == column_kind::logarithmic_range) return column.heading;
+  if (column.heading.empty()) return numbers.unit();
+  if (column.kind == column_kind::share) return numbers.unit() + " " + column.heading;
+  return column.heading + (column.kind == column_kind::range ? ", " : " ") + numbers.unit();
+}
+
+}  // namespace profkit::detail

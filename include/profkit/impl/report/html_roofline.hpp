@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <optional>
+#include <string>
+
+#include "../../document.hpp"
+#include "../profile/own_memory.hpp"
+#include "html_limits.hpp"
+#include "html_lines.hpp"
+#include "html_text.hpp"
+#include "own_format.hpp"
+#include "shown_text.hpp"
+
+namespace profkit::detail {
+
+/// Prints a roofline: performance against operational intensity, both logarithmic, under the limits of the device (Williams, Waterman,
+/// Patterson: Roofline, CACM 52(4), 2009). The area of a mark is its share of the step.
+class html_roofline {
+ public:
+  html_roofline(roofline_figure const& figure, html_limits const& limits)
+      : figure_{figure}, limits_{limits}, x_{intensity_axis(figure)}, y_{performance_axis(figure)} {}
+
+  [[nodiscard]] own_string print(std::string const& finding) const {
+    own_vector<label_box> taken;
+    own_string page = own_format("<div class=\"plot roofline\" role=\"img\" aria-label=\"{}\">\n<svg class=\"main\" height=\"{}\">\n{}{}",
+                                 html_text(finding), static_cast<int>(bottom) + 22, grid(), roofs(taken) + memory());
+    std::size_t shown = 0;
+    for (roofline_figure::point const& each : figure_.points) {
+      if (shown++ == limits_.points) break;
+      page += point(each, taken);
+    }
+    return page +
+           "</svg>\n</div>\n<p class=\"axis\">FLOP per byte of memory traffic; vertical: FLOP/s. Both axes are logarithmic. Area of a "
+           "mark: share of "
+           "the step." +
+           (figure_.memory ? " Dashed: what the memory moved in the whole run, mean and range of windows, by the device's counters." : "") +
+           "</p>\n";
+  }
+
+ private:
+  static constexpr double top = 10.0;
+  static constexpr double bottom = 270.0;
+
+  static html_log_axis intensity_axis(roofline_figure const& figure) {
+    double low = 1.0;
+    double high = 10.0;
+    for (roofline_figure::point const& each : figure.points) {
+      if (!(amount_or_zero(each.flops_per_byte) > 0.0)) continue;
+      low = std::min(low, each.flops_per_byte);
+      high = std::max(high, each.flops_per_byte);
+    }
+    // The picture includes the ridge, where the roofs of memory and arithmetic meet.
+    double const bandwidth = highest(figure, &roofline_figure::roof::bytes_per_second);
+    if (bandwidth > 0.0) high = std::max(high, 3.0 * highest(figure, &roofline_figure::roof::flops_per_second) / bandwidth);
+    return {std::max(low, 1e-4), std::min(high, 1e6)};
+  }
+
+  static html_log_axis performance_axis(roofline_figure const& figure) {
+    double high = highest(figure, &roofline_figure::roof::flops_per_second);
+    double low = high > 0.0 ? high / 1000.0 : 1e9;
+    for (roofline_figure::point const& each : figure.points) {
+      if (!(amount_or_zero(each.flops_per_second) > 0.0)) continue;
+      low = std::min(low, each.flops_per_second);
+      high = std::max(high, each.flops_per_second);
+    }
+    return {std::max(low, high * 1e-8), high};
+  }
+
+  static double highest(roofline_figure const& figure, double roofline_figure::roof::*member) {
+    double result = 0.0;
+    for (roofline_figure::roof const& each : figure.roofs) result = std::max(result, amount_or_zero(each.*member));
+    return result;
+  }
+
+  [[nodiscard]] double y(double value) const { return bottom - y_.share(value) * (bottom - top); }
+
+  /// 10^12 -> "1 T"
+  static own_string power_text(int power) {
+    if (power < 0) return own_format("{:.{}f}", std::pow(10.0, power), -power);
+    static constexpr char const* prefixes[] = {"", "&nbsp;k", "&nbsp;M", "&nbsp;G", "&nbsp;T", "&nbsp;P", "&nbsp;E"};
+    int const thousands = std::min(power / 3, 6);
+    return own_format("{:.0f}{}", std::pow(10.0, power - 3 * thousands), prefixes[thousands]);
+  }
+
+  [[nodiscard]] own_string grid() const {
+    own_string page;
+    for (int power = y_.first_power(); power <= y_.last_power(); ++power) {
+      std::string const at = html_number(y(std::pow(10.0, power)), 1);
+      page += own_format(
+          "<line class=\"grid\" x2=\"100%\" y1=\"{0}\" y2=\"{0}\"/><text class=\"tick\" x=\"-8\" y=\"{0}\" dy=\"4\">{1}</text>\n", at,
+          power_text(power));
+    }
+    for (int power = x_.first_power(); power <= x_.last_power(); ++power) {
+      page += own_format(
+          "<line class=\"grid\" x1=\"{0}\" x2=\"{0}\" y1=\"{1}\" y2=\"{2}\"/><text class=\"tick mid\" x=\"{0}\" y=\"{3}\">{4}</text>\n",
+          html_percent(x_.share(std::pow(10.0, power))), top, bottom, bottom + 17.0, power_text(power));
+    }
+    return page;
+  }
+
+  /// The box of a name, in pixels of a narrow page. Names that do not overlap there do not overlap on wider pages.
+  struct label_box {
+    double left, right, top;
+  };
+  static constexpr double width = 640.0;
+  static constexpr double letter = 6.8;
+
+  /// Reserves the space of a name if it is free.
+  static bool take(label_box const& next, own_vector<label_box>& taken) {
+    constexpr double line_height = 13.0;
+    bool const is_free = std::none_of(taken.begin(), taken.end(), [&](label_box const& other) {
+      return next.left < other.right && other.left < next.right && std::abs(next.top - other.top) < line_height;
+    });
+    if (is_free) taken.push_back(next);
+    return is_free;
+  }
+
+  /// Whether the label is below its line, because another roof lies closely above it.
+  [[nodiscard]] bool is_label_below(double flops) const {
+    constexpr double line_height = 18.0;
+    return std::any_of(figure_.roofs.begin(), figure_.roofs.end(), [&](roofline_figure::roof const& each) {
+      return amount_or_zero(each.flops_per_second) > flops && y(flops) - y(each.flops_per_second) < line_height;
+    });
+  }
+
+  [[nodiscard]] own_string roofs(own_vector<label_box>& taken) const {
+    own_string page;
+    own_vector<double> drawn;  // bandwidths that are already drawn, because roofs of several precisions share them
+    double const peak = highest(figure_, &roofline_figure::roof::flops_per_second);
+    double const bandwidth = highest(figure_, &roofline_figure::roof::bytes_per_second);
+    std::size_t shown = 0;
+    for (roofline_figure::roof const& each : figure_.roofs) {
+      if (shown++ == limits_.figures) break;
+      double const flops = amount_or_zero(each.flops_per_second);
+      double const bytes = amount_or_zero(each.bytes_per_second);
+      if (flops > 0.0) {
+        double const from = bandwidth > 0.0 ? flops / bandwidth : x_.low();
+        page += own_format("<line class=\"roof\" x1=\"{0}\" x2=\"100%\" y1=\"{1}\" y2=\"{1}\"/>\n", html_percent(x_.share(from)),
+                           html_number(y(flops), 1));
+        double const label = y(flops) + (is_label_below(flops) ? 14.0 : -5.0);
+        if (take({width - letter * static_cast<double>(one_line(each.name, 80).size()), width, label - 4.0}, taken)) {
+          page += own_format("<text class=\"soft end\" x=\"100%\" y=\"{}\">{}</text>\n", html_number(label, 1), html_text(each.name, 80));
+        }
+      }
+      if (!(bytes > 0.0) || std::find(drawn.begin(), drawn.end(), bytes) != drawn.end()) continue;
+      page += memory_roof(bytes, peak > 0.0 ? peak : y_.high(), drawn.empty() || bytes > drawn.front());
+      drawn.push_back(bytes);
+    }
+    return page;
+  }
+
+  /// The line from the left or lower edge of the picture to the highest roof of arithmetic.
+  /// @param is_above whether its label is above the line.
+  [[nodiscard]] own_string memory_roof(double bytes, double peak, bool is_above) const {
+    double const from = std::max(x_.low(), y_.low() / bytes);
+    double const to = std::min(x_.high(), peak / bytes);
+    if (!(from < to)) return {};
+    double const label = std::sqrt(from * to);
+    return own_format(
+        "<line class=\"roof\" x1=\"{}\" x2=\"{}\" y1=\"{}\" y2=\"{}\"/><text class=\"soft{}\" x=\"{}\" dx=\"{}\" "
+        "y=\"{}\">{:.3g}&nbsp;TB/s</text>\n",
+        html_percent(x_.share(from)), html_percent(x_.share(to)), html_number(y(from * bytes), 1), html_number(y(to * bytes), 1),
+        is_above ? " end" : "", html_percent(x_.share(label)), is_above ? -8 : 8,
+        html_number(y(label * bytes) + (is_above ? -4.0 : 14.0), 1), bytes / 1e12);
+  }
+
+  /// The measured bandwidth: the work of the whole run lies on this line, at any intensity.
+  [[nodiscard]] own_string memory() const {
+    if (!figure_.memory) return {};
+    double const peak = highest(figure_, &roofline_figure::roof::flops_per_second);
+    own_string page;
+    for (double const bytes : {figure_.memory->low, figure_.memory->mean, figure_.memory->high}) {
+      double const from = amount_or_zero(bytes) > 0.0 ? std::max(x_.low(), y_.low() / bytes) : x_.high();
+      double const to = bytes > 0.0 ? std::min(x_.high(), (peak > 0.0 ? peak : y_.high()) / bytes) : 0.0;
+      if (!(from < to)) continue;
+      page += own_format("<line class=\"moved\" x1=\"{}\" x2=\"{}\" y1=\"{}\" y2=\"{}\" data-t=\"the memory moved {:.3g} TB/s\"/>\n",
+                         html_percent(x_.share(from)), html_percent(x_.share(to)), html_number(y(from * bytes), 1),
+                         html_number(y(to * bytes), 1), bytes / 1e12);
+    }
+    return page;
+  }
+
+  /// A free place for a name beside a point. @return the horizontal position of its beginning or end, and its distance below the point.
+  struct label_place {
+    bool is_left = false;
+    double below = 0.0;
+  };
+  static std::optional<label_place> place_of_label(own_vector<label_box>& taken, double across, double down, double radius,
+                                                   std::size_t letters) {
+    double const length = letter * static_cast<double>(letters);
+    for (double const below : {0.0, -9.0, 9.0}) {
+      for (bool const is_left : {across > 0.75, across <= 0.75}) {
+        double const left = across * width + (is_left ? -radius - 4.0 - length : radius + 4.0);
+        label_box const next{left, left + length, down + below};
+        if (next.left >= 0.0 && next.right <= width && take(next, taken)) return label_place{is_left, below};
+      }
+    }
+    return std::nullopt;
+  }
+
+  /// A point with its name. If there is no free place, only the tooltip and the table have the name.
+  [[nodiscard]] own_string point(roofline_figure::point const& what, own_vector<label_box>& taken) const {
+    if (!(amount_or_zero(what.flops_per_byte) > 0.0) || !(amount_or_zero(what.flops_per_second) > 0.0)) return {};
+    constexpr double max_radius = 22.0;
+    double const radius = std::max(3.0, max_radius * std::sqrt(std::min(amount_or_zero(what.share_of_step), 1.0)));
+    double const across = x_.share(what.flops_per_byte);
+    double const down = y(what.flops_per_second);
+    std::optional<label_place> const place = place_of_label(taken, across, down, radius, one_line(what.name, 80).size());
+    std::string const name = html_text(what.name, 80);
+    own_string page = own_format(
+        "<circle class=\"usual\" cx=\"{0}\" cy=\"{1}\" r=\"{2}\" data-t=\"{3}: {4:.3g} FLOP per byte, {5:.3g} FLOP/s, {6:.1f} % of the "
+        "step\"/>\n",
+        html_percent(across), html_number(down, 1), html_number(radius, 1), name, what.flops_per_byte, what.flops_per_second,
+        100.0 * amount_or_zero(what.share_of_step));
+    if (place) {
+      page += own_format("<text class=\"label{}\" x=\"{}\" dx=\"{}\" y=\"{}\" dy=\"{}\">{}</text>\n", place->is_left ? " end" : "",
+                         html_percent(across), html_number(place->is_left ? -radius - 4.0 : radius + 4.0, 1), html_number(down, 1),
+                         html_number(4.0 + place->below, 1), name);
+    }
+    return page;
+  }
+
+  roofline_figure const& figure_;
+  html_limits limits_;
+  html_log_axis x_;
+  html_log_axis y_;
+};
+
+}  // namespace profkit::detail

@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "../../document.hpp"
+#include "../profile/own_containers.hpp"
+#include "cells.hpp"
+#include "headline.hpp"
+#include "kernel_tables.hpp"
+#include "report_view.hpp"
+#include "sentence_numbers.hpp"
+#include "short_names.hpp"
+
+namespace profkit::detail {
+
+/// Position of the opening parenthesis or angle bracket that matches the closing one at `close`; npos if there is none.
+inline std::size_t opening_of(std::string_view name, std::size_t close, char open_character, char close_character) {
+  std::size_t depth = 0;
+  for (std::size_t i = close + 1; i-- > 0;) {
+    if (name[i] == close_character) ++depth;
+    if (name[i] == open_character && --depth == 0) return i;
+  }
+  return std::string_view::npos;
+}
+
+/// Removes namespaces. The libraries of kernels write them in lower case: "at::native::FillFunctor" -> "FillFunctor".
+inline void remove_namespaces(std::string& name) {
+  auto const is_part = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_'; };
+  for (std::size_t at = name.find("::"); at != std::string::npos; at = name.find("::", at)) {
+    std::size_t begin = at;
+    while (begin > 0 && is_part(name[begin - 1])) --begin;
+    bool const is_whole = begin == 0 || std::string_view{" <,(:&*"}.find(name[begin - 1]) != std::string_view::npos;
+    if (begin == at || !is_whole) {
+      at += 2;
+      continue;
+    }
+    name.erase(begin, at + 2 - begin);
+    at = begin;
+  }
+}
+
+/// The name of a kernel without return type, namespaces and arguments. Long template arguments are cut at the end.
+inline std::string short_kernel_name(std::string name) {
+  for (std::string_view const unnamed : {std::string_view{"(anonymous namespace)::"}, std::string_view{"<unnamed>::"}}) {
+    for (std::size_t at = name.find(unnamed); at != std::string::npos; at = name.find(unnamed)) name.erase(at, unnamed.size());
+  }
+  constexpr std::string_view no_result = "void ";
+  if (name.compare(0, no_result.size(), no_result) == 0) name.erase(0, no_result.size());
+  if (!name.empty() && name.back() == ')') {
+    std::size_t const open = opening_of(name, name.size() - 1, '(', ')');
+    if (open != std::string::npos && open > 0) name.erase(open);
+  }
+  remove_namespaces(name);
+  constexpr std::size_t max_arguments = 32;
+  if (!name.empty() && name.back() == '>') {
+    std::size_t const open = opening_of(name, name.size() - 1, '<', '>');
+    if (open != std::string::npos && open > 0 && name.size() - open > max_arguments)
+      name = as_utf8(name.substr(0, open + max_arguments)) + "\xe2\x80\xa6>";
+  }
+  return name;
+}
+
+/// "12", or "0.50" if a step has fewer than one on average.
+inline std::string mean_count_words(double per_step) {
+  bool const is_whole = per_step - static_cast<double>(static_cast<std::uint64_t>(per_step)) < 0.001;
+  return is_whole ? count_words(static_cast<std::uint64_t>(per_step)) : significant(per_step);
+}
+
+/// "12 launches", "1 launch", "0.50 launches".
+inline std::string launches_words(double per_step) {
+  std::string const number = mean_count_words(per_step);
+  return number + (number == "1" ? " launch" : " launches");
+}
+
+/// "12 times", "once".
+inline std::string times_words(double per_step) {
+  std::string const number = mean_count_words(per_step);
+  return number == "1" ? "once" : number + " times";
+}
+
+/// The shade of a kernel class: its position in the fixed order of `colour::kernel_class`.
+inline std::uint8_t shade_of_class(std::string_view kernel_class) {
+  constexpr std::array<std::string_view, 11> classes{"communication", "optimizer",       "attention", "convolution", "matmul",   "softmax",
+                                                     "norm",          "embedding/index", "copy/cast", "elementwise", "reduction"};
+  return static_cast<std::uint8_t>(std::find(classes.begin(), classes.end(), kernel_class) - classes.begin());
+}
+
+}  // namespace profkit::detail
+
+// The section "Kernels": the kernels of the main kind of step.
+
+namespace profkit::detail {
+
+/// "layer_* > attention +1": the last two scopes of the longest place, and the number of other places.
+inline cell launched_in_cell(summary const& all, own_vector<launch_place_summary> const& places) {
+  if (places.empty()) return missing_cell("the places of launches are unknown");
+  own_vector<std::string> texts;
+  own_hash_set<std::string> known;
+  for (launch_place_summary const& each : places) {
+    std::string text = outside_any_scope;
+    if (each.scope && *each.scope < all.scopes.size()) {
+      scope_summary const& scope = all.scopes[*each.scope];
+      std::string const name = folded_tree::without_index(scope);
+      text = last_component(name);
+      // The name of an adopting scope has its role, such as "(backward)".
+      bool const is_path = text.size() < name.size();
+      if (scope.parent && !is_path) text.insert(0, folded_tree::without_index(all.scopes[*scope.parent]).append(" \xe2\x80\xba "));
+    }
+    if (known.insert(text).second) texts.push_back(std::move(text));
+  }
+  std::string shown = texts.front();
+  if (texts.size() > 1) shown += fmt::format(" +{}", texts.size() - 1);
+  std::string detail;
+  for (std::string const& each : texts) detail += (detail.empty() ? "" : ", ") + each;
+  return text_cell(std::move(shown), std::move(detail));
+}
+
+/// The row of a kernel in a kind of step. @param total kernel time per step in milliseconds, the denominator of the share.
+inline row kernel_row_of(summary const& all, step_kind_summary const& kind, kind_kernel_summary const& each, double total) {
+  kernel_summary const& kernel = all.gpu->kernels[each.kernel];
+  double const steps = gpu_steps(kind);
+  double const ms = each.total.count() / steps;
+  double const mean = each.total.count() / static_cast<double>(std::max<std::uint64_t>(1, each.count));
+  row result;
+  result.cells = {text_cell(short_kernel_name(kernel.name), kernel.name),
+                  text_cell(kernel.kernel_class),
+                  number_cell(ms),
+                  number_cell(total > 0.0 ? ms / total : 0.0),
+                  bar({{colour::kernel_class, shade_of_class(kernel.kernel_class), ms}}),
+                  number_cell(static_cast<double>(each.count) / steps),
+                  number_cell(mean),
+                  {range_cell{each.min.count(), mean, each.max.count(), {}, {}}, {}},
+                  launched_in_cell(all, each.launched_in)};
+  return result;
+}
+
+/// The longest 60 kernels, and the sum of all others. @param kind the kind; its kernels refer to `all`.
+inline data_table kernels_table(summary const& all, step_kind_summary const& kind) {
+  constexpr std::size_t shown = 15;
+  constexpr std::size_t listed = 60;
+  data_table table;
+  table.name = "step_kernels";
+  table.columns = {{"kernel", column_kind::code},
+                   {"class"},
+                   text_headed({"per step", column_kind::milliseconds}, "{}"),
+                   text_headed({"of kernels", column_kind::share}, "%"),
+                   {"", column_kind::bar},
+                   {"launches", column_kind::count},
+                   {"mean", column_kind::duration},
+                   {"from, mean, to", column_kind::logarithmic_range, column_use::wide},
+                   {"launched in", column_kind::text, column_use::wide}};
+  double const total = kernel_ms(kind);
+  for (std::size_t i = 0; i < std::min(kind.kernels.size(), listed); ++i)
+    table.rows.push_back(kernel_row_of(all, kind, kind.kernels[i], total));
+  double folded = 0.0;
+  for (std::size_t i = shown; i < kind.kernels.size(); ++i) folded += kind.kernels[i].total.count() / gpu_steps(kind);
+  if (kind.kernels.size() > listed) {
+    double rest = 0.0;
+    for (std::size_t i = listed; i < kind.kernels.size(); ++i) rest += kind.kernels[i].total.count() / gpu_steps(kind);
+    row others;
+    others.cells = {text_cell(counted(kind.kernels.size() - listed, "more kernel", "more kernels") + " in kernels.csv"), empty_cell(),
+                    number_cell(rest), number_cell(rest / total)};
+    while (others.cells.size() < table.columns.size()) others.cells.push_back(empty_cell());
+    others.is_quiet = true;
+    others.stands_for = kind.kernels.size() - listed;
+    table.rows.push_back(std::move(others));
+  }
+  if (kind.kernels.size() > shown && total > 0.0) {
+    table.shown_rows = shown;
+    std::size_t const more = kind.kernels.size() - shown;
+    table.folded_label = fmt::format("{}: {}, {} of kernel time", counted(more, "more kernel", "more kernels"),
+                                     time_words(milliseconds{folded}), share_words(folded / total));
+  }
+  table.sorted_by = 2;
+  return table;
+}
+
+/// Adds tables of all operations in the measured steps of all kinds.
+inline void add_operations(section& to, summary const& all) {
+  if (!all.gpu) return;
+  to.blocks.emplace_back(kernel_table(*all.gpu));
+  for (data_table& each : own_vector<data_table>{class_table(*all.gpu), copy_table(*all.gpu), api_table(*all.gpu)}) {
+    if (!each.rows.empty()) to.blocks.emplace_back(std::move(each));
+  }
+  add_notes(to, operations_words(*all.gpu) + "\n" + collected_steps_note(all), block_use::everywhere);
+}
+
+/// The section for a kind of step. Without kernels it gives the reason.
+inline section kernels_of_kind(report_view const& view) {
+  section result;
+  result.id = "kernels";
+  result.title = "Kernels";
+  step_kind_summary const& kind = view.main();
+  double const total = kernel_ms(kind);
+  if (!view.all.gpu || kind.kernels.empty() || total <= 0.0) {
+    result.answer = view.all.gpu ? "none: no kernel ran." : "n/a: " + why_no_kernels(view.all) + ".";
+    return result;
+  }
+  std::uint64_t launches = 0;
+  double shown = 0.0;
+  constexpr std::size_t first = 15;
+  for (std::size_t i = 0; i < kind.kernels.size(); ++i) {
+    launches += kind.kernels[i].count;
+    if (i < first) shown += kind.kernels[i].total.count() / gpu_steps(kind);
+  }
+  std::string const times = launches_words(static_cast<double>(launches) / gpu_steps(kind));
+  result.answer = fmt::format("{} of kernels{}, {}", times, view.has_steps() ? " a step" : "", time_words(milliseconds{total}));
+  result.answer += kind.kernels.size() > first
+                       ? fmt::format("; the first {} of {} take {}.", first, kind.kernels.size(), share_words(shown / total))
+                       : std::string{"."};
+  own_vector<std::pair<std::string, double>> const classes = class_times(view.all, kind);
+  bars_figure bars;
+  bars.bars.emplace_back();
+  for (auto const& [name, ms] : classes) {
+    bar_part const part{colour::kernel_class, shade_of_class(name), ms};
+    bars.bars.front().parts.push_back({name, {part}});
+    bars.legend.emplace_back(bar_part{colour::kernel_class, shade_of_class(name), 0.0}, name + " " + share_words(ms / total));
+  }
+  result.blocks.emplace_back(figure{result.answer, std::move(bars)});
+  data_table table = kernels_table(view.all, kind);
+  if (view.kinds.has_several()) table.caption = view.kinds.main_words();
+  result.blocks.emplace_back(std::move(table));
+  if (view.kinds.has_several() && kind.is_usual) result.how_to_read = "Times, launches and means cover only the usual steps. ";
+  result.how_to_read +=
+      "A bar has the colour of its kernel's class. The range covers single executions, from the shortest to the longest, on a "
+      "logarithmic scale; the mark is their mean. kernels.csv has all kernels with their complete names.";
+  return result;
+}
+
+/// The section.
+inline section kernels_section(report_view const& view) {
+  section result = kernels_of_kind(view);
+  add_operations(result, view.all);
+  return result;
+}
+
+}  // namespace profkit::detail

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <fmt/format.h>
+
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "../../document.hpp"
+#include "../../summary.hpp"
+#include "../../version.hpp"
+#include "../profile/own_memory.hpp"
+#include "budget_section.hpp"
+#include "counters_section.hpp"
+#include "findings.hpp"
+#include "headline.hpp"
+#include "kernels_section.hpp"
+#include "memory_section.hpp"
+#include "picture_section.hpp"
+#include "quality_section.hpp"
+#include "report_view.hpp"
+#include "samples_section.hpp"
+#include "scopes_section.hpp"
+#include "sentence_numbers.hpp"
+#include "steps_section.hpp"
+#include "trend_section.hpp"
+#include "utilization_section.hpp"
+#include "work_section.hpp"
+
+namespace profkit::detail {
+
+/// The last part of the path of the program.
+inline std::string program_name(summary const& all) {
+  if (all.environment.command.empty()) return "program";
+  std::string const& path = all.environment.command.front();
+  std::size_t const slash = path.rfind('/');
+  return name_words(slash == std::string::npos || slash + 1 == path.size() ? path : path.substr(slash + 1));
+}
+
+/// "on NVIDIA H200, host vm · 36 measured steps after 5 of warm-up".
+inline std::string subtitle(summary const& all) {
+  std::string text;
+  if (!all.environment.gpu.empty()) text = "on " + name_words(all.environment.gpu);
+  if (!all.environment.host.empty()) text += (text.empty() ? "on host " : ", host ") + name_words(all.environment.host);
+  if (!text.empty()) text += " \xc2\xb7 ";
+  if (!all.covers_steps) return text + "no steps";
+  text += counted(all.steps.host.count, "measured step", "measured steps");
+  if (all.steps.warmup > 0) text += fmt::format(" after {} of warm-up", all.steps.warmup);
+  if (all.steps.excluded > 0) text += fmt::format(", {} excluded", all.steps.excluded);
+  return text;
+}
+
+/// "46.32 ms": four digits.
+inline std::string exact_time(milliseconds time) {
+  column_numbers const numbers{column_kind::milliseconds, time.count()};
+  return numbers.text(time.count()) + no_break_space + numbers.unit();
+}
+
+/// The mean step time with its confidence interval, and the number of steps.
+inline key_figure step_figure(report_view const& view) {
+  key_figure result{view.kinds.main_words(), "", "no step was measured"};
+  if (!view.has_steps()) return result;
+  step_summary const& main = view.main().times;
+  duration_summary const& times = main_times(main);
+  if (!times.mean) return result;
+  result.value = exact_time(*times.mean);
+  std::optional<milliseconds> const half = half_interval(main_verdict(main));
+  result.note = half ? fmt::format("{}{} (95{}%), ", plus_minus, time_words(*half), no_break_space) : "interval n/a, ";
+  result.note += view.kinds.has_several() ? fmt::format("{} of {} steps", view.main().steps, view.all.steps.host.count)
+                                          : counted(view.main().steps, "step", "steps");
+  return result;
+}
+
+/// The figures at the top of the report. Figures without a value give the reason.
+inline own_vector<key_figure> key_figures(report_view const& view) {
+  summary const& all = view.all;
+  step_kind_summary const& main = view.main();
+  own_vector<key_figure> result{step_figure(view)};
+  if (main.times.items_per_second) {
+    double const per_step = static_cast<double>(main.times.items) / host_steps(main);
+    result.push_back(
+        {name_words(main.times.item_name) + " per second", rate_words(*main.times.items_per_second), significant(per_step) + " a step"});
+  } else {
+    result.push_back({"items per second", "", "the program sets no items_per_step"});
+  }
+  if (has_gpu_time(main)) {
+    budget_summary const& budget = *main.budget;
+    result.push_back({"GPU busy", fmt::format("{:.1f}{}%", 100.0 * (budget.busy / budget.wall), no_break_space),
+                      fmt::format("{} of {}", time_words(budget.busy / gpu_steps(main)), time_words(budget.wall / gpu_steps(main)))});
+  } else {
+    result.push_back({"GPU busy", "", why_no_kernels(all)});
+  }
+  if (all.model && all.model->utilization) {
+    result.push_back({"of the peak (MFU)", share_words(*all.model->utilization), "of " + name_words(all.limits.device)});
+  } else {
+    result.push_back({"of the peak (MFU)", "", all.model ? one_line(all.model->why_no_peak) : "no scope declared its FLOPs"});
+  }
+  if (!all.steps.clocks.empty()) {
+    clock_summary const& clock = all.steps.clocks.front();
+    std::string const reasons =
+        clock.reasons == 0 ? "never slowed down" : fmt::format("{}", fmt::join(clock_reason_names(clock.reasons), ", "));
+    result.push_back({"SM clock", with_thousands(fmt::format("{:.0f}", clock.mean_mhz)) + no_break_space + "MHz",
+                      fmt::format("of {}; {}", count_words(clock.device_max_mhz), reasons)});
+    if (clock.mean_watt) {
+      result.push_back({"power", fmt::format("{:.0f}{}W", *clock.mean_watt, no_break_space),
+                        fmt::format("at most {:.0f}{}W{}", clock.max_watt.value_or(*clock.mean_watt), no_break_space,
+                                    clock.max_celsius ? fmt::format(", {}{}\xc2\xb0"
+                                                                    "C",
+                                                                    *clock.max_celsius, no_break_space)
+                                                      : "")});
+    } else {
+      result.push_back({"power", "", "the device does not report it"});
+    }
+  } else {
+    std::string const why = why_not_collected(all, collector_kind::gpu_clocks, "not read after a measured step");
+    result.push_back({"SM clock", "", why});
+    result.push_back({"power", "", why});
+  }
+  if (!all.memory.empty()) {
+    memory_summary const& memory = all.memory.back();
+    result.push_back(
+        {name_words(memory.source + " memory"), bytes_words(static_cast<double>(max_bytes(memory))), name_words(memory.quantity)});
+  } else {
+    result.push_back({"memory", "", "no memory source"});
+  }
+  return result;
+}
+
+/// The report of one process as a document.
+inline document make_document(summary const& all) {
+  report_view const view{all};
+  document result;
+  result.title = program_name(all);
+  result.subtitle = subtitle(all);
+  result.headline = headline(view);
+  result.findings = findings(view);
+  result.key_figures = key_figures(view);
+  result.sections = {steps_section(view),  budget_section(view),  picture_section(view),
+                     scopes_section(view), kernels_section(view), memory_section(view)};
+  for (auto const make : {samples_section, utilization_section, work_section, trend_section, counters_section}) {
+    if (std::optional<section> each = make(view)) result.sections.push_back(std::move(*each));
+  }
+  result.sections.push_back(quality_section(view));
+  result.version = std::string{"profkit "} + profkit::version;
+  return result;
+}
+
+}  // namespace profkit::detail

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "../../document.hpp"
+#include "../../summary.hpp"
+#include "../profile/own_memory.hpp"
+#include "cells.hpp"
+#include "memory_table.hpp"
+#include "report_view.hpp"
+#include "sentence_numbers.hpp"
+
+// Findings about memory.
+
+namespace profkit::detail {
+
+/// The largest known usage of a memory source.
+inline std::uint64_t max_bytes(memory_summary const& memory) { return std::max(memory.peak_bytes.value_or(0), memory.max_sample_bytes); }
+
+/// (e) Memory that is nearly full: at least 90 % of the device.
+inline std::optional<finding> memory_finding(summary const& all) {
+  constexpr double nearly_full = 0.9;
+  for (memory_summary const& each : all.memory) {
+    auto const used = static_cast<double>(max_bytes(each));
+    auto const capacity = static_cast<double>(each.capacity_bytes.value_or(0));
+    if (capacity <= 0.0 || used < nearly_full * capacity) continue;
+    return finding{"Memory is nearly full.",
+                   fmt::format("{}: {} of {} ({}).", name_words(each.source + " " + each.quantity), bytes_words(used),
+                               bytes_words(capacity), share_words(used / capacity)),
+                   all.allocators.empty() ? "Find the scopes that need it (memory=scopes) before you raise the batch size."
+                                          : "The section Memory has the scopes that need most of it.",
+                   {}};
+  }
+  return std::nullopt;
+}
+
+}  // namespace profkit::detail
+
+// The section "Memory".
+
+namespace profkit::detail {
+
+/// Memory of one allocator in a row of the folded tree: the maxima over its scopes.
+struct folded_memory {
+  double peak = 0.0;
+  double own_peak = 0.0;
+  double retained = 0.0;
+  double own_retained = 0.0;
+  std::optional<double> allocated;
+  std::optional<double> allocations;
+  double wide_peak = 0.0;
+};
+
+/// The maxima over the scopes of a row. @param allocator position in `summary::allocators`.
+inline folded_memory memory_of(summary const& all, folded_scope const& scope, std::size_t allocator) {
+  folded_memory result;
+  for (std::size_t const i : scope.scopes) {
+    scope_summary const& row = all.scopes[i];
+    if (row.memory.size() <= allocator) continue;
+    scope_memory_summary const& memory = row.memory[allocator];
+    double const scopes = static_cast<double>(std::max<std::uint64_t>(1, row.host.count));
+    auto const raise = [](double& most, double value) { most = std::max(most, value); };
+    raise(result.peak, static_cast<double>(memory.peak_bytes));
+    raise(result.own_peak, static_cast<double>(memory.own_peak_bytes));
+    raise(result.retained, static_cast<double>(memory.retained_bytes) / scopes);
+    raise(result.own_retained, static_cast<double>(memory.own_retained_bytes) / scopes);
+    raise(result.wide_peak, static_cast<double>(memory.wide_peak_bytes));
+    if (memory.allocated_bytes)
+      result.allocated = std::max(result.allocated.value_or(0.0), static_cast<double>(*memory.allocated_bytes) / scopes);
+    if (memory.allocations)
+      result.allocations = std::max(result.allocations.value_or(0.0), static_cast<double>(*memory.allocations) / scopes);
+  }
+  return result;
+}
+
+/// Adds the scopes with at least 0.5 % of the largest peak. A scope is left out with all scopes inside it.
+inline void add_memory_rows(data_table& table, report_view const& view, std::size_t allocator, double largest) {
+  constexpr double min_share = 0.005;
+  own_vector<bool> is_shown(view.tree.rows().size());
+  for (std::size_t i = 0; i < is_shown.size(); ++i) {
+    folded_scope const& scope = view.tree.rows()[i];
+    if (scope.parent && !is_shown[*scope.parent]) continue;
+    folded_memory const memory = memory_of(view.all, scope, allocator);
+    if (memory.peak < min_share * largest || memory.peak <= 0.0) continue;
+    is_shown[i] = true;
+    row next;
+    constexpr char const* polled = "the allocator is polled";
+    double const retained = std::min(std::max(memory.retained, 0.0), memory.peak);
+    std::string name = scope.folded > 1 ? fmt::format("{} {} {}", scope.name, times_sign, scope.folded) : scope.name;
+    next.cells = {text_cell(std::move(name)),
+                  number_cell(memory.peak),
+                  bar({{colour::busy, 0, retained}, {colour::neutral, 0, memory.peak - retained}}),
+                  number_cell(memory.retained),
+                  number_cell(memory.own_peak),
+                  number_cell(memory.own_retained),
+                  number_cell(memory.allocated, polled),
+                  number_cell(memory.allocations, polled),
+                  number_cell(memory.wide_peak)};
+    next.depth = scope.depth;
+    table.rows.push_back(std::move(next));
+  }
+}
+
+/// The tree of scopes with their memory. @param allocator position in `summary::allocators`.
+inline data_table scope_memory_rows(report_view const& view, std::size_t allocator) {
+  data_table table;
+  table.name = fmt::format("scope_memory_tree_{}", allocator);
+  table.caption = "Memory by scope, " + shown_source(view.all.allocators[allocator]);
+  table.columns = {
+      {"scope"},
+      {"peak", column_kind::bytes, column_use::always, "maximum memory that one scope held, of its own allocations"},
+      {"retained of it", column_kind::bar},
+      {"retained", column_kind::bytes, column_use::always, "still live at the end of the scope"},
+      {"own peak", column_kind::bytes, column_use::wide},
+      {"own retained", column_kind::bytes, column_use::wide},
+      {"allocated", column_kind::bytes},
+      {"allocations", column_kind::count},
+      {"all of it, peak", column_kind::bytes, column_use::wide, "maximum usage of the allocator during the scope, by any thread"}};
+  double largest = 0.0;
+  for (folded_scope const& each : view.tree.rows()) largest = std::max(largest, memory_of(view.all, each, allocator).peak);
+  add_memory_rows(table, view, allocator, largest);
+  return table;
+}
+
+/// A row for each memory source and each allocator.
+inline data_table memory_sources_table(summary const& all) {
+  data_table table;
+  table.name = "memory";
+  table.has_fixed_units = true;  // fixed units keep a change of 0.1 MiB visible beside 10 GiB
+  table.columns = {{"memory"},
+                   {"samples", column_kind::count, column_use::wide},
+                   {"first step ends", column_kind::bytes},
+                   {"last step ends", column_kind::bytes},
+                   {"highest reading", column_kind::bytes},
+                   {"peak", column_kind::bytes},
+                   {"peak over", column_kind::text, column_use::wide}};
+  bool const has_capacity =
+      std::any_of(all.memory.begin(), all.memory.end(), [](auto const& each) { return each.capacity_bytes.has_value(); });
+  if (has_capacity) table.columns.push_back({"capacity", column_kind::bytes});
+  for (memory_summary const& each : all.memory) {
+    row next;
+    next.cells = {text_cell(each.source + " " + each.quantity),
+                  count_cell(each.samples),
+                  number_cell(static_cast<double>(each.first_bytes)),
+                  number_cell(static_cast<double>(each.last_bytes)),
+                  number_cell(static_cast<double>(each.max_sample_bytes)),
+                  each.peak_bytes ? count_cell(*each.peak_bytes) : missing_cell("the source reports no peak"),
+                  text_cell(each.peak_bytes ? each.peak_note : "no peak reported")};
+    if (has_capacity)
+      next.cells.push_back(each.capacity_bytes ? count_cell(*each.capacity_bytes) : missing_cell("the source reports no capacity"));
+    table.rows.push_back(std::move(next));
+  }
+  for (allocator_summary const& each : all.allocators) {
+    row next;
+    next.cells = {text_cell("allocator " + shown_source(each)),
+                  missing_cell("its allocations and releases were recorded"),
+                  number_cell(static_cast<double>(each.first_bytes)),
+                  number_cell(static_cast<double>(each.last_bytes)),
+                  number_cell(static_cast<double>(each.max_bytes)),
+                  missing_cell("the allocator reports no peak"),
+                  text_cell("no peak reported")};
+    if (has_capacity) next.cells.push_back(missing_cell("the allocator reports no capacity"));
+    table.rows.push_back(std::move(next));
+  }
+  return table;
+}
+
+/// Whether the memory at the end of the first and of the last measured step differs by 0.1 % or more.
+inline bool has_changed(memory_summary const& memory) {
+  double const change = static_cast<double>(memory.last_bytes) - static_cast<double>(memory.first_bytes);
+  return std::max(change, -change) >= 0.001 * static_cast<double>(std::max<std::uint64_t>(memory.max_sample_bytes, 1));
+}
+
+/// "12.1 GiB cuda used", "12.1 GiB cuda used (+1.00 GiB over the measured steps)".
+inline std::string memory_words(memory_summary const& memory) {
+  std::string text = bytes_words(static_cast<double>(max_bytes(memory)));
+  if (memory.capacity_bytes) text += " of " + bytes_words(static_cast<double>(*memory.capacity_bytes));
+  text += " " + name_words(memory.source + " " + memory.quantity);
+  if (!has_changed(memory)) return text;
+  double const change = static_cast<double>(memory.last_bytes) - static_cast<double>(memory.first_bytes);
+  return fmt::format("{} ({}{} over the measured steps)", text, change > 0.0 ? "+" : "\xe2\x88\x92",
+                     bytes_words(change > 0.0 ? change : -change));
+}
+
+/// The first two memory sources, and the scope with the highest peak.
+inline std::string memory_answer(report_view const& view) {
+  summary const& all = view.all;
+  std::string text;
+  constexpr std::size_t max_sources = 2;
+  std::size_t changed = 0;
+  std::size_t const shown = std::min(all.memory.size(), max_sources);
+  for (std::size_t i = 0; i < shown; ++i) {
+    text += (i == 0 ? "" : ", ") + memory_words(all.memory[i]);
+    if (has_changed(all.memory[i])) ++changed;
+  }
+  if (shown > 0 && changed == 0 && view.has_steps()) text += "; no change over the measured steps";
+  if (all.allocators.empty()) return text + (text.empty() ? "n/a: no memory source." : ".");
+  folded_scope const* largest = nullptr;
+  double peak = 0.0;
+  for (folded_scope const& each : view.tree.rows()) {
+    double const of_scope = memory_of(all, each, 0).peak;
+    if (of_scope > peak || (of_scope >= peak && peak > 0.0 && each.depth > largest->depth)) {
+      peak = of_scope;
+      largest = &each;
+    }
+  }
+  if (!text.empty()) text += "; ";
+  if (largest == nullptr) return text + "no scope allocates in the measured steps.";
+  return text + fmt::format("{} allocates at most {} at once and retains {}.", name_words(largest->name), bytes_words(peak),
+                            bytes_words(std::max(0.0, memory_of(all, *largest, 0).retained)));
+}
+
+/// The section. Without a memory source it says so.
+inline section memory_section(report_view const& view) {
+  section result;
+  result.id = "memory";
+  result.title = "Memory";
+  result.answer = memory_answer(view);
+  if (!view.all.memory.empty() || !view.all.allocators.empty()) result.blocks.emplace_back(memory_sources_table(view.all));
+  for (std::size_t i = 0; i < view.all.allocators.size(); ++i) {
+    data_table table = scope_memory_rows(view, i);
+    if (!table.rows.empty()) result.blocks.emplace_back(std::move(table));
+  }
+  if (!view.all.allocators.empty()) {
+    result.blocks.emplace_back(scope_memory_table(view.all));
+    add_notes(result, std::string{scope_memory_note} + (has_polled_memory(view.all) ? polled_memory_note : ""), block_use::text);
+    result.blocks.emplace_back(allocator_table(view.all));
+    result.how_to_read =
+        "Scopes under 0.5 % of the largest peak are not shown; scopes that differ in their index only are one row with the largest of "
+        "them.";
+  }
+  return result;
+}
+
+}  // namespace profkit::detail

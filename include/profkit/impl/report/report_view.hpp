@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <string>
+#include <utility>
+
+#include "../../summary.hpp"
+#include "../profile/own_memory.hpp"
+#include "../profile/own_sort.hpp"
+#include "folded_scopes.hpp"
+#include "idle_cause_names.hpp"
+#include "report_kinds.hpp"
+
+namespace profkit::detail {
+
+/// A summary, prepared for a report: the main kind of step, the other kinds, and the folded tree of each.
+struct report_view {
+  /// @param figures must outlive this.
+  explicit report_view(summary const& figures) : all{figures}, kinds{figures}, tree{figures, kinds.main()} {}
+
+  [[nodiscard]] step_kind_summary const& main() const noexcept { return kinds.main(); }
+  /// Length of a step of the main kind, the denominator of shares; 0 if no step was measured.
+  [[nodiscard]] double step_ms() const noexcept { return step_length(main()).count(); }
+  [[nodiscard]] bool has_steps() const noexcept { return all.covers_steps && all.steps.host.count > 0; }
+
+  summary const& all;
+  report_kinds kinds;
+  folded_tree tree;  ///< tree of the main kind
+};
+
+/// Idle time of all parts by cause, in milliseconds per step.
+inline std::array<double, idle_causes> idle_per_step(budget_summary const& budget) {
+  std::array<milliseconds, idle_causes> const sum = idle_of_all(budget);
+  std::array<double, idle_causes> result{};
+  for (std::size_t i = 0; i < idle_causes; ++i) result[i] = sum[i].count() / gpu_steps(budget);
+  return result;
+}
+
+/// The maximum time that a CUDA graph or fewer launches can save, in milliseconds per step.
+inline double launch_time(budget_summary const& budget) {
+  std::array<double, idle_causes> const idle = idle_per_step(budget);
+  return idle[static_cast<std::size_t>(idle_cause::launching)] + idle[static_cast<std::size_t>(idle_cause::queued)];
+}
+
+/// The scope with the most idle time of a cause; null if there is none.
+inline starving_scope const* max_waiting_scope(budget_summary const& budget, idle_cause cause) {
+  starving_scope const* best = nullptr;
+  auto const at = static_cast<std::size_t>(cause);
+  for (starving_scope const& each : budget.starving) {
+    if (each.by_cause[at].count() > (best == nullptr ? 0.0 : best->by_cause[at].count())) best = &each;
+  }
+  return best;
+}
+
+/// Whether operations of CUDA graphs were collected.
+inline bool uses_graphs(summary const& all) { return all.gpu && all.gpu->operations_of_graphs > 0; }
+
+/// GPU time of a step of the main kind that was launched outside any scope, in milliseconds; 0 without a budget.
+inline double outside_ms(report_view const& view) {
+  if (!view.main().budget) return 0.0;
+  for (budget_row const& row : view.main().budget->rows) {
+    if (row.part == outside_any_scope) return row.busy.count() / gpu_steps(view.main());
+  }
+  return 0.0;
+}
+
+/// Classes of the kernels of a kind with their time per step in milliseconds, longest first, "other" last.
+inline own_vector<std::pair<std::string, double>> class_times(summary const& all, step_kind_summary const& kind) {
+  own_vector<std::pair<std::string, double>> result;
+  if (!all.gpu) return result;
+  double const steps = gpu_steps(kind);
+  for (kind_kernel_summary const& each : kind.kernels) {
+    if (each.kernel >= all.gpu->kernels.size()) continue;
+    std::string const& name = all.gpu->kernels[each.kernel].kernel_class;
+    auto at = std::find_if(result.begin(), result.end(), [&](auto const& row) { return row.first == name; });
+    if (at == result.end()) at = result.insert(result.end(), {name, 0.0});
+    at->second += each.total.count() / steps;
+  }
+  own_stable_sort(result.begin(), result.end(), [](auto const& a, auto const& b) {
+    bool const is_other_a = a.first == "other";
+    bool const is_other_b = b.first == "other";
+    return is_other_a != is_other_b ? is_other_b : a.second > b.second;
+  });
+  return result;
+}
+
+/// Sum of the kernels of a kind per step, in milliseconds.
+inline double kernel_ms(step_kind_summary const& kind) {
+  milliseconds sum{};
+  for (kind_kernel_summary const& each : kind.kernels) sum += each.total;
+  return sum.count() / gpu_steps(kind);
+}
+
+}  // namespace profkit::detail

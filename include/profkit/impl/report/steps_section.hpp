@@ -1,0 +1,359 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "../../document.hpp"
+#include "../../summary.hpp"
+#include "../profile/own_memory.hpp"
+#include "../profile/own_sort.hpp"
+#include "cells.hpp"
+#include "findings.hpp"
+#include "number_format.hpp"
+#include "quality_text.hpp"
+#include "report_view.hpp"
+#include "sentence_numbers.hpp"
+#include "trend_section.hpp"
+#include "verdict_text.hpp"
+#include "work_words.hpp"
+
+// The section "Steps": how reliable the step time is.
+
+namespace profkit::detail {
+
+inline row clock_row(char const* clock, duration_summary const& times, verdict_summary const& verdict) {
+  std::optional<milliseconds> const half = verdict.ci95_high ? std::optional{(*verdict.ci95_high - *verdict.ci95_low) / 2.0} : std::nullopt;
+  row result;
+  result.cells = {text_cell(clock), count_cell(times.count)};
+  for (auto const& each : {times.mean, times.standard_deviation, times.min, times.median, times.p95, times.max, half, verdict.mad})
+    result.cells.push_back(ms_cell(each, "too few steps"));
+  result.cells.push_back(text_cell(verdict_name(verdict.verdict)));
+  return result;
+}
+
+/// Host and GPU times of all measured steps: the content of `steps.csv`. Includes the GPU period if it is longer than the host time.
+inline data_table step_table(summary const& all) {
+  data_table result = folded_list("steps", "Steps by clock");
+  result.columns = {{"measured steps"}, {"count", column_kind::count}};
+  for (char const* const each : {"mean", "std", "min", "median", "p95", "max", "95 % +-", "MAD"})
+    result.columns.push_back({each, column_kind::milliseconds});
+  result.columns.push_back({"verdict"});
+  step_summary const& steps = all.steps;
+  result.rows.push_back(clock_row("host", steps.host, steps.host_verdict));
+  if (steps.gpu) {
+    result.rows.push_back(clock_row("GPU (CUDA events)", *steps.gpu, *steps.gpu_verdict));
+  } else {
+    result.rows.push_back(row_at(0, {text_cell("GPU (CUDA events)")}));
+    result.rows.back().cells.resize(result.columns.size());
+  }
+  if (steps.gpu_period && steps.gpu_period->is_longer)
+    result.rows.push_back(clock_row("GPU (kernels)", steps.gpu_period->time, steps.gpu_period->verdict));
+  return result;
+}
+
+/// Which steps the statistics cover, and items per second.
+inline std::string covered_steps_text(step_summary const& steps) {
+  std::string text = fmt::format("{} warm-up steps excluded", steps.warmup);
+  if (steps.excluded > 0) text += fmt::format(", and {} by the program (step.exclude())", steps.excluded);
+  text += "; std is of the sample (n - 1)";
+  if (steps.items_per_second)
+    text += fmt::format("; {} {}/s by {}", format_count(steps.items_per_second), one_line(steps.item_name), steps.items_per_second_basis);
+  return text + "\n";
+}
+
+/// Adds details about the times of the measured steps of all kinds.
+inline void add_step_details(section& to, summary const& all) {
+  add_notes(to, coverage_text(all), block_use::everywhere);
+  data_table table = step_table(all);
+  if (all.steps.host.count == 0) table.use = block_use::text;
+  to.blocks.emplace_back(std::move(table));
+  if (!all.quality.not_recorded.empty()) return;
+  add_notes(to, covered_steps_text(all.steps) + run_ahead_text(all.steps) + model_text(all), block_use::text);
+  if (all.covers_steps) add_notes(to, verdict_text(all) + level_change_text(all.trend), block_use::text);
+}
+
+/// Whether the step time is measured on the GPU.
+inline bool is_step_time_of_gpu(summary const& all) { return all.steps.step_time && all.steps.step_time->basis != "host step time"; }
+
+/// Keeps the labels of the longest outliers and steps of another kind.
+inline void keep_longest_labels(own_vector<plotted_step>& steps) {
+  constexpr std::size_t max_labels = 4;
+  own_vector<plotted_step*> labelled;
+  for (plotted_step& each : steps) {
+    if (each.is != plotted_step::role::usual && !each.label.empty()) labelled.push_back(&each);
+  }
+  own_stable_sort(labelled.begin(), labelled.end(), [](plotted_step const* a, plotted_step const* b) { return a->ms > b->ms; });
+  for (std::size_t i = max_labels; i < labelled.size(); ++i) labelled[i]->label.clear();
+}
+
+/// Names the longest warm-up step if its bar makes those of the measured steps small.
+inline void label_warmup(own_vector<plotted_step>& steps) {
+  constexpr double min_ratio = 1.5;
+  plotted_step* longest = nullptr;
+  double measured = 0.0;
+  for (plotted_step& each : steps) {
+    if (each.is != plotted_step::role::warmup) {
+      measured = std::max(measured, each.ms);
+    } else if (longest == nullptr || each.ms > longest->ms) {
+      longest = &each;
+    }
+  }
+  if (longest != nullptr && longest->ms > min_ratio * measured)
+    longest->label = fmt::format("step {}: {}", longest->index, time_words(milliseconds{longest->ms}));
+}
+
+/// The steps of the figure, in order. @param is_of_gpu true: GPU times where they are known; false: host times.
+inline own_vector<plotted_step> plotted_steps(report_view const& view, bool is_of_gpu) {
+  own_vector<plotted_step> result;
+  // If the level changed, the steps of one level are not outliers.
+  std::optional<level_change_summary> const& change = view.all.trend.change;
+  std::set<std::uint64_t> outliers;
+  if (!change) {
+    for (auto const& [index, ms] : outliers_of(view)) outliers.insert(index);
+  }
+  std::map<std::size_t, std::string> parts_of;  // by kind
+  auto const own_parts = [&](std::size_t kind) -> std::string const& {
+    auto const [words, is_new] = parts_of.try_emplace(kind);
+    if (is_new) words->second = own_parts_words(view, view.all.kinds[kind]);
+    return words->second;
+  };
+  for (listed_step const& each : view.all.listed_steps) {
+    plotted_step step;
+    step.index = each.index;
+    step.ms = (is_of_gpu ? each.gpu.value_or(each.host) : each.host).count();
+    bool const is_main = !view.main().is_usual || !each.kind || *each.kind == 0;
+    if (each.is_warmup) {
+      step.is = plotted_step::role::warmup;
+    } else if (each.is_excluded) {
+      step.is = plotted_step::role::excluded;
+    } else if (!is_main) {
+      step.is = plotted_step::role::other_kind;
+      step.label = fmt::format("step {}: {}, {}", each.index, time_words(milliseconds{step.ms}), own_parts(*each.kind));
+    } else if (outliers.count(each.index) > 0) {
+      step.is = plotted_step::role::outlier;
+      step.label = fmt::format("step {}: {}", each.index, time_words(milliseconds{step.ms}));
+    } else if (change && each.index == change->step) {
+      step.label = fmt::format("from step {} on: {}", each.index, time_words(change->after));
+    }
+    result.push_back(std::move(step));
+  }
+  keep_longest_labels(result);
+  label_warmup(result);
+  if (!result.empty()) return result;
+  step_summary const& steps = view.all.steps;
+  own_vector<milliseconds> const none;
+  own_vector<milliseconds> const& of_gpu = !steps.gpu_samples.empty() ? steps.gpu_samples
+                                           : steps.gpu_period         ? steps.gpu_period->samples
+                                                                      : none;
+  own_vector<milliseconds> const& samples = is_of_gpu ? of_gpu : steps.host_samples;
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    plotted_step step;
+    step.index = view.all.steps.warmup + i;
+    step.ms = samples[i].count();
+    result.push_back(step);
+  }
+  return result;
+}
+
+/// A row of statistics. @param count number of steps.
+inline row kind_row(std::string name, std::uint64_t count, duration_summary const& times, std::optional<milliseconds> half_interval) {
+  constexpr char const* why = "too few steps";
+  row result;
+  result.cells = {text_cell(std::move(name)), count_cell(count),       ms_cell(times.mean, why), ms_cell(half_interval, why),
+                  ms_cell(times.median, why), ms_cell(times.min, why), ms_cell(times.max, why)};
+  return result;
+}
+
+/// The half-width of the 95 % interval of the mean; n/a if it is unknown.
+inline std::optional<milliseconds> half_interval(verdict_summary const& verdict) {
+  if (!verdict.ci95_high || !verdict.ci95_low) return std::nullopt;
+  return (*verdict.ci95_high - *verdict.ci95_low) / 2.0;
+}
+
+/// Statistics of the host times of warm-up steps.
+inline row warmup_row(report_view const& view) {
+  own_vector<double> times;
+  for (listed_step const& each : view.all.listed_steps) {
+    if (each.is_warmup) times.push_back(each.host.count());
+  }
+  duration_summary sum;
+  if (auto const spread = median_and_mad(times)) {
+    double total = 0.0;
+    for (double const time : times) total += time;
+    sum.mean = milliseconds{total / static_cast<double>(times.size())};
+    sum.median = milliseconds{spread->median};
+    sum.min = milliseconds{*std::min_element(times.begin(), times.end())};
+    sum.max = milliseconds{*std::max_element(times.begin(), times.end())};
+  }
+  row result = kind_row("warm-up", view.all.steps.warmup, sum, std::nullopt);
+  result.is_quiet = true;
+  return result;
+}
+
+/// One row per kind of step.
+inline data_table kinds_table(report_view const& view) {
+  data_table table;
+  table.name = "step_kinds";
+  table.columns = {{"steps"},
+                   {"n", column_kind::count},
+                   text_headed({"mean", column_kind::milliseconds}, "mean"),
+                   text_headed({"95 % \xc2\xb1", column_kind::milliseconds, column_use::always, "half of the 95 % interval of the mean"},
+                               "95 % \xc2\xb1"),
+                   text_headed({"median", column_kind::milliseconds}, "median"),
+                   text_headed({"min", column_kind::milliseconds}, "min"),
+                   text_headed({"max", column_kind::milliseconds}, "max")};
+  step_summary const& main = view.main().times;
+  std::string const name = view.main().is_usual && view.kinds.has_several() ? "usual" : "measured";
+  table.rows.push_back(kind_row(name, view.main().steps, main_times(main), half_interval(main_verdict(main))));
+  for (step_kind_summary const* const each : view.kinds.others()) {
+    bool const is_only_one = view.all.kinds.size() == 1;
+    if (is_only_one) continue;
+    table.rows.push_back(kind_row((view.main().is_usual ? "other: " : "") + each->name, each->steps, main_times(each->times),
+                                  half_interval(main_verdict(each->times))));
+  }
+  if (view.kinds.hidden() > 0) {
+    table.rows.push_back(kind_row(counted(view.kinds.hidden(), "more kind", "more kinds"), view.kinds.hidden_steps(), {}, std::nullopt));
+    table.rows.back().is_quiet = true;
+  }
+  if (view.all.steps.warmup > 0) table.rows.push_back(warmup_row(view));
+  return table;
+}
+
+/// A row for each known step; initially folded.
+inline data_table all_steps_table(report_view const& view) {
+  data_table table;
+  table.name = "listed_steps";
+  table.columns = {{"step", column_kind::count},
+                   {"kind"},
+                   text_headed({"host", column_kind::milliseconds}, "host"),
+                   text_headed({"GPU", column_kind::milliseconds}, "GPU")};
+  for (listed_step const& each : view.all.listed_steps) {
+    std::string kind = each.is_warmup ? "warm-up" : each.is_excluded ? "excluded" : "measured";
+    if (each.kind && *each.kind < view.all.kinds.size()) kind = view.all.kinds[*each.kind].name;
+    row next;
+    next.cells = {count_cell(each.index), text_cell(kind), number_cell(each.host.count()), ms_cell(each.gpu, "no GPU time was measured")};
+    table.rows.push_back(std::move(next));
+  }
+  table.shown_rows = 0;
+  table.folded_label = counted(table.rows.size(), "step", "steps") + " as a table";
+  table.use = block_use::pages;
+  return table;
+}
+
+/// "no drift, steady from step 1".
+inline std::string steadiness_words(verdict_summary const& verdict) {
+  if (!has_trend(verdict) && verdict.finding == warmup_finding::never_steady)
+    return fmt::format("changed at step {}", verdict.steady_from.value_or(0));
+  std::string text;
+  if (has_trend(verdict)) {
+    text = fmt::format("drift {:+.1f}{}%", 100.0 * verdict.drift.value_or(0.0), no_break_space);
+  } else {
+    text = verdict.drift && verdict.measured >= verdict_bounds::min_steps ? "no drift" : "drift n/a: too few steps";
+  }
+  switch (verdict.finding) {
+    case warmup_finding::enough:
+      return text + fmt::format(", steady from step {}", verdict.steady_from.value_or(0));
+    case warmup_finding::too_short:
+      return text + fmt::format(", still warming: use warmup={}", verdict.steady_from.value_or(0));
+    case warmup_finding::never_steady:
+      return text + fmt::format(", changed again at step {}", verdict.steady_from.value_or(0));
+    case warmup_finding::drifting:
+    case warmup_finding::unknown:
+      break;
+  }
+  return text;
+}
+
+/// "354 k tokens/s"; empty if no items were declared.
+inline std::string throughput_words(step_summary const& times) {
+  return times.items_per_second ? fmt::format("{} {}/s", rate_words(*times.items_per_second), name_words(times.item_name)) : std::string{};
+}
+
+/// Model FLOPs utilization, or why it is n/a.
+inline std::string mfu_words(summary const& all) {
+  if (!all.model) return "MFU n/a: no FLOPs declared";
+  if (all.model->utilization) return "MFU " + share_words(*all.model->utilization);
+  return "MFU n/a: " + one_line(all.model->why_no_peak, max_shown_text);
+}
+
+/// Clock and power of a device during the measured steps.
+inline std::string clock_summary_words(clock_summary const& clock) {
+  std::string text =
+      fmt::format("SM clock {} of {} MHz", with_thousands(fmt::format("{:.0f}", clock.mean_mhz)), count_words(clock.device_max_mhz));
+  if (clock.reasons != 0) text += fmt::format(", {}", fmt::join(clock_reason_names(clock.reasons), ", "));
+  if (clock.mean_watt) text += fmt::format("; {:.0f}{}W", *clock.mean_watt, no_break_space);
+  return text;
+}
+
+/// The line below the kinds of step: steadiness, throughput, MFU, clocks.
+inline std::string step_facts(report_view const& view) {
+  step_summary const& main = view.main().times;
+  own_vector<std::string> facts{steadiness_words(main_verdict(main))};
+  if (std::string const items = throughput_words(main); !items.empty()) facts.push_back(items);
+  if (view.all.gpu || view.all.model) facts.push_back(mfu_words(view.all));
+  if (!view.all.steps.clocks.empty()) facts.push_back(clock_summary_words(view.all.steps.clocks.front()));
+  if (main.step_time && main.step_time->basis != "host step time") facts.push_back("step time: " + main.step_time->basis);
+  return fmt::format("{}", fmt::join(facts, " | "));
+}
+
+/// Mean, uncertainty and verdict of the main kind.
+inline std::string steps_answer(report_view const& view) {
+  step_summary const& main = view.main().times;
+  duration_summary const& times = main_times(main);
+  verdict_summary const& verdict = main_verdict(main);
+  std::string text = view.kinds.has_several() && view.main().is_usual
+                         ? fmt::format("{} of {} steps are of one kind: ", view.main().steps, view.all.steps.host.count)
+                         : counted(view.main().steps, "step", "steps") + ": ";
+  text += time_words(times.mean.value_or(milliseconds{}));
+  if (verdict.relative_half_width)
+    text += fmt::format(" on average, known to {}", with_plus_minus(format_half_width(*verdict.relative_half_width)));
+  return text + ". Verdict: " + verdict_name(verdict.verdict) + "; " + steadiness_words(verdict) + ".";
+}
+
+/// The section. Without measured steps it says so.
+inline section steps_section(report_view const& view) {
+  section result;
+  result.id = "steps";
+  result.title = "Steps";
+  if (!view.has_steps()) {
+    result.answer = "n/a: no step was measured.";
+    add_step_details(result, view.all);
+    return result;
+  }
+  result.answer = steps_answer(view);
+  steps_figure content;
+  content.steps = plotted_steps(view, is_step_time_of_gpu(view.all));
+  step_summary const& main = view.main().times;
+  bool const is_of_gpu = main.step_time && main.step_time->basis != "host step time";
+  content.quantity = is_of_gpu ? "ms of GPU time" : "ms of host time";
+  if (!view.all.trend.change) {  // no step takes the mean of two levels
+    content.mean = main_times(main).mean.value_or(milliseconds{}).count();
+    content.half_interval = half_interval(main_verdict(main)).value_or(milliseconds{}).count();
+  } else if (view.all.trend.change->is_of_gpu == is_of_gpu && !content.steps.empty()) {
+    level_change_summary const& change = *view.all.trend.change;
+    if (change.step > 0) content.levels.push_back({view.all.steps.warmup, change.step - 1, change.before.count()});
+    content.levels.push_back({change.step, content.steps.back().index, change.after.count()});
+  }
+  if (!content.steps.empty()) result.blocks.emplace_back(figure{result.answer, std::move(content)});
+  result.blocks.emplace_back(kinds_table(view));
+  result.blocks.emplace_back(note{step_facts(view), true});
+  add_step_details(result, view.all);
+  if (!view.all.listed_steps.empty()) result.blocks.emplace_back(all_steps_table(view));
+  result.how_to_read =
+      "Steps with the same parts (scopes directly inside the step) are one kind. Figures of a kind are of its measured steps only; the "
+      "interval "
+      "contains the mean of further steps with a probability of 95 %.";
+  return result;
+}
+
+}  // namespace profkit::detail

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "../../document.hpp"
+#include "../../summary.hpp"
+#include "../profile/own_memory.hpp"
+#include "cells.hpp"
+#include "number_format.hpp"
+#include "report_view.hpp"
+#include "sentence_numbers.hpp"
+
+namespace profkit::detail {
+
+/// Such as "00:20:11"; two days are "48:00:00".
+inline std::string format_clock(std::chrono::nanoseconds time) {
+  auto const seconds = std::chrono::duration_cast<std::chrono::seconds>(time).count();
+  return fmt::format("{:02}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60);
+}
+
+/// A line about the step at which step times changed permanently; empty if there is no such step.
+inline std::string level_change_text(run_trend_summary const& trend) {
+  if (!trend.change) return {};
+  level_change_summary const& change = *trend.change;
+  return fmt::format("from step {} ({} UTC, {} into the run) steps take {} ms instead of {} ms ({} time, {})\n", change.step,
+                     format_clock(change.time % std::chrono::hours{24}), format_clock(change.begin), format_ms(change.after),
+                     format_ms(change.before), change.is_of_gpu ? "GPU" : "host",
+                     change.p_value < 0.0001 ? "p < 0.0001" : fmt::format("p = {:.1g}", change.p_value));
+}
+
+/// Whether there are enough steps for the section "Trend".
+inline bool has_trend_windows(run_trend_summary const& trend) {
+  std::uint64_t steps = 0;
+  for (trend_window_summary const& each : trend.windows) steps += each.steps;
+  constexpr std::uint64_t min_steps = 100;
+  return steps >= min_steps;
+}
+
+}  // namespace profkit::detail
+
+// The section "Trend": how step times changed over a long run.
+
+namespace profkit::detail {
+
+/// The smallest and the largest mean of the windows.
+inline std::pair<milliseconds, milliseconds> range_of_means(run_trend_summary const& trend) {
+  auto const [least, greatest] =
+      std::minmax_element(trend.windows.begin(), trend.windows.end(),
+                          [](trend_window_summary const& a, trend_window_summary const& b) { return a.mean < b.mean; });
+  return {least->mean, greatest->mean};
+}
+
+/// The largest permanent change of the step time, or the range of the windows. @param trend must have windows.
+inline std::string trend_answer(run_trend_summary const& trend) {
+  if (trend.change) {
+    level_change_summary const& change = *trend.change;
+    return fmt::format("From step {} on, {} into the run, steps take {} instead of {} ({} time).", count_words(change.step),
+                       format_clock(change.begin), time_words(change.after), time_words(change.before), change.is_of_gpu ? "GPU" : "host");
+  }
+  auto const [least, greatest] = range_of_means(trend);
+  return fmt::format("No lasting change of the level: means of {} windows lie between {} and {}.", trend.windows.size(), time_words(least),
+                     time_words(greatest));
+}
+
+/// Merges neighbouring windows into one. Its p95 is the highest p95 of the windows.
+inline trend_window_summary merged_windows(own_vector<trend_window_summary> const& windows, std::size_t first, std::size_t end) {
+  trend_window_summary result = windows[first];
+  double busy = 0.0;
+  milliseconds total{};
+  result.steps = 0;
+  for (std::size_t i = first; i < end; ++i) {
+    trend_window_summary const& each = windows[i];
+    milliseconds const time = each.mean * static_cast<double>(each.steps);
+    result.steps += each.steps;
+    total += time;
+    busy += each.gpu_busy_share.value_or(0.0) * time.count();
+    result.p95 = std::max(result.p95, each.p95);
+    if (!each.gpu_busy_share) result.gpu_busy_share.reset();
+    for (std::size_t k = 0; k < std::min(result.memory_bytes.size(), each.memory_bytes.size()); ++k)
+      result.memory_bytes[k] = std::max(result.memory_bytes[k], each.memory_bytes[k]);
+  }
+  result.mean = total / static_cast<double>(std::max<std::uint64_t>(1, result.steps));
+  if (result.gpu_busy_share) result.gpu_busy_share = total.count() > 0.0 ? std::optional{busy / total.count()} : std::nullopt;
+  return result;
+}
+
+/// The history in at most 10 windows.
+inline own_vector<trend_window_summary> few_windows(own_vector<trend_window_summary> const& windows) {
+  constexpr std::size_t max_windows = 10;
+  std::size_t const together = (windows.size() + max_windows - 1) / max_windows;
+  own_vector<trend_window_summary> result;
+  for (std::size_t first = 0; first < windows.size(); first += together)
+    result.push_back(merged_windows(windows, first, std::min(first + together, windows.size())));
+  return result;
+}
+
+/// A row for each window of steps.
+inline data_table trend_rows(run_trend_summary const& trend, own_vector<trend_window_summary> const& windows) {
+  data_table table;
+  table.name = "trend";
+  table.columns = {{"first step", column_kind::count},
+                   {"begin"},
+                   {"steps", column_kind::count},
+                   {"mean", column_kind::milliseconds},
+                   {"p95", column_kind::milliseconds, column_use::always, "relative error of at most 1 %"},
+                   {"GPU busy", column_kind::share, column_use::always, "share of the host time with a running operation"}};
+  for (std::string const& name : trend.memory) table.columns.push_back({name, column_kind::bytes, column_use::wide, "highest reading"});
+  for (trend_window_summary const& each : windows) {
+    row next;
+    next.cells = {count_cell(each.first_step),   text_cell(format_clock(each.begin)),
+                  count_cell(each.steps),        number_cell(each.mean.count()),
+                  number_cell(each.p95.count()), number_cell(each.gpu_busy_share, "no kernels were collected in these steps")};
+    for (std::size_t i = 0; i < trend.memory.size(); ++i) {
+      std::optional<std::uint64_t> const bytes = i < each.memory_bytes.size() ? each.memory_bytes[i] : std::nullopt;
+      next.cells.push_back(bytes ? count_cell(*bytes) : missing_cell("not read in these steps"));
+    }
+    table.rows.push_back(std::move(next));
+  }
+  table.use = block_use::text;
+  return table;
+}
+
+/// Mean and p95 over the run.
+inline lines_figure trend_lines(run_trend_summary const& trend) {
+  lines_figure lines;
+  lines.x_title = "measured step";
+  lines.y_title = "host time of a step";
+  lines.begins_at_zero = true;
+  lines_figure::line mean{"mean", {}, {}, {}, {}};
+  lines_figure::line p95{"p95", {}, {}, {}, {}};
+  for (trend_window_summary const& each : trend.windows) {
+    // the middle of the window
+    double const x = static_cast<double>(each.first_step) + 0.5 * static_cast<double>(each.steps);
+    mean.x.push_back(x);
+    mean.y.push_back(each.mean.count());
+    p95.x.push_back(x);
+    p95.y.push_back(each.p95.count());
+  }
+  lines.lines = {std::move(mean), std::move(p95)};
+  return lines;
+}
+
+/// @return n/a for a run that is too short to have a trend.
+inline std::optional<section> trend_section(report_view const& view) {
+  run_trend_summary const& trend = view.all.trend;
+  if (trend.windows.size() < 2 || !has_trend_windows(trend)) return std::nullopt;
+  section result;
+  result.id = "trend";
+  result.title = "Trend";
+  result.answer = trend_answer(trend);
+  result.blocks.emplace_back(figure{result.answer, trend_lines(trend)});
+  result.blocks.emplace_back(trend_rows(trend, few_windows(trend.windows)));
+  data_table all = trend_rows(trend, trend.windows);
+  all.name = "trend_windows";
+  all.use = block_use::pages;
+  all.shown_rows = 0;
+  all.folded_label = fmt::format("All {} windows as a table", trend.windows.size());
+  result.blocks.emplace_back(std::move(all));
+  result.how_to_read =
+      "Each point is a window of neighbouring steps. A level change is a step from which on times differ permanently, with its probability "
+      "under "
+      "constant times: docs/statistics.md.";
+  return result;
+}
+
+}  // namespace profkit::detail

@@ -1,0 +1,364 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "../../profile.hpp"
+#include "../../profile_builder.hpp"
+#include "../../summary.hpp"
+#include "../analyze/gpu/missing_work.hpp"
+#include "../analyze/windows/window_stream.hpp"
+#include "../collect/collector_list.hpp"
+#include "../drain/drain_pace.hpp"
+#include "../drain/log_drain.hpp"
+#include "../profile/own_memory.hpp"
+#include "../record/other_modules.hpp"
+#include "../record/recorder.hpp"
+#include "console.hpp"
+#include "session_journal.hpp"
+#include "session_owner.hpp"
+
+namespace profkit::detail {
+
+[[nodiscard]] inline char const* why_not_shared() noexcept {
+  return "the module has a recorder of its own: leave profkit's symbols out of its version script and of --exclude-libs, link it without "
+         "-Bsymbolic, open it without RTLD_DEEPBIND and dlmopen, link the executable with -rdynamic, and use one version of profkit";
+}
+
+/// Adds one entry for each module with its own recorder, whose scopes are not in the report.
+inline void describe_other_recorders(own_vector<collector_record>& into) {
+  find_other_recorders();
+  for (other_recorder* each = __atomic_load_n(&recorder.others, __ATOMIC_ACQUIRE); each != nullptr; each = each->next) {
+    std::string const path = each->path;
+    into.push_back({"scopes of " + path.substr(path.rfind('/') + 1), "not collected", why_not_shared(), {}});
+  }
+}
+
+/// Values that other threads add to, and that the owner copies to the profile.
+struct step_counters {
+  std::atomic<std::uint64_t> bookkeeping_ticks{0};
+  std::atomic<std::uint64_t> abandoned_steps{0};
+};
+
+/// A copy of a running session's recording, made by the owner. `complete` continues on another thread.
+struct recorded_so_far {
+  profkit::profile profile;
+  std::optional<window_stream> windows;  ///< n/a if the profile has all records
+  snapshot_record missing;
+  bool times_steps = false;
+  bool has_steps = false;
+
+  /// Computes what needs only the copy. @return the figures; n/a if they follow from the profile.
+  [[nodiscard]] std::optional<summary> complete() {
+    count_missing_work(profile, times_steps, missing);
+    profile.quality.snapshot = missing;
+    if (!windows) return std::nullopt;
+    windows->waiting().quality = profile.quality;
+    windows->add_rest(has_steps);
+    profile.quality.untraced_records -= windows->kept().move_to(profile);
+    return windows->sums().finish();
+  }
+};
+
+/// The recording of a session: its profile, and the logs and collectors that fill it. Only the owner uses it (`session_owner`), except for
+/// `collectors` and where a comment says so.
+class session_recording {
+ public:
+  /// @param owner borrowed.
+  explicit session_recording(session_owner& owner) : owner_{owner} {}
+
+  /// Starts reading the logs.
+  /// @param clock_flag 0 or `use_monotonic_clock`.
+  /// @param journal borrowed; null without a journal.
+  /// @param max_share maximum share of one core for draining.
+  /// @param keep the steps whose records are kept.
+  void start(std::uint32_t clock_flag, session_journal* journal, double max_share, kept_steps const& keep) {
+    windows_.keep(keep);
+    logs_.emplace(content_, clock_flag);
+    journal_ = journal;
+    pace_ = drain_pace{max_share, journal != nullptr};
+  }
+
+  [[nodiscard]] profile_builder& content() noexcept { return content_; }
+  [[nodiscard]] collector_list& collectors() noexcept { return collectors_; }
+  [[nodiscard]] collector_list const& collectors() const noexcept { return collectors_; }
+  /// May be used on any thread.
+  [[nodiscard]] step_counters& counters() noexcept { return counters_; }
+  /// `log_drain` says which functions may be called on the step thread.
+  [[nodiscard]] log_drain& logs() noexcept { return *logs_; }
+
+  /// The speed of the host before the measured steps, from the step thread.
+  [[nodiscard]] handoff_queue<host_speed_record>& host_speeds() noexcept { return host_speeds_; }
+  /// Sets the last speed of the host.
+  void set_host_speed(std::optional<host_speed_record> const& measured) noexcept {
+    host_speeds_.take_all([](host_speed_record const&) {});
+    content_.environment().host_speed = measured;
+  }
+  /// Sets the reason why the session has no journal although one was requested.
+  void has_no_journal(std::string reason) { no_journal_ = std::move(reason); }
+  /// From now on, copies the GPU times of steps for `next_gpu_step`.
+  void pass_gpu_steps() noexcept { passes_gpu_steps_ = true; }
+  /// The GPU times of steps that are in the profile, for the step thread.
+  [[nodiscard]] handoff_queue<gpu_step_record>& gpu_steps() noexcept { return gpu_steps_; }
+
+  /// Starts a collector. Called on the thread that adds it, which is the owner meanwhile.
+  void start(collector_list::entry& entry, bool wants_polls) {
+    collector& added = *entry.what;
+    sample_source* samples = nullptr;
+    owner_.calls().call(added, [&](collector& each) {
+      each.use_clock(logs_->calendar());
+      each.start(content_);
+      samples = each.samples();
+      entry.times_steps = each.times_steps();
+    });
+    entry.has_started.store(true);
+    if (!added.works()) return;
+    if (samples != nullptr && std::exchange(is_sampled_, true)) return added.fail("another collector takes samples already");
+    if (samples != nullptr) logs_->use_samples(*samples);
+    if (wants_polls) owner_.calls().call(added, [&](collector& each) { each.poll_at_scopes(content_); });
+  }
+
+  /// Drains logs and collectors, and writes the journal.
+  [[nodiscard]] session_owner::round_result round() {
+    auto const begin = std::chrono::steady_clock::now();
+    std::chrono::nanoseconds const period = begin - std::exchange(last_round_, begin);
+    std::chrono::nanoseconds const busy_before{clock_ns(CLOCK_THREAD_CPUTIME_ID)};
+    std::uint64_t slot_count = 0;
+    bool is_complete = false;
+    bool const is_wanted = owner_.are_rounds_wanted();
+    try {
+      keep_only_chosen_steps();
+      is_complete = logs_->is_due();
+      auto const goes_on = [&] { return is_complete = is_complete && !owner_.is_interrupted(); };
+      if (is_complete) slot_count = logs_->drain(false, goes_on, [&] { add_windows(); });
+      drain_collectors(journal_ != nullptr || is_wanted || std::exchange(are_operations_wanted_, false));
+      append_to_journal();
+    } catch (std::exception const& failure) {  // no memory: the next round continues where this one stopped
+      is_complete = false;
+      if (!std::exchange(has_told_failure_, true)) warn("recorded data cannot be read: ", failure.what());
+    }
+    if (journal_ != nullptr) journal_->write();
+    auto const taken = std::chrono::steady_clock::now() - begin;
+    std::chrono::nanoseconds const busy = std::chrono::nanoseconds{clock_ns(CLOCK_THREAD_CPUTIME_ID)} - busy_before;
+    bool const is_soon = owner_.are_rounds_wanted() || owner_.is_interrupted();
+    return {is_soon ? drain_pace::soon_after(taken) : pace_.wait_after({taken, busy, slot_count, period}), is_complete && is_wanted};
+  }
+
+  /// Copies the recording of the running session.
+  [[nodiscard]] recorded_so_far copy(bool is_behind) {
+    describe();
+    recorded_so_far result;
+    if (has_figures_of_more()) {
+      take_windows();
+      result.windows = windows_;
+    }
+    result.times_steps = collectors_.time_steps();
+    result.has_steps = logs_->has_steps();
+    result.missing.is_behind = is_behind;
+    result.missing.is_step_open = logs_->has_unfinished_step();
+    result.profile = content_.so_far();
+    result.profile.quality.open_scopes += logs_->open_scopes();
+    return result;
+  }
+
+  /// Ends the recording: drains the rest, which may wait for a GPU, and stops the collectors. If it throws, another call continues.
+  /// @param steps the calls of collectors on the step thread; closed.
+  void finish(called_collector const& steps, std::optional<stop_record> const& stop) {
+    if (phase_ == phase::logs) {
+      keep_only_chosen_steps();
+      static_cast<void>(logs_->drain(
+          true, [] { return true; }, [&] { add_windows(); }));
+      phase_ = phase::gpu_scopes;
+    }
+    append_to_journal();  // the program may be killed while a collector waits
+    if (journal_ != nullptr) journal_->write();
+    if (phase_ == phase::gpu_scopes) {
+      for_each_side_log([](side_log& each) { each.poll(side_log::until_the_end); });
+      phase_ = phase::collectors;
+      for_each_side_log([&](side_log& each) { each.drain(content_, true); });
+    }
+    if (phase_ == phase::collectors) {
+      phase_ = phase::content;
+      collectors_.for_each([&](collector& each) {
+        if (!steps.wait_for(each)) return each.fail("a function that the step thread called has not returned");
+        owner_.calls().call(each, [&](collector& last) { last.drain(content_, true); });
+      });
+      collectors_.for_each([&](collector& each) { owner_.calls().call(each, [](collector& last) { last.stop(); }); });
+    }
+    content_.set(&profile::stop, stop);
+    describe();
+    if (journal_ == nullptr) return;
+    journal_->append(content_.so_far(), content_.rest(), true);
+    journal_->write();
+    describe_collectors();  // includes whether the last frame was written
+    journal_->close();
+  }
+
+  /// The figures of the session, after `finish`; n/a if the profile has all records.
+  [[nodiscard]] std::optional<summary> figures() {
+    if (!has_figures_of_more()) return std::nullopt;
+    windows_.take(content_);
+    windows_.add_rest(logs_->has_steps());
+    return windows_.sums().finish();
+  }
+
+  /// Returns the profile, after `figures`.
+  [[nodiscard]] profile take_profile() {
+    profile result = content_.take();
+    result.quality.untraced_records -= windows_.kept().move_to(result);
+    return result;
+  }
+
+ private:
+  /// The next part of `finish`.
+  enum class phase { logs, gpu_scopes, collectors, content };
+
+  template <class Visit>
+  static void for_each_side_log(Visit const& visit) {
+    for (side_log* side = __atomic_load_n(&recorder.side_logs, __ATOMIC_ACQUIRE); side != nullptr; side = side->next) visit(*side);
+  }
+
+  /// The beginning of the oldest GPU scope that is not in the profile; nothing if there is none.
+  [[nodiscard]] static std::optional<timestamp> oldest_unread_scope() {
+    std::optional<timestamp> result;
+    for_each_side_log([&](side_log const& each) {
+      timestamp const oldest{std::chrono::nanoseconds{each.oldest_ns()}};
+      result = std::min(result.value_or(oldest), oldest);
+    });
+    return result;
+  }
+
+  void drain_collectors(bool flushes) {
+    for_each_side_log([&](side_log& each) { each.drain(content_, false); });
+    collectors_.for_each([&](collector& each) {
+      owner_.calls().call(each, [&](collector& working) {
+        working.drain(content_, false);
+        if (flushes) working.flush();
+      });
+    });
+    own_vector<gpu_step_record> const& timed = content_.so_far().gpu_steps;
+    while (passes_gpu_steps_ && passed_gpu_steps_ < timed.size()) {
+      gpu_steps_.push(timed[passed_gpu_steps_]);
+      ++passed_gpu_steps_;
+    }
+  }
+
+  /// With `keep=last:N` and `keep=slowest:K`: after the first step begins, the profile keeps only records of kept steps.
+  void keep_only_chosen_steps() noexcept {
+    if (!windows_.kept().is_all() && logs_->has_steps()) content_.keep_no_more();
+  }
+
+  /// Whether the figures cover more records than the profile, or are mostly computed already.
+  [[nodiscard]] bool has_figures_of_more() const noexcept {
+    return windows_.windows() > 0 || content_.so_far().quality.untraced_records > 0;
+  }
+
+  /// Takes windows; the journal receives records first, because the profile does not keep all of them.
+  void take_windows() {
+    append_to_journal();
+    windows_.take(content_);
+    if (journal_ != nullptr) journal_->forget_rest();
+  }
+
+  /// Adds complete windows if enough was recorded.
+  void add_windows() {
+    bool const is_full = journal_ != nullptr && journal_->is_full();
+    if (!windows_.is_due(content_) && !is_full) return;
+    std::optional<arrival> until = logs_->arrived();
+    if (!until) return;
+    append_to_journal();      // the program may be killed while a collector waits
+    drain_collectors(false);  // readings of a step that a window contains would otherwise miss the window
+    describe();
+    until->times_steps = collectors_.time_steps();
+    until->unread_gpu_scope = oldest_unread_scope();
+    are_operations_wanted_ = true;
+    take_windows();
+    if (journal_ != nullptr) journal_->write();
+    std::uint64_t const lost = windows_.lost();
+    try {
+      windows_.add_complete(*until);
+    } catch (std::exception const&) {
+      content_.count(&quality_record::discarded_records, windows_.lost() - lost);
+      throw;
+    }
+    if (journal_ != nullptr && journal_->is_full()) begin_next_journal_file();
+  }
+
+  void begin_next_journal_file() {
+    journal_head head = windows_.head();
+    std::uint64_t const records = content_.records();
+    head.forgotten = records - std::min(records, count_records(head.waiting));
+    journal_->begin_next_file(head);
+  }
+
+  /// Encodes all new records. Each frame contains the number of open scopes, because it may be the last one.
+  void append_to_journal() {
+    if (journal_ == nullptr) return;
+    describe();
+    struct with_open_scopes {
+      with_open_scopes(profile_builder& in, std::uint64_t open) : content{in}, before{in.so_far().quality.open_scopes} {
+        content.count(&quality_record::open_scopes, open);
+      }
+      ~with_open_scopes() { content.set(&quality_record::open_scopes, before); }
+      profile_builder& content;
+      std::uint64_t const before;
+    } const in_frame{content_, logs_->open_scopes()};
+    journal_->append(content_.so_far(), content_.rest(), false);
+  }
+
+  /// Copies single values to the profile.
+  void describe() {
+    host_speeds_.take_all([this](host_speed_record const& each) { content_.environment().host_speed = each; });
+    content_.environment().clock_offset_ns = logs_->calendar().offset_ns();
+    content_.set(&profile::time, logs_->time());
+    content_.set(&quality_record::clock_changes, logs_->calendar().changes());
+    content_.set(&quality_record::clock_change, logs_->calendar().change());
+    content_.set(&quality_record::bookkeeping, logs_->clock().duration(counters_.bookkeeping_ticks.load(std::memory_order_relaxed)));
+    content_.set(&quality_record::abandoned_steps, counters_.abandoned_steps.load(std::memory_order_relaxed));
+    describe_collectors();
+  }
+
+  /// Fills `profile::collectors`, including the session's own parts: thread, journal, and recorders of other libraries.
+  void describe_collectors() {
+    own_vector<collector_record> outcomes;
+    collectors_.describe(outcomes);
+    describe_other_recorders(outcomes);
+    if (!owner_.failure().empty()) outcomes.push_back({"draining", "between steps only", owner_.failure(), {}});
+    if (!no_journal_.empty()) outcomes.push_back({"journal", "not written", no_journal_, collector_kind::journal});
+    if (journal_ != nullptr) {
+      bool const is_written = journal_->failure().empty();
+      outcomes.push_back({"journal", is_written ? "written" : "not written", is_written ? journal_->file() : journal_->failure(),
+                          collector_kind::journal});
+    }
+    content_.set(&profile::collectors, std::move(outcomes));
+  }
+
+  session_owner& owner_;
+  profile_builder content_;
+  std::optional<log_drain> logs_;
+  drain_pace pace_;
+  std::chrono::steady_clock::time_point last_round_ = std::chrono::steady_clock::now();
+  collector_list collectors_;
+  session_journal* journal_ = nullptr;
+  std::string no_journal_;
+  step_counters counters_;
+  window_stream windows_;
+  handoff_queue<host_speed_record> host_speeds_;
+  handoff_queue<gpu_step_record> gpu_steps_;
+  std::size_t passed_gpu_steps_ = 0;
+  bool passes_gpu_steps_ = false;
+  bool is_sampled_ = false;             ///< a collector takes samples
+  bool are_operations_wanted_ = false;  ///< the next window needs records that collectors hold back
+  bool has_told_failure_ = false;
+  phase phase_ = phase::logs;
+};
+
+}  // namespace profkit::detail

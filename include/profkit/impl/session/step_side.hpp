@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <optional>
+
+#include "../../options.hpp"
+#include "../../step.hpp"
+#include "../../time.hpp"
+#include "../analyze/verdict/stop_rule.hpp"
+#include "../collect/collector_list.hpp"
+#include "../collect/host_probe.hpp"
+#include "../collect/run_ahead_limiter.hpp"
+#include "../drain/log_drain.hpp"
+#include "../record/recorder.hpp"
+#include "session_owner.hpp"
+#include "session_recording.hpp"
+
+namespace profkit::detail {
+
+/// What a session does on the step thread between steps. Nothing here is shared with the owner, which uses it only after `close`.
+class step_side {
+ public:
+  /// Maximum time that the session uses on the step thread after a step for GPU scopes.
+  static constexpr std::chrono::microseconds max_time_between_steps{50};
+
+  /// @param content borrowed.
+  step_side(options const& wanted, session_recording& content) : recording_{content} {
+    if (wanted.wanted_interval) rule_.emplace(*wanted.wanted_interval, wanted.warmup_steps, wanted.max_steps);
+  }
+
+  /// To be called before a step begins, before `begin`.
+  void prepare(bool is_warmup) {
+    if (!is_warmup) calls_.own_work([&] { begin_measured_steps(); });
+    recording_.logs().begin_step();
+  }
+
+  /// Calls the collectors before a step.
+  void begin(step_record const& step) {
+    collectors_of_step_ = recording_.collectors().size();
+    for_each_collector([&](collector& each) { each.prepare_step(step); });
+    for_each_collector([&](collector& each) { each.before_step(step); });
+  }
+
+  /// Calls the collectors after a step, and passes the step to the owner.
+  void end(raw_step const& done) {
+    step_record const step{{}, done.index, done.warmup, done.items, done.model_flops, done.has_kernels, done.is_excluded};
+    for_each_collector([&](collector& each) { each.after_step(step); });
+    if (done.is_abandoned) recording_.counters().abandoned_steps.fetch_add(1, std::memory_order_relaxed);
+    calls_.own_work([&] { read_gpu_scopes(); });
+    recording_.logs().end_step(done);
+    if (rule_ && !done.warmup) decide(done);
+  }
+
+  /// With `steps=auto`: whether enough steps are measured. May be called on any thread.
+  [[nodiscard]] bool has_enough() const noexcept { return has_enough_.load(std::memory_order_relaxed); }
+
+  // The following functions are for the owner at the end of the session.
+
+  /// No collector is called on the step thread after this; a call that runs continues.
+  void close() noexcept {
+    calls_.close();
+    calls_.wait_for_own_work();
+    if (measure_loop_) recorder.nvtx_end(*measure_loop_);
+    measure_loop_.reset();
+    host_probe_.end(host_speed_);
+    recording_.set_host_speed(host_speed_);
+  }
+
+  [[nodiscard]] called_collector const& calls() const noexcept { return calls_; }
+
+  /// The result of the stop rule; n/a without `steps=auto`.
+  [[nodiscard]] std::optional<stop_record> stop() const { return rule_ ? std::optional{rule_->result()} : std::nullopt; }
+
+ private:
+  /// Runs before each measured step. Probes the host, and begins the NVTX process range `measure_loop` if a tool listens. A tool that
+  /// starts recording at this range may need time.
+  void begin_measured_steps() {
+    if (!host_speed_) {
+      host_probe_.begin(host_speed_);
+      try {
+        if (host_speed_) recording_.host_speeds().push(*host_speed_);
+      } catch (std::exception const&) {  // no memory: it is in the last report only
+      }
+    }
+    if (measure_loop_ || (__atomic_load_n(&recorder.flags, __ATOMIC_ACQUIRE) & nvtx_attached) == 0) return;
+    static site where{"measure_loop", __FILE__, __LINE__};
+    measure_loop_ = recorder.nvtx_start(where);
+  }
+
+  template <class Call>
+  void for_each_collector(Call const& call) {
+    recording_.collectors().for_each(collectors_of_step_, [&](collector& each) { calls_.call(each, call); });
+  }
+
+  /// Asks CUDA about finished GPU scopes, at most every 10 ms: only threads that use CUDA may do this.
+  void read_gpu_scopes() {
+    side_log* const first = __atomic_load_n(&recorder.side_logs, __ATOMIC_ACQUIRE);
+    auto const now = std::chrono::steady_clock::now();
+    if (first == nullptr || now - last_read_ < log_drain::min_interval) return;
+    last_read_ = now;
+    constexpr std::chrono::nanoseconds limit = max_time_between_steps;
+    for (side_log* side = first; side != nullptr; side = side->next) side->poll(limit.count());
+  }
+
+  /// With `steps=auto`. May wait for the GPU time of an earlier step.
+  void decide(raw_step const& done) {
+    bool const has_gpu = recording_.collectors().time_steps();
+    if (has_gpu) {
+      read_step_times();
+      run_ahead_limiter_.limit(done.index, step_times_, [&] { read_step_times(); });
+    }
+    milliseconds const tick = milliseconds{recording_.logs().duration(1'000'000'000)} / 1e9;
+    calls_.own_work([&] {
+      if (done.is_abandoned || done.is_excluded) return rule_->leave_out(done.index);
+      rule_->add(static_cast<double>(done.end_ticks - done.begin_ticks));
+      has_enough_.store(rule_->look(step_times_, has_gpu, tick), std::memory_order_relaxed);
+    });
+  }
+
+  /// Reads the GPU times that are known now; the owner passes them on in its next round.
+  void read_step_times() {
+    for_each_collector([](collector& each) {
+      if (each.times_steps()) each.read_step_times();
+    });
+    session_owner::wake();
+    recording_.gpu_steps().take_all([&](gpu_step_record const& each) { step_times_.gpu_steps.push_back(each); });
+  }
+
+  session_recording& recording_;
+  called_collector calls_;
+  std::size_t collectors_of_step_ = 0;  ///< a collector added during a step is called from the next step on
+  host_probe host_probe_;
+  std::optional<host_speed_record> host_speed_;
+  std::optional<std::uint64_t> measure_loop_;  ///< the open range
+  std::chrono::steady_clock::time_point last_read_ = std::chrono::steady_clock::now();
+  std::optional<stop_rule> rule_;
+  run_ahead_limiter run_ahead_limiter_;
+  profile step_times_;  ///< contains only `profile::gpu_steps`
+  std::atomic<bool> has_enough_{false};
+};
+
+}  // namespace profkit::detail

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// @file
+/// @brief Tables and documents of reports in Markdown. Names in `profkit::detail` may change.
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+
+#include "document.hpp"
+#include "impl/profile/own_memory.hpp"
+#include "impl/report/change_words.hpp"
+#include "impl/report/column_numbers.hpp"
+#include "impl/report/number_format.hpp"
+#include "impl/report/section_blocks.hpp"
+#include "impl/report/shown_text.hpp"
+#include "impl/report/text_width.hpp"
+
+namespace profkit::detail {
+
+/// A table as text, as full text and Markdown print it: without bars, and without columns that apply to no row.
+class listed_table {
+ public:
+  struct line {
+    own_vector<std::string> cells;  ///< one per column; may contain any bytes
+    std::uint32_t depth = 0;
+    bool is_heading = false;
+  };
+
+  explicit listed_table(data_table const& table) {
+    lines_.resize(std::min(table.rows.size(), table.listed_rows));
+    for (std::size_t i = 0; i < lines_.size(); ++i) {
+      lines_[i].depth = table.rows[i].depth;
+      lines_[i].is_heading = table.rows[i].is_heading;
+    }
+    for (std::size_t i = 0; i < table.columns.size(); ++i) {
+      if (is_listed(table.columns[i])) add_column(table, i);
+    }
+    if (lines_.size() < table.rows.size()) rest_ = table.folded_label;
+  }
+
+  [[nodiscard]] own_vector<std::string> const& headings() const noexcept { return headings_; }
+  [[nodiscard]] bool is_left_aligned(std::size_t column) const { return is_left_aligned_[column]; }
+  [[nodiscard]] own_vector<line> const& lines() const noexcept { return lines_; }
+  /// The sentence about the rows that are not listed; empty if all are listed.
+  [[nodiscard]] std::string const& rest() const noexcept { return rest_; }
+
+ private:
+  static constexpr std::size_t max_code = 100;
+
+  static bool is_listed(column const& column) {
+    bool const is_picture = column.kind == column_kind::bar || column.kind == column_kind::logarithmic_range;
+    return !is_picture && column.use != column_use::page && column.use != column_use::file;
+  }
+
+  void add_column(data_table const& table, std::size_t position) {
+    column const& column = table.columns[position];
+    column_numbers const numbers{table, position};
+    own_vector<std::string> words;
+    for (std::size_t i = 0; i < lines_.size(); ++i) {
+      row const& from = table.rows[i];
+      words.push_back(position < from.cells.size() ? words_of(from, from.cells[position].value, column, numbers) : std::string{});
+    }
+    if (position > 0 && std::all_of(words.begin(), words.end(), [](std::string const& each) { return each.empty(); })) return;
+    headings_.push_back(heading_text(column, numbers));
+    is_left_aligned_.push_back(column.kind == column_kind::text || column.kind == column_kind::code || column.kind == column_kind::range ||
+                               column.kind == column_kind::change);
+    for (std::size_t i = 0; i < lines_.size(); ++i) lines_[i].cells.push_back(std::move(words[i]));
+  }
+
+  static std::string words_of(row const& from, cell_value const& value, column const& column, column_numbers const& numbers) {
+    if (auto const* const text = std::get_if<std::string>(&value))
+      return column.kind == column_kind::code ? shortened(*text, max_code) : *text;
+    if (double const* const number = std::get_if<double>(&value)) return numbers.text(*number);
+    if (auto const* const range = std::get_if<range_cell>(&value)) {
+      return numbers.text(range->low) + "-" + numbers.text(range->high) + (range->remark.empty() ? "" : ", " + range->remark);
+    }
+    if (auto const* const change = std::get_if<change_cell>(&value)) return change_words(*change);
+    return from.is_heading ? std::string{} : not_measured;
+  }
+
+  own_vector<std::string> headings_;
+  own_vector<bool> is_left_aligned_;
+  own_vector<line> lines_;
+  std::string rest_;
+};
+
+/// Converts a text of any bytes to one line of Markdown. Templates would be read as HTML, pointers as emphasis, brackets as links.
+inline std::string markdown_text(std::string_view text, std::size_t max_bytes = max_shown_reason) {
+  std::string result;
+  for (char const c : without_no_break(one_line(text, max_bytes))) {
+    if (std::string_view{"|<*`\\[&"}.find(c) != std::string_view::npos) result += '\\';
+    result += c;
+  }
+  return result;
+}
+
+/// A table with its caption.
+inline own_string markdown_of(data_table const& what) {
+  listed_table const table{what};
+  own_string text = what.caption.empty() ? "" : "### " + markdown_text(what.caption) + "\n\n";
+  for (std::string const& each : table.headings()) text += "| " + markdown_text(each) + " ";
+  text += "|\n";
+  for (std::size_t i = 0; i < table.headings().size(); ++i) text += table.is_left_aligned(i) ? "|---" : "|---:";
+  text += "|\n";
+  for (listed_table::line const& line : table.lines()) {
+    for (std::size_t i = 0; i < line.cells.size(); ++i) {
+      text += "| ";
+      for (std::size_t k = 0; i == 0 && k < line.depth; ++k) text += "&nbsp;&nbsp;";
+      text += markdown_text(line.cells[i], max_shown_text) + " ";
+    }
+    text += "|\n";
+  }
+  return text + "\n" + (table.rest().empty() ? "" : markdown_text(table.rest()) + "\n\n");
+}
+
+/// Prints a document as Markdown: all sections with their tables and notes, without figures and their explanations.
+class markdown_printer {
+ public:
+  /// @param document must outlive this.
+  explicit markdown_printer(document const& document) : document_{document} {}
+
+  [[nodiscard]] own_string print() const {
+    own_string text = "# " + markdown_text(document_.title) + "\n\n" + paragraph(document_.version + ", " + document_.subtitle + ".") +
+                      paragraph(document_.headline + ".");
+    for (finding const& each : document_.findings) {
+      text += "1. **" + markdown_text(each.headline) + "** " + markdown_text(each.text) +
+              (each.action.empty() ? "" : " " + markdown_text(each.action)) + "\n";
+    }
+    text += document_.findings.empty() ? "" : "\n";
+    for (key_figure const& each : document_.key_figures) {
+      text += "* " + markdown_text(each.name) + ": " + (each.value.empty() ? std::string{not_measured} : markdown_text(each.value)) +
+              (each.note.empty() ? "" : " (" + markdown_text(each.note) + ")") + "\n";
+    }
+    for (section const& each : document_.sections) text += print(each);
+    return text;
+  }
+
+ private:
+  static std::string paragraph(std::string_view text) { return text.empty() ? std::string{} : markdown_text(text) + "\n\n"; }
+
+  static own_string print(section const& what) {
+    own_string text = "\n## " + markdown_text(what.title) + "\n\n" + paragraph(what.answer);
+    bool is_list = false;
+    for (block const* const each : blocks_of(what, block_use::pages)) {
+      if (auto const* const words = std::get_if<note>(each)) {
+        text += "* " + markdown_text(words->text.substr(std::min(words->text.find_first_not_of(' '), words->text.size()))) + "\n";
+        is_list = true;
+      } else if (auto const* const table = std::get_if<data_table>(each)) {
+        text += (is_list ? "\n" : "") + markdown_of(*table);
+        is_list = false;
+      }
+    }
+    return text;
+  }
+
+  document const& document_;
+};
+
+}  // namespace profkit::detail

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// @file
+/// @brief The writer of the profile of a running session. Collectors add their records to it.
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+#include "impl/profile/own_memory.hpp"
+#include "profile.hpp"
+
+namespace profkit::detail {
+
+/// Whether a member of a profile may be replaced as a whole: every member except lists that only grow.
+template <class Member>
+inline constexpr bool is_replaceable = true;
+template <class Record>
+inline constexpr bool is_replaceable<own_vector<Record>> = std::is_same_v<Record, collector_record>;
+
+/// Each allocator has figures for each path, so the table bounds the number of allocators.
+inline constexpr std::size_t max_allocators = 64;
+/// The name of all allocators beyond the bound.
+inline constexpr char const* other_allocators = "other allocators (beyond the first 64)";
+
+/// The number of records that count towards the record budget.
+[[nodiscard]] inline std::uint64_t count_records(profile const& profile) noexcept {
+  return profile.scopes.size() + profile.gpu_scopes.size() + profile.gpu_operations.size() + profile.api_calls.size() +
+         profile.counters.size() + profile.allocations.size() + profile.work.size() + profile.collectives.size() + profile.samples.size();
+}
+
+/// The tables by which a builder finds known entries.
+struct builder_tables;
+
+struct builder_tables_deleter {
+  void operator()(builder_tables* tables) const noexcept;
+};
+
+using owned_builder_tables = std::unique_ptr<builder_tables, builder_tables_deleter>;
+
+owned_builder_tables make_builder_tables();
+
+}  // namespace profkit::detail
+
+namespace profkit {
+
+/// @brief The only writer of the profile of a running session. The session drains the logs into it and passes it to its collectors.
+///
+/// * Tables (paths, threads, names, allocators): `position_of` returns the position of an entry and appends it if it is new. Positions stay
+///   valid, because tables only grow.
+/// * Records refer to positions. `add` appends a record. Records are never changed or removed.
+/// * The record budget bounds the records that grow with time: scopes, GPU scopes, GPU operations, API calls, counters, allocations,
+///   work, collectives and samples. Records beyond it wait for `take_rest` after a call of `collect_rest`; otherwise they are dropped and
+///   counted in `quality_record::discarded_records`.
+/// * `count` and `set` change single values of a profile.
+///
+/// Not thread-safe: a session lets one thread use it at a time.
+class profile_builder {
+ public:
+  /// @brief A builder of an empty profile.
+  profile_builder() = default;
+  profile_builder(profile_builder const&) = delete;
+  profile_builder& operator=(profile_builder const&) = delete;
+  /// @brief Also destroys the profile, unless it was taken.
+  ~profile_builder() = default;
+
+  /// @brief Sets the record budget. To be called before the first record is added. Without a call there is no limit.
+  /// @param max_records maximum number of records in the profile.
+  void bound_records(std::uint64_t max_records) noexcept { max_records_ = records_left_ = max_records; }
+
+  /// @brief Keeps further records beyond the budget for `take_rest`, and records of steps beyond a limit of their own.
+  /// @param max_of_steps maximum number of records in each list of step records.
+  void collect_rest(std::uint64_t max_of_steps) noexcept {
+    collects_rest_ = true;
+    max_of_steps_ = max_of_steps;
+  }
+
+  /// @brief Treats all further records as beyond the budget.
+  void keep_no_more() noexcept {
+    max_records_ -= std::exchange(records_left_, 0);
+    max_of_steps_ = 0;
+  }
+
+  /// @brief The records beyond the budget since the last `take_rest`.
+  [[nodiscard]] profile const& rest() const noexcept { return rest_; }
+
+  /// @brief Moves the records beyond the budget to the ends of the lists of another profile.
+  /// @param to the other profile.
+  void take_rest(profile& to);
+
+  /// @brief The number of added records, within the budget and beyond it.
+  [[nodiscard]] std::uint64_t records() const noexcept { return max_records_ - records_left_ + made_.quality.untraced_records; }
+
+  /// @brief The profile so far.
+  [[nodiscard]] profile const& so_far() const noexcept { return made_; }
+
+  /// @brief Returns the profile. Nothing may be added afterwards.
+  [[nodiscard]] profile take() noexcept;
+
+  // Tables.
+
+  /// @brief Position in `profile::paths`. Entries are equal if all members except `file` and `line` are equal.
+  std::uint32_t position_of(path_record path);
+
+  /// @brief Like `position_of`, but returns nothing if the path is new and the table of paths is full: see `detail::path_table`.
+  std::optional<std::uint32_t> position_if_room(path_record path);
+
+  /// @brief Appends an entry to `profile::threads`, even if one with the same system number exists.
+  /// @param thread the entry.
+  /// @return its position.
+  std::uint32_t add(thread_record thread);
+
+  /// @brief Position of the first entry of `profile::threads` with this system number; nothing if there is none.
+  [[nodiscard]] std::optional<std::uint32_t> find_thread(std::uint64_t system_id) const;
+
+  /// @brief Position in `profile::gpu_names`. Entries are equal if their mangled names are equal, or without mangled names their names.
+  std::uint32_t position_of(gpu_name_record name);
+
+  /// @brief Position in `profile::api_names`.
+  std::uint32_t position_of_api_name(std::string_view name);
+
+  /// @brief Position in `profile::counter_names`.
+  std::uint32_t position_of_counter(std::string_view name);
+
+  /// @brief Position in `profile::collective_words`.
+  std::uint32_t position_of_collective_word(std::string_view word);
+
+  /// @brief Position in `profile::communicators`. Entries are equal if id, name and rank are equal; the first entry stays unchanged.
+  std::uint32_t position_of(communicator_record communicator);
+
+  /// @brief Position in `profile::functions`. Entries are equal if name, module and caller are equal; the first entry stays unchanged.
+  std::uint32_t position_of(function_record function);
+
+  /// @brief Position in `profile::allocators`. Entries are equal if their names are equal; the first entry stays unchanged. Beyond
+  /// `detail::max_allocators` names, all further allocators share the entry `detail::other_allocators`.
+  std::uint16_t position_of(allocator_record allocator);
+
+  /// @brief Extends a 32-bit correlation, which wraps around after 2^32 launches, to 64 bits for `api_call_record` and
+  /// `gpu_operation_record`. Consecutive arguments must be less than 2^31 launches apart.
+  [[nodiscard]] std::uint64_t extended_correlation(std::uint32_t correlation) noexcept;
+
+  /// @brief The beginning of the call with this 64-bit correlation; nothing if it was not added among the last 262,144 launches.
+  [[nodiscard]] std::optional<timestamp> launch_time(std::uint64_t correlation) const;
+
+  // Records within the budget. @return whether the record was kept in the profile.
+
+  bool add(scope_record const& scope);              ///< a scope
+  bool add(gpu_scope_record const& scope);          ///< GPU time of a scope
+  bool add(gpu_operation_record const& operation);  ///< a GPU operation
+  bool add(api_call_record const& call);            ///< an API call
+  bool add(counter_record const& sample);           ///< a sample of a counter
+  bool add(allocation_record const& change);        ///< an allocation, a release or a reading
+  bool add(work_record const& work);                ///< work of a scope
+
+  bool add(collective_record const& collective);  ///< a collective
+
+  bool add(sample_record const& sample);  ///< a host sample
+
+  // Records of steps. Each list has its own limit.
+
+  void add(step_record const& step);                  ///< a step
+  void add(gpu_step_record const& step);              ///< GPU time of a step
+  void add(memory_record reading);                    ///< a reading of a memory source
+  void add(device_clock_record const& reading);       ///< a reading of a device's clocks
+  void add(device_utilization_record const& window);  ///< the utilization of a device
+
+  void add(measured_roof_record roof);      ///< measured rates of a device
+  void add(graph_node_record const& node);  ///< a node of a CUDA graph; replaces an earlier record with the same number
+
+  // Single values.
+
+  /// @brief The machine and the program. A collector fills members that are still empty.
+  [[nodiscard]] environment_record& environment() noexcept { return made_.environment; }
+
+  /// @brief Adds to a counter of `profile::quality`, such as `&quality_record::dropped_operations`.
+  void count(std::uint64_t quality_record::*what, std::uint64_t many = 1) noexcept { made_.quality.*what += many; }
+
+  /// @brief Replaces a value of `profile::quality`.
+  template <class T, class Value>
+  void set(T quality_record::*what, Value&& value) {
+    made_.quality.*what = std::forward<Value>(value);
+  }
+
+  /// @brief Replaces a value of the profile, such as `&profile::item_name` or `&profile::collectors`, a short list.
+  template <class T, class Value>
+  void set(T profile::*what, Value&& value) {
+    static_assert(detail::is_replaceable<T>, "tables and records only grow: use position_of and add");
+    made_.*what = std::forward<Value>(value);
+  }
+
+ private:
+  template <class Record>
+  bool add_within_budget(Record const& record, detail::own_vector<Record> profile::*list);
+  template <class Record>
+  void add_of_step(Record record, detail::own_vector<Record> profile::*list);
+  template <class Record>
+  void add_beyond_budget(Record record, detail::own_vector<Record> profile::*list);
+
+  profile made_;
+  profile rest_;  ///< records beyond the budget
+  bool collects_rest_ = false;
+  std::uint64_t max_of_steps_ = ~std::uint64_t{0};
+  std::uint64_t max_records_ = ~std::uint64_t{0};
+  std::uint64_t records_left_ = ~std::uint64_t{0};
+  detail::owned_builder_tables tables_ = detail::make_builder_tables();
+};
+
+}  // namespace profkit

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// @file
+/// @brief Tables and documents of reports for a terminal. Names in `profkit::detail` may change.
+
+#include <algorithm>
+#include <cstddef>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "document.hpp"
+#include "impl/profile/own_memory.hpp"
+#include "impl/report/first_screen.hpp"
+#include "impl/report/section_blocks.hpp"
+#include "impl/report/text_width.hpp"
+#include "markdown_printer.hpp"
+
+namespace profkit::detail {
+
+/// A table with its caption, as aligned lines without a length limit.
+inline own_string text_of(data_table const& what, text_style const& style) {
+  auto const shown = [&](std::string_view text, std::size_t max_bytes = max_shown_reason) {
+    return without_no_break(printable(text, style, max_bytes));
+  };
+  listed_table const table{what};
+  own_vector<own_vector<std::string>> lines(1);
+  for (std::string const& each : table.headings()) lines.front().push_back(shown(each));
+  for (listed_table::line const& line : table.lines()) {
+    lines.emplace_back();
+    for (std::string const& each : line.cells) lines.back().push_back(shown(each, max_shown_text));
+    lines.back().front().insert(0, std::size_t{2} * line.depth, ' ');
+  }
+  own_vector<std::size_t> widths(table.headings().size());
+  for (auto const& line : lines) {
+    for (std::size_t i = 0; i < line.size(); ++i) widths[i] = std::max(widths[i], width_of(line[i]));
+  }
+  own_string text = what.caption.empty() ? "" : shown(what.caption) + "\n\n";
+  for (auto const& line : lines) {
+    for (std::size_t i = 0; i < line.size(); ++i) text += (i == 0 ? "" : "  ") + padded(line[i], widths[i], !table.is_left_aligned(i));
+    text.erase(text.find_last_not_of(' ') + 1);
+    text += "\n";
+  }
+  return table.rest().empty() ? text : text + shown(table.rest()) + "\n";
+}
+
+/// Prints a whole document as text, without figures and their explanations. Lines have no length limit.
+class text_printer {
+ public:
+  /// @param document must outlive this.
+  text_printer(document const& document, text_style const& style) : document_{document}, style_{style} {
+    style_.width = std::numeric_limits<std::size_t>::max() / 2;
+  }
+
+  [[nodiscard]] own_string print() const {
+    own_string text;
+    for (std::string const& line : head_lines(document_, style_, 1)) text += line + "\n";
+    text += "\n";
+    for (key_figure const& each : document_.key_figures) {
+      text += shown(each.name) + ": " + (each.value.empty() ? std::string{not_measured} : shown(each.value)) +
+              (each.note.empty() ? "" : " (" + shown(each.note) + ")") + "\n";
+    }
+    for (section const& each : document_.sections) text += print(each);
+    return text;
+  }
+
+ private:
+  [[nodiscard]] std::string shown(std::string_view text) const { return without_no_break(printable(text, style_)); }
+
+  [[nodiscard]] own_string print(section const& what) const {
+    std::string const title = shown(what.title);
+    own_string text = "\n" + title + "\n" + std::string(width_of(title), '=') + "\n\n";
+    if (!what.answer.empty()) text += shown(what.answer) + "\n\n";
+    bool is_list = false;
+    for (block const* const each : blocks_of(what, block_use::pages)) {
+      if (auto const* const words = std::get_if<note>(each)) {
+        text += shown(words->text) + "\n";
+        is_list = true;
+      } else if (auto const* const table = std::get_if<data_table>(each)) {
+        text += (is_list ? "\n" : "") + text_of(*table, style_) + "\n";
+        is_list = false;
+      }
+    }
+    return text;
+  }
+
+  document const& document_;
+  text_style style_;
+};
+
+}  // namespace profkit::detail
