@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Compares the #include lines of include/profkit with the table of docs/architecture.md, and the called functions with the rules of SECURITY.md.
+Documents and examples include public headers only, never those of impl/.
 
 usage: check_architecture.py --source DIR --file-sets FILE
 
@@ -58,6 +59,11 @@ FOLDER_OF_PUBLIC = {
 }
 TOP = ""
 VERSION = "version.hpp"
+MAX_PUBLIC_HEADERS = 35
+
+# What users read and copy. It includes public headers only.
+FOR_USERS = ("README.md", "CONTRIBUTING.md", "docs", "examples", "packaging", "bench/peers", "tests/docs", "tests/packaging")
+TEXT_ENDINGS = {".md", ".hpp", ".cpp", ".h", ".c", ".cu", ".cuh", ".txt", ".cmake", ".py", ".sh"}
 
 # Foreign headers by kind: (pattern of the includes, pattern of our headers that may use them). A header of a folder is "folder/name",
 # also if it is public.
@@ -198,6 +204,25 @@ class Checker:
                     self.complain(header, include.line, f"{folder}/ may not include {include.target}: it is at the top")
                 elif other not in FOLDERS[folder]:
                     self.complain(header, include.line, f"{folder}/ may not include {other}/, only {', '.join(sorted(FOLDERS[folder]))}")
+
+    def check_public_headers(self):
+        public = [header for header in self.headers if "/" not in header]
+        if len(public) > MAX_PUBLIC_HEADERS:
+            self.violations.append(f"include/profkit:1: {len(public)} public headers, at most {MAX_PUBLIC_HEADERS}; what users do not include lies in impl/")
+        for header in public:
+            if not re.search(r"^#pragma once\n\n/// @file\n/// @brief \w", self.texts[header], flags=re.M):
+                self.complain(header, 1, "a public header begins with /// @file and /// @brief")
+
+    def check_users_include_public_headers(self):
+        for name in FOR_USERS:
+            place = self.source / name
+            for path in sorted(place.rglob("*")) if place.is_dir() else [place]:
+                if path.suffix not in TEXT_ENDINGS or not path.is_file():
+                    continue
+                for number, line in enumerate(path.read_text(encoding="utf-8").split("\n"), 1):
+                    if re.search(r"#\s*include\s*\"[^\"]*\bprofkit/impl/|[<`]profkit/impl/", line):
+                        self.violations.append(f"{path.relative_to(self.source).as_posix()}:{number}: includes a header of impl/, which may change; "
+                                               "include a public header")
 
     def check_foreign(self):
         for header in self.headers:
@@ -352,7 +377,7 @@ class Checker:
                 self.violations.append(f"tests/{name}:1: is built by no list of tests/")
 
     def check(self):
-        for check in (self.check_folders, self.check_foreign, self.check_light,
+        for check in (self.check_folders, self.check_public_headers, self.check_users_include_public_headers, self.check_foreign, self.check_light,
                       self.check_cycles, self.check_text, self.check_file_sets, self.check_calls, self.check_suppressions, self.check_names,
                       self.check_tests_are_built):
             check()

@@ -82,6 +82,27 @@ class CheckArchitecture(unittest.TestCase):
         self.expect("include/profkit/summary.hpp:6", "it is at the top", changes={**public, "summary.hpp": '#include "scope.hpp"\n'})
         self.expect("include/profkit/summary.hpp:6", "this header may not include", changes={**public, "summary.hpp": "#include <iostream>\n"})
 
+    def test_public_headers_are_few_and_described(self):
+        def public(count):
+            return {f"p{i}.hpp": "" for i in range(count - 3)}  # three are in GOOD
+        self.assertEqual(self.violations(changes=public(35)), [])
+        self.expect("include/profkit:1", "36 public headers, at most 35", changes=public(36))
+        self.expect("include/profkit/bad.hpp:1", "begins with /// @file", raw={"bad.hpp": PREAMBLE})
+
+    def test_users_include_no_header_of_impl(self):
+        include = "#include <profkit/impl/record/scope.hpp>\n"
+        for path in ("README.md", "CONTRIBUTING.md", "docs/a.md", "examples/a/b.cpp", "examples/a/b.hpp", "examples/a/b.cu", "bench/peers/a.cpp",
+                     "tests/packaging/consumer/a.cpp", "tests/docs/a.cpp", "packaging/conan/a.cpp"):
+            with self.subTest(path=path):
+                self.expect(f"{path}:2", "includes a header of impl/", tests={path: "\n" + include})
+        for bad in ('#include "../include/profkit/impl/record/scope.hpp"\n', "  #  include <profkit/impl/a.hpp>\n", "Include `profkit/impl/a.hpp`.\n"):
+            with self.subTest(bad=bad):
+                self.expect("docs/a.md:1", "includes a header of impl/", tests={"docs/a.md": bad})
+        for path, text in (("docs/a.md", "`include/profkit/impl/` may change\n#include <profkit/scope.hpp>\n"), ("tests/record/a.cpp", include),
+                           ("tools/profkit/a.cpp", include), ("bench/a.cpp", include), ("examples/a.cpp", "#include <c10/core/impl/a.h>\n")):
+            with self.subTest(path=path):
+                self.assertEqual(self.violations(tests={path: text}), [])
+
     def test_cycle(self):
         self.expect("include/profkit/impl/analyze/a.hpp:3", "a cycle: impl/analyze/a.hpp -> impl/analyze/b.hpp -> impl/analyze/a.hpp",
                     changes={"impl/analyze/a.hpp": '#include "b.hpp"\n', "impl/analyze/b.hpp": '#include "a.hpp"\n'})
