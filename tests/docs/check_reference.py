@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Compares docs/reference.md with the code: macros, keys of PROFKIT, members of profkit::options, environment variables, CMake options,
-targets and components. The page must name all of them, and no page may name one that does not exist.
+"""Compares docs/reference.md with the code: public headers, macros, keys of PROFKIT, members of profkit::options, environment variables,
+CMake options, targets and components. The page must name all of them, and no page may name one that does not exist.
 
 usage: check_reference.py ROOT
 """
@@ -69,6 +69,7 @@ def main():
         failures.extend(f"{what}: {PAGE} does not have {each}" for each in sorted(in_code - in_page))
         failures.extend(f"{what}: {PAGE} has {each}, the code does not" for each in sorted(in_page - in_code))
 
+    compare("public headers", {f"profkit/{path.name}" for path in root.glob("include/profkit/*.hpp")}, first_cells(section(page, "Headers")))
     macros = set(re.findall(r"^\s*#\s*define (PROF\w*_\w+)", headers, re.MULTILINE))
     given = set(re.findall(r"^\s*#\s*ifn?def (PROF\w+)", headers, re.MULTILINE))
     named = set(re.findall(r"\bPROF(?:KIT)?_\w+", section(page, "Macros")))

@@ -20,6 +20,7 @@ MISTAKES = [
     ("reference", "docs/reference.md", "| `PROFKIT_CUPTI_PATH` |", "| `CUPTI_PATH` |", "does not have PROFKIT_CUPTI_PATH"),
     ("reference", "docs/reference.md", "| `PROFKIT_INSTALL` |", "| |", "does not have PROFKIT_INSTALL"),
     ("reference", "include/profkit/scope.hpp", "#define PROF_COUNTER", "#define PROF_NUMBER(a) a\n#define PROF_COUNTER", "does not have PROF_NUMBER"),
+    ("reference", "docs/reference.md", "| `profkit/time.hpp` |", "| |", "does not have profkit/time.hpp"),
     ("reference", "docs/nsys.md", "PROFKIT=nvtx=off", "PROFKIT=nsys=off", "PROFKIT has no key nsys=off"),
     ("messages", "docs/troubleshooting.md", "| `nothing was measured` |", "| |", "has no row for: nothing was measured"),
     ("messages", "include/profkit/impl/session/make_options.hpp", "PROFKIT: unknown key", "PROFKIT: no such key", "nothing says: PROFKIT: unknown key"),
