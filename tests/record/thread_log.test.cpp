@@ -10,9 +10,11 @@
 #include <array>
 #include <atomic>
 #include <catch2/catch_test_macros.hpp>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <future>
+#include <new>
 #include <set>
 #include <string>
 #include <thread>
@@ -163,6 +165,18 @@ TEST_CASE("a recorded scope takes 24 bytes, an indexed one 32", "[log]") {
   for (int i = 0; i < 100; ++i) PROF_SCOPE_INDEXED("scope", i);
   CHECK((between - before) * static_cast<std::ptrdiff_t>(sizeof(std::uint64_t)) == 100 * 24);
   CHECK((log.next_slot - between) * static_cast<std::ptrdiff_t>(sizeof(std::uint64_t)) == 100 * 32);
+}
+
+TEST_CASE("a log that grows beyond a mebibyte wakes the thread that reads it", "[log]") {
+  using namespace profkit::detail;
+  alignas(log_alignment) static unsigned char memory[chunk_bytes];
+  auto& log = *new (memory) thread_log;
+  log.use(*new (memory + sizeof(thread_log)) log_chunk, 1024, 2 * slots_that_wake);
+  reader_of_logs.wait({});  // forgets earlier wakes
+  while (log.mapped_slots <= slots_that_wake) REQUIRE(map_chunk(log) != nullptr);
+  auto const begin = std::chrono::steady_clock::now();
+  reader_of_logs.wait(std::chrono::minutes{1});
+  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds{30});
 }
 
 TEST_CASE("scopes deeper than the log tracks are recorded like the others", "[log]") {

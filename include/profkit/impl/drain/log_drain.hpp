@@ -56,8 +56,10 @@ class log_drain {
     return since_start.duration(ticks);
   }
 
-  /// Whether enough time has passed for the next clock anchor.
-  [[nodiscard]] bool is_due() const noexcept { return monotonic_ns() + calendar_.offset_ns() - clock_.newest().ns >= min_interval.count(); }
+  /// The time until the next clock anchor may be set; 0 or negative if it may be now.
+  [[nodiscard]] std::chrono::nanoseconds until_due() const noexcept {
+    return min_interval - std::chrono::nanoseconds{monotonic_ns() + calendar_.offset_ns() - clock_.newest().ns};
+  }
 
   /// Moves everything recorded so far to the profile, in slices of time if the logs are long.
   ///

@@ -129,8 +129,8 @@ class log_reader {
 
  private:
   static constexpr std::uint64_t events_between_pauses = 4096;
-  /// 2 MiB of logs.
-  static constexpr std::uint64_t slots_of_slice = std::uint64_t{1} << 18U;
+  /// 1 MiB of logs.
+  static constexpr std::uint64_t slots_of_slice = std::uint64_t{1} << 17U;
 
   void count_lost_events() {
     lost_events lost = all_lost_events();

@@ -220,7 +220,7 @@ namespace profkit {
 [[gnu::used]] inline void profile_builder::add(measured_roof_record roof) { made_.measured_roofs.push_back(std::move(roof)); }
 
 template <class Record>
-inline bool profile_builder::add_within_budget(Record const& record, detail::own_vector<Record> profile::*list) {
+[[gnu::always_inline]] inline bool profile_builder::add_within_budget(Record const& record, detail::own_vector<Record> profile::*list) {
   if (__builtin_expect(records_left_ == 0, 0)) {
     add_beyond_budget(record, list);
     return false;

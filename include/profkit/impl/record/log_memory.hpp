@@ -8,6 +8,7 @@
 
 #include "errno_keeper.hpp"
 #include "thread_log.hpp"
+#include "waker.hpp"
 
 // The memory of logs, from the system without malloc.
 
@@ -32,6 +33,12 @@ inline constexpr std::uint64_t last_mapping_bytes = 8 * large_page;
 }
 
 inline constexpr std::uint64_t logs_per_mapping = 4;
+
+/// Wakes the session's thread, which reads the logs. It outlives sessions, because signal handlers and other threads may use it meanwhile.
+inline waker reader_of_logs;
+
+/// 1 MiB. A log that grows beyond it wakes its reader, so that a burst after a quiet time does not wait for the reader's next round.
+inline constexpr std::uint64_t slots_that_wake = std::uint64_t{1} << 17U;
 
 /// The rest of the newest mapping of logs: the address of its end, plus the number of logs that fit before it.
 inline std::uintptr_t unused_logs = 0;
@@ -94,6 +101,7 @@ inline log_chunk* map_chunk(thread_log& log) noexcept {
       lost_events::count(log.lost.no_memory);
       return nullptr;
     }
+    if (log.mapped_slots >= slots_that_wake) reader_of_logs.wake();
   }
   auto* const chunk = new (log.unused) log_chunk;
   log.unused += bytes;

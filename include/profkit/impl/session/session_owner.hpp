@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "../collect/collector_list.hpp"
+#include "../record/log_memory.hpp"
 #include "../record/own_thread.hpp"
 #include "../record/waker.hpp"
 #include "ordered_mutex.hpp"
@@ -58,7 +59,7 @@ class session_owner {
   [[nodiscard]] std::string const& failure() const noexcept { return failure_; }
 
   /// Starts the next round immediately. May be called on any thread, and in a signal handler at any time.
-  static void wake() noexcept { wakes().wake(); }
+  static void wake() noexcept { reader_of_logs.wake(); }
 
   /// Whether the calling thread is the owner now.
   [[nodiscard]] bool is_current() const noexcept { return owned() == this; }
@@ -191,12 +192,6 @@ class session_owner {
     return value;
   }
 
-  /// Shared by consecutive sessions, because a signal handler may use it while a session ends.
-  static waker& wakes() noexcept {
-    static waker value;
-    return value;
-  }
-
   [[nodiscard]] bool add(std::shared_ptr<request> const& asked) {
     {
       ordered_lock const lock{mutex_};
@@ -233,7 +228,7 @@ class session_owner {
       round_result const done = round_();
       if (done.is_complete && are_rounds_wanted()) count_round();
       serve();
-      if (!has_ended_.load()) wakes().wait(done.pause);
+      if (!has_ended_.load()) reader_of_logs.wait(done.pause);
     }
   }
 

@@ -132,11 +132,13 @@ class session_recording {
     std::chrono::nanoseconds const period = begin - std::exchange(last_round_, begin);
     std::chrono::nanoseconds const busy_before{clock_ns(CLOCK_THREAD_CPUTIME_ID)};
     std::uint64_t slot_count = 0;
+    std::chrono::nanoseconds until_due{};
     bool is_complete = false;
     bool const is_wanted = owner_.are_rounds_wanted();
     try {
       keep_only_chosen_steps();
-      is_complete = logs_->is_due();
+      until_due = logs_->until_due();
+      is_complete = until_due.count() <= 0;
       auto const goes_on = [&] { return is_complete = is_complete && !owner_.is_interrupted(); };
       if (is_complete) slot_count = logs_->drain(false, goes_on, [&] { add_windows(); });
       drain_collectors(journal_ != nullptr || is_wanted || std::exchange(are_operations_wanted_, false));
@@ -149,6 +151,7 @@ class session_recording {
     auto const taken = std::chrono::steady_clock::now() - begin;
     std::chrono::nanoseconds const busy = std::chrono::nanoseconds{clock_ns(CLOCK_THREAD_CPUTIME_ID)} - busy_before;
     bool const is_soon = owner_.are_rounds_wanted() || owner_.is_interrupted();
+    if (!is_soon && until_due.count() > 0) return {until_due, false};
     return {is_soon ? drain_pace::soon_after(taken) : pace_.wait_after({taken, busy, slot_count, period}), is_complete && is_wanted};
   }
 
