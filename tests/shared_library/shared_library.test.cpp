@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
+#include <filesystem>
 #include <future>
 #include <string>
 #include <thread>
@@ -97,6 +98,29 @@ TEST_CASE("scopes of a library are in the report even if the library was closed 
   CHECK(count_scopes(session.report().profile(), "closed") == 1);
   CHECK(count_scopes(session.report().profile(), "step/closed") == 1);
   CHECK(::dlopen(CLOSED, RTLD_NOW | RTLD_NOLOAD) != nullptr);
+}
+
+TEST_CASE("a plug-in whose file was replaced while it was loaded is named, because dlopen returns its old code", "[shared library]") {
+  namespace fs = std::filesystem;
+  fs::path const folder = fs::absolute("hot_reload");
+  fs::remove_all(folder);
+  fs::create_directory(folder);
+  fs::path const plugin = folder / "plugin.so";
+  fs::copy_file(OPENED_A, plugin);
+  fs::copy_file(OPENED_B, folder / "new.so");
+  profkit::session session{plain_options()};
+  REQUIRE(open_plugin<plugin_function>(plugin.c_str(), "opened_a") != nullptr);
+  fs::rename(folder / "new.so", plugin);
+  void* const again = ::dlopen(plugin.c_str(), RTLD_NOW | RTLD_LOCAL);
+  REQUIRE(again != nullptr);
+  CHECK(::dlsym(again, "opened_a") != nullptr);
+  profkit::report const report = session.report();
+  auto const& all = report.profile().collectors;
+  auto const found = std::find_if(all.begin(), all.end(), [](auto const& each) { return each.name == "scopes of plugin.so"; });
+  REQUIRE(found != all.end());
+  CHECK(found->status == "of an old version");
+  CHECK(found->reason.find("another file has replaced " + plugin.string()) == 0);
+  CHECK(report.text().find("scopes of plugin.so") != std::string::npos);
 }
 
 TEST_CASE("the report names each library that has its own recorder, however it was linked or opened", "[shared library]") {

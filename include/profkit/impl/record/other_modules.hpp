@@ -3,9 +3,12 @@
 
 #include <elf.h>
 #include <link.h>
+#include <sys/prctl.h>
+#include <unistd.h>
 
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <new>
@@ -123,6 +126,42 @@ inline void find_other_recorders() noexcept {
   };
   ::dl_iterate_phdr(look, &now);
   if (now.are_complete) __atomic_store_n(&modules_seen, now.loaded, __ATOMIC_RELAXED);
+}
+
+/// Whether a shared library that begins at an address has scopes.
+[[nodiscard]] inline bool is_library_with_scopes(std::uintptr_t begin) noexcept {
+  struct wanted {
+    std::uintptr_t begin;
+    bool has_scopes = false;
+  } library{begin};
+  auto const look = [](::dl_phdr_info* module, std::size_t, void* into) {
+    auto& to = *static_cast<wanted*>(into);
+    if (module->dlpi_addr != to.begin) return 0;
+    read_recorder_notes(module->dlpi_addr, module->dlpi_phdr, module->dlpi_phnum, [&](void const*) { to.has_scopes = true; });
+    return 1;
+  };
+  ::dl_iterate_phdr(look, &library);
+  return library.has_scopes;
+}
+
+/// Calls a function with the path of each library with scopes whose file was replaced after the library was loaded. `dlopen` of the path
+/// returns the loaded library, with its old code. A filter of system calls may end a program that opens a file, so with one it looks at
+/// nothing.
+template <class Found>
+void find_replaced_libraries(Found&& found) {
+  std::FILE* const maps = ::prctl(PR_GET_SECCOMP) > 0 ? nullptr : std::fopen("/proc/self/maps", "re");
+  if (maps == nullptr) return;
+  char line[4096 + 128];  // a path and what precedes it
+  while (std::fgets(line, sizeof line, maps) != nullptr) {
+    char* const path = std::strchr(line, '/');
+    char* const mark = path == nullptr ? nullptr : std::strstr(path, " (deleted)\n");
+    char* end = nullptr;
+    std::uintptr_t const begin = std::strtoull(line, &end, 16);
+    if (mark == nullptr || std::strstr(end, " 00000000 ") == nullptr || !is_library_with_scopes(begin)) continue;
+    *mark = '\0';
+    if (::access(path, F_OK) == 0) found(static_cast<char const*>(path));
+  }
+  static_cast<void>(std::fclose(maps));
 }
 
 }  // namespace profkit::detail

@@ -42,6 +42,19 @@ inline void describe_other_recorders(own_vector<collector_record>& into) {
   }
 }
 
+/// Adds one entry for each library with scopes of which a newer version is on the disk but not loaded, and warns of it.
+inline void describe_replaced_libraries(own_vector<collector_record>& into) {
+  find_replaced_libraries([&](char const* path) {
+    std::string reason =
+        std::string{"another file has replaced "} + path +
+        " since it was loaded. Libraries with scopes stay loaded, so dlopen of the same path returns the old code: give each build "
+        "of a plug-in another file name";
+    warn(reason.c_str());
+    std::string const name = path;
+    into.push_back({"scopes of " + name.substr(name.rfind('/') + 1), "of an old version", std::move(reason), {}});
+  });
+}
+
 /// Values that other threads add to, and that the owner copies to the profile.
 struct step_counters {
   std::atomic<std::uint64_t> bookkeeping_ticks{0};
@@ -197,6 +210,8 @@ class session_recording {
       collectors_.for_each([&](collector& each) { owner_.calls().call(each, [](collector& last) { last.stop(); }); });
     }
     content_.set(&profile::stop, stop);
+    replaced_libraries_.clear();
+    describe_replaced_libraries(replaced_libraries_);
     describe();
     if (journal_ == nullptr) return;
     journal_->append(content_.so_far(), content_.rest(), true);
@@ -334,6 +349,7 @@ class session_recording {
     own_vector<collector_record> outcomes;
     collectors_.describe(outcomes);
     describe_other_recorders(outcomes);
+    outcomes.insert(outcomes.end(), replaced_libraries_.begin(), replaced_libraries_.end());
     if (!owner_.failure().empty()) outcomes.push_back({"draining", "between steps only", owner_.failure(), {}});
     if (!no_journal_.empty()) outcomes.push_back({"journal", "not written", no_journal_, collector_kind::journal});
     if (journal_ != nullptr) {
@@ -350,6 +366,7 @@ class session_recording {
   drain_pace pace_;
   std::chrono::steady_clock::time_point last_round_ = std::chrono::steady_clock::now();
   collector_list collectors_;
+  own_vector<collector_record> replaced_libraries_;
   session_journal* journal_ = nullptr;
   std::string no_journal_;
   step_counters counters_;
