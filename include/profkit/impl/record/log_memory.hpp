@@ -37,8 +37,9 @@ inline constexpr std::uint64_t logs_per_mapping = 4;
 /// Wakes the session's thread, which reads the logs. It outlives sessions, because signal handlers and other threads may use it meanwhile.
 inline waker reader_of_logs;
 
-/// 1 MiB. A log that grows beyond it wakes its reader, so that a burst after a quiet time does not wait for the reader's next round.
-inline constexpr std::uint64_t slots_that_wake = std::uint64_t{1} << 17U;
+/// A log of this size wakes its reader when it grows, at about 1 MiB, so that a burst after a quiet time does not wait for the reader's
+/// next round.
+inline constexpr std::uint64_t slots_that_wake = std::uint64_t{1} << 16U;
 
 /// The rest of the newest mapping of logs: the address of its end, plus the number of logs that fit before it.
 inline std::uintptr_t unused_logs = 0;

@@ -51,7 +51,7 @@ inline void describe_replaced_libraries(own_vector<collector_record>& into) {
         "of a plug-in another file name";
     warn(reason.c_str());
     std::string const name = path;
-    into.push_back({"scopes of " + name.substr(name.rfind('/') + 1), "of an old version", std::move(reason), {}});
+    into.push_back({"new version of " + name.substr(name.rfind('/') + 1), "not collected", std::move(reason), {}});
   });
 }
 
