@@ -9,9 +9,11 @@ set(CPACK_DEB_COMPONENT_INSTALL ON)
 set(CPACK_COMPONENTS_ALL dev)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 
-set(CPACK_COMPONENT_DEV_DESCRIPTION "Profiles a C++ or CUDA program from inside. Headers only; GPU timers and kernels need a CUDA toolkit.")
+set(CPACK_COMPONENT_DEV_DESCRIPTION "Profiles a C++ or CUDA program from inside. GPU timers and kernels need a CUDA toolkit.")
 set(CPACK_DEBIAN_DEV_PACKAGE_NAME libprofkit-dev)
-set(CPACK_DEBIAN_DEV_PACKAGE_ARCHITECTURE all)
+if(NOT PROFKIT_INSTALL_COMPILED)
+  set(CPACK_DEBIAN_DEV_PACKAGE_ARCHITECTURE all)
+endif()
 set(CPACK_DEBIAN_DEV_PACKAGE_SECTION libdevel)
 set(CPACK_DEBIAN_DEV_PACKAGE_DEPENDS "libfmt-dev (>= 9)")
 

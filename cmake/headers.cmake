@@ -179,6 +179,7 @@ set(PROFKIT_HEADERS
     profkit/impl/profile/journal_output.hpp
     profkit/impl/profile/journal_reader.hpp
     profkit/impl/profile/kept_steps.hpp
+    profkit/impl/profile/library_abi.hpp
     profkit/impl/profile/make_profile.hpp
     profkit/impl/profile/make_profile_builder.hpp
     profkit/impl/profile/name_positions.hpp

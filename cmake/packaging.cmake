@@ -5,6 +5,8 @@
 set(
   profkit_package_files
   find_cuda_toolkit.cmake
+  profkit-abi.cmake
+  profkit-abi.cpp
   profkit-code.cmake
   profkit-code-analysis.cpp
   profkit-code-report.cpp
@@ -22,6 +24,42 @@ if(NOT PROFKIT_INSTALL)
 endif()
 
 set(profkit_component COMPONENT dev)
+
+# The compiled code, which the package uses in projects that it fits.
+set(profkit_compiled_abi "")
+set(profkit_compiled_cuda "")
+set(profkit_pc_library "")
+if(PROFKIT_INSTALL_COMPILED)
+  include(cmake/profkit-abi.cmake)
+  set(profkit_config Release)
+  if(CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+    set(profkit_config ${CMAKE_BUILD_TYPE})
+  endif()
+  profkit_get_abi(profkit_compiled_abi ${profkit_config})
+  if(profkit_compiled_abi STREQUAL "")
+    message(FATAL_ERROR "The ABI of the compiler cannot be determined. Set PROFKIT_INSTALL_COMPILED=OFF to install without compiled code.")
+  endif()
+  set(profkit_compiled_targets profkit_code)
+  if(TARGET profkit_cupti_code)
+    list(APPEND profkit_compiled_targets profkit_cupti_code)
+    set(profkit_compiled_cuda "${CUDAToolkit_VERSION_MAJOR}")
+  endif()
+  foreach(target IN LISTS profkit_compiled_targets)
+    # Code with LTO fits only the compiler that compiled it.
+    set_target_properties(${target} PROPERTIES EXCLUDE_FROM_ALL OFF INTERPROCEDURAL_OPTIMIZATION OFF)
+    target_compile_options(${target} PRIVATE -fno-lto)
+    if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+      target_compile_options(${target} PRIVATE -O2)
+    endif()
+    install(
+      CODE "if(NOT EXISTS \"$<TARGET_FILE:${target}>\")\n  message(FATAL_ERROR \"$<TARGET_FILE:${target}> does not exist. Run cmake --build, or configure with -DPROFKIT_INSTALL_COMPILED=OFF to install without compiled code.\")\nendif()"
+      ${profkit_component}
+    )
+    install(TARGETS ${target} ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} ${profkit_component})
+  endforeach()
+  set(profkit_pc_library "-L\${libdir} -lprofkit_code ")
+endif()
+
 install(TARGETS profkit_headers EXPORT profkit-targets FILE_SET HEADERS ${profkit_component})
 foreach(layer IN ITEMS nccl cuda cupti)
   install(TARGETS profkit_${layer} EXPORT profkit-${layer}-targets FILE_SET HEADERS ${profkit_component})
@@ -31,9 +69,23 @@ foreach(export IN ITEMS profkit-targets profkit-nccl-targets profkit-cuda-target
   export(EXPORT ${export} NAMESPACE profkit:: FILE "${PROJECT_BINARY_DIR}/${export}.cmake")
 endforeach()
 
-configure_package_config_file(cmake/profkit-config.cmake.in profkit-config.cmake INSTALL_DESTINATION ${PROFKIT_INSTALL_CMAKEDIR})
+# In the build folder, the code is compiled by each project.
+set(profkit_libdir ${CMAKE_INSTALL_LIBDIR})
+foreach(kind IN ITEMS installed build)
+  if(kind STREQUAL "build")
+    set(profkit_compiled_abi "")
+    set(profkit_config_folder "")
+  else()
+    set(profkit_config_folder installed/)
+  endif()
+  configure_package_config_file(
+    cmake/profkit-config.cmake.in ${profkit_config_folder}profkit-config.cmake
+    INSTALL_DESTINATION ${PROFKIT_INSTALL_CMAKEDIR}
+    PATH_VARS profkit_libdir
+  )
+endforeach()
 write_basic_package_version_file(profkit-config-version.cmake COMPATIBILITY SameMinorVersion ARCH_INDEPENDENT)
-list(APPEND profkit_package_files profkit-config.cmake profkit-config-version.cmake)
+list(APPEND profkit_package_files installed/profkit-config.cmake profkit-config-version.cmake)
 list(TRANSFORM profkit_package_files PREPEND "${PROJECT_BINARY_DIR}/")
 install(FILES ${profkit_package_files} DESTINATION ${PROFKIT_INSTALL_CMAKEDIR} ${profkit_component})
 

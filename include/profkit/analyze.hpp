@@ -4,6 +4,7 @@
 /// @file
 /// @brief Computes the summary of a profile.
 
+#include "impl/profile/library_abi.hpp"
 #include "kernel_class.hpp"
 #include "profile.hpp"
 #include "summary.hpp"
@@ -21,6 +22,6 @@ struct analyze_options {
 /// @param profile a recorded or loaded profile.
 /// @param with rules for kernel classes.
 /// @return the summary.
-[[nodiscard]] summary analyze(profile const& profile, analyze_options const& with = {});
+[[nodiscard]] PROFKIT_TAGGED_FUNCTION summary analyze(profile const& profile, analyze_options const& with = {});
 
 }  // namespace profkit

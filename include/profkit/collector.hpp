@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "impl/profile/library_abi.hpp"
 #include "profile_builder.hpp"
 
 namespace profkit {
@@ -41,7 +42,7 @@ struct collector_status {
 ///
 /// A collector that cannot work calls `fail` and stays silent; the session and the program continue. If one of its functions throws, the
 /// session calls `fail` with the reason.
-class collector {
+class PROFKIT_TAGGED_TYPE collector {
  public:
   collector() = default;
   /// @brief Moves the collector; only before a session takes it.

@@ -6,6 +6,7 @@
 
 #include <string>
 
+#include "impl/profile/library_abi.hpp"
 #include "report.hpp"
 
 namespace profkit {
@@ -15,6 +16,6 @@ namespace profkit {
 /// @param path the saved profile or the journal.
 /// @return the report.
 /// @throws profkit::error that names the file and states whether it cannot be read, is not a profile, has another format or is damaged.
-[[nodiscard]] report load_report(std::string const& path);
+[[nodiscard]] PROFKIT_TAGGED_FUNCTION report load_report(std::string const& path);
 
 }  // namespace profkit

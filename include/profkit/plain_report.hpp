@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "impl/profile/library_abi.hpp"
 #include "impl/profile/own_memory.hpp"
 #include "impl/report/report_code.hpp"
 
@@ -33,7 +34,7 @@ namespace profkit {
 
 /// @brief A profile with its analysis. Cheap to copy (two shared pointers); immutable, so any thread may read it. Prints with fmt:
 /// `fmt::print("{}\n", report)`.
-class report {
+class PROFKIT_TAGGED_TYPE report {
  public:
   /// @brief Analyses a profile. Takes as long as `analyze`.
   /// @param recorded the profile; not null.

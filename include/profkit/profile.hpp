@@ -12,6 +12,7 @@
 
 #include "impl/profile/copy_direction.hpp"
 #include "impl/profile/device_utilization_record.hpp"
+#include "impl/profile/library_abi.hpp"
 #include "impl/profile/own_memory.hpp"
 #include "impl/profile/rank_record.hpp"
 #include "time.hpp"
@@ -348,7 +349,7 @@ struct stop_record {
 /// @brief The recorded data as plain values. Collectors and sessions fill it, analyses and reports read it.
 ///
 /// Save it with `save`, load it with `load`, analyse it with `analyze`. Positions in records refer to the tables of the same profile.
-struct profile {
+struct PROFKIT_TAGGED_TYPE profile {
   environment_record environment;                              ///< machine, process, versions and devices
   std::string item_name = "items";                             ///< name of the items that `step_record::items` counts, such as "tokens"
   interval time;                                               ///< from the beginning to the end of the session

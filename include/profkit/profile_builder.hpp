@@ -12,6 +12,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "impl/profile/library_abi.hpp"
 #include "impl/profile/own_memory.hpp"
 #include "profile.hpp"
 
@@ -43,7 +44,7 @@ struct builder_tables_deleter {
 
 using owned_builder_tables = std::unique_ptr<builder_tables, builder_tables_deleter>;
 
-owned_builder_tables make_builder_tables();
+PROFKIT_TAGGED_FUNCTION owned_builder_tables make_builder_tables();
 
 }  // namespace profkit::detail
 

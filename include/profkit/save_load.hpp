@@ -8,6 +8,7 @@
 #include <string>
 
 #include "error.hpp"  // IWYU pragma: export
+#include "impl/profile/library_abi.hpp"
 #include "profile.hpp"
 
 namespace profkit {
@@ -33,7 +34,7 @@ void save(profile const& profile, std::string const& path);
 /// @param path the journal.
 /// @return the profile, and whether it is complete.
 /// @throws profkit::error that names the file and states whether it cannot be read, is not a journal, has another format or is damaged.
-[[nodiscard]] journal_content load_journal(std::string const& path);
+[[nodiscard]] PROFKIT_TAGGED_FUNCTION journal_content load_journal(std::string const& path);
 
 /// @brief Loads a saved profile or a journal (`PROFKIT=journal=FILE`).
 ///
@@ -42,6 +43,6 @@ void save(profile const& profile, std::string const& path);
 /// @param path the file.
 /// @return the profile.
 /// @throws profkit::error that names the file and says whether it cannot be read, is not a profile, has another format or is damaged.
-[[nodiscard]] profile load(std::string const& path);
+[[nodiscard]] PROFKIT_TAGGED_FUNCTION profile load(std::string const& path);
 
 }  // namespace profkit

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "collector.hpp"
+#include "impl/profile/library_abi.hpp"
 #include "impl/session/session_factory.hpp"
 #include "options.hpp"
 #include "plain_report.hpp"
@@ -28,7 +29,7 @@ namespace profkit {
 ///     profkit::session session{options};
 ///     for (profkit::step step : session) { ... }
 ///     fmt::print("{}\n", session.report());
-class session final : public step_loop {
+class PROFKIT_TAGGED_TYPE session final : public step_loop {
  public:
   /// @brief Starts recording.
   /// @param wanted the options; by default those of the environment variable `PROFKIT`.

@@ -14,6 +14,7 @@
 #include "impl/analyze/ranks/rank_timeline.hpp"
 #include "impl/analyze/step_kind_summary.hpp"
 #include "impl/analyze/work/work_summary.hpp"
+#include "impl/profile/library_abi.hpp"
 #include "impl/profile/own_memory.hpp"
 #include "profile.hpp"
 #include "time.hpp"
@@ -306,7 +307,7 @@ struct counter_summary {
 /// @brief All figures of a profile. They cover the measured steps, or the whole session if there was no step.
 ///
 /// A plain value; `analyze` computes it, `save_summary` and `load_summary` store it.
-struct summary {
+struct PROFKIT_TAGGED_TYPE summary {
   environment_record environment;               ///< the machine and the program
   bool covers_steps = true;                     ///< false: the session had no step, so all figures cover the whole session
   step_summary steps;                           ///< step times, verdicts, throughput

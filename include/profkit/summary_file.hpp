@@ -6,6 +6,7 @@
 
 #include <string>
 
+#include "impl/profile/library_abi.hpp"
 #include "impl/report/report_code.hpp"
 #include "summary.hpp"
 
@@ -27,6 +28,6 @@ void save_summary(summary const& what, std::string const& path);
 /// @param path the file.
 /// @return the summary.
 /// @throws profkit::error that names the file and says whether it cannot be read, is not a summary, has another layout or is damaged.
-[[nodiscard]] summary load_summary(std::string const& path);
+[[nodiscard]] PROFKIT_TAGGED_FUNCTION summary load_summary(std::string const& path);
 
 }  // namespace profkit

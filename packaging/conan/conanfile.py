@@ -16,12 +16,12 @@ class Profkit(ConanFile):
     name = "profkit"
     description = "Where a step went: on the host, on the GPU and in memory"
     license = "Apache-2.0"
-    topics = ("profiler", "cuda", "header-only")
-    package_type = "header-library"
+    topics = ("profiler", "cuda")
+    package_type = "static-library"
     settings = "os", "arch", "compiler", "build_type"
-    # "system": the fmt of the distribution instead of Conan's package
-    options = {"fmt": ["conan", "system"]}
-    default_options = {"fmt": "conan"}
+    # fmt=system: the fmt of the distribution instead of Conan's package. header_only: without the compiled code of sessions and reports
+    options = {"fmt": ["conan", "system"], "header_only": [True, False]}
+    default_options = {"fmt": "conan", "header_only": False}
     no_copy_source = True
 
     @property
@@ -50,18 +50,22 @@ class Profkit(ConanFile):
         check_min_cppstd(self, 17)
 
     def package_id(self):
-        self.info.settings.clear()
+        if self.info.options.header_only:
+            self.info.settings.clear()
 
     def generate(self):
         toolchain = CMakeToolchain(self)
         for what in ("TESTS", "EXAMPLES", "BENCHMARKS", "PROGRAM"):
             toolchain.cache_variables[f"PROFKIT_BUILD_{what}"] = False
+        toolchain.cache_variables["PROFKIT_INSTALL_COMPILED"] = not self.options.header_only
         toolchain.generate()
         if self.options.fmt == "conan":
             CMakeDeps(self).generate()
 
     def build(self):
-        CMake(self).configure()
+        cmake = CMake(self)
+        cmake.configure()
+        cmake.build()
 
     def package(self):
         CMake(self).install()

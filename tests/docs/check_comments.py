@@ -12,12 +12,12 @@ import re
 import sys
 
 MIN_SHARE = 0.30
-HELPERS = r"PROFKIT_(JOIN|FIRST|VARIABLE|FUNCTION_)"  # macros that only other macros use
+HELPERS = r"PROFKIT_(JOIN|FIRST|VARIABLE|FUNCTION_|ABI_TAG|TAGGED_)"  # macros that only other macros use
 COMMENT_OR_TEXT = re.compile(r'//[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|(?<!\w)\'(?:\\.|[^\'\\\n])+\'', re.S)
 TEMPLATE = r"(template ?<.*?> ?)?"
 # Forward declarations, and functions that need no description or inherit it.
 EXEMPT = re.compile(r"(using namespace|friend|static_assert|namespace|extern|" + TEMPLATE +
-                    r"(class|struct|union|enum( class)?) [\w:]+( : [\w:]+)?;)|[^~]*= (delete|default);|[^~]*\boverride\b|"
+                    r"(class|struct|union|enum( class)?) (PROFKIT_\w+ )?[\w:]+( : [\w:]+)?;)|[^~]*= (delete|default);|[^~]*\boverride\b|"
                     r"\[\[gnu::used\]\]|[^(]*\w::~?\w+\(")  # defined here, declared elsewhere
 
 

@@ -24,13 +24,19 @@ install() {
   mkdir -p "$root/packages" "$root/system/var/lib/dpkg/updates" "$root/system/var/lib/dpkg/info"
   touch "$root/system/var/lib/dpkg/status"
   "${as_root[@]}" "$cpack" --config "$build/CPackConfig.cmake" -G DEB -B "$root/packages"
-  library=$(ls "$root"/packages/libprofkit-dev_*_all.deb) || fail "cpack made no libprofkit-dev for all architectures"
+  library=$(ls "$root"/packages/libprofkit-dev_*.deb) || fail "cpack made no libprofkit-dev"
   dpkg-deb --info "$library"
   for each in $(dpkg-deb -f "$library" Depends | sed 's/([^)]*)//g; s/[,|]/ /g'); do
     dpkg-query -W -f '${Status}' "$each" | grep -q 'ok installed' || fail "libprofkit-dev depends on $each, which this machine does not have"
   done
   # awk must read all input, because dpkg-deb fails if its pipe is closed early.
   dpkg-deb -c "$library" | awk '$6 == "./usr/include/profkit/profkit.hpp" { found = 1 } END { exit !found }' || fail "libprofkit-dev has no profkit/profkit.hpp"
+  # Compiled code is for one architecture.
+  if dpkg-deb -c "$library" | awk '/libprofkit_code[.]a$/ { found = 1 } END { exit !found }'; then
+    [ "$(dpkg-deb -f "$library" Architecture)" = "$(dpkg --print-architecture)" ] || fail "libprofkit-dev is for the wrong architecture"
+  else
+    [ "$(dpkg-deb -f "$library" Architecture)" = all ] || fail "libprofkit-dev without compiled code is not for all architectures"
+  fi
   for package in "$root"/packages/*.deb; do
     dpkg-deb -c "$package" | awk '{ print $2 }' | sort -u | grep -vx root/root && fail "$package: files that are not root's"
   done

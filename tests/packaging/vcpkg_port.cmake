@@ -64,7 +64,9 @@ endfunction()
 
 function(vcpkg_cmake_install)
   needs(vcpkg-cmake)
-  run("${CMAKE_COMMAND}" --build "${WORK_DIR}/build" --target install)
+  # Instead of compiling it again.
+  file(COPY ${COMPILED_CODE} DESTINATION "${WORK_DIR}/build")
+  run("${CMAKE_COMMAND}" --install "${WORK_DIR}/build")
 endfunction()
 
 function(vcpkg_cmake_config_fixup)
@@ -86,7 +88,11 @@ endfunction()
 set(CMAKE_CURRENT_LIST_DIR "${port_dir}")
 include("${port_dir}/portfile.cmake")
 
-foreach(wanted IN ITEMS include/profkit/profkit.hpp share/profkit/profkit.symbols share/profkit/copyright share/pkgconfig/profkit.pc)
+foreach(
+  wanted
+  IN
+  ITEMS include/profkit/profkit.hpp lib/libprofkit_code.a share/profkit/profkit.symbols share/profkit/copyright share/pkgconfig/profkit.pc
+)
   if(NOT EXISTS "${CURRENT_PACKAGES_DIR}/${wanted}")
     message(FATAL_ERROR "the port installs no ${wanted}")
   endif()
@@ -94,7 +100,7 @@ endforeach()
 foreach(
   unwanted
   IN
-  ITEMS debug lib bin share/doc share/cmake
+  ITEMS debug bin share/doc share/cmake
 )
   if(EXISTS "${CURRENT_PACKAGES_DIR}/${unwanted}")
     message(FATAL_ERROR "the port leaves ${unwanted}, which vcpkg complains of")

@@ -33,6 +33,7 @@ def can_link(compiler, folder, linker, mode):
 def main():
     thing, compiler, code, symbols, pc = sys.argv[1:]
     libs = re.search(r"^Libs: (.*)$", pathlib.Path(pc).read_text(encoding="utf-8"), re.MULTILINE).group(1).split()
+    libs = [each for each in libs if not each.startswith(("-L", "-lprofkit_code"))]  # CODE is that library, which is not installed
     routes = {"CMake": ["-pthread", "-ldl", f"-Wl,--dynamic-list={symbols}"], "pkg-config": libs}
     tried = 0
     failures = []

@@ -2,9 +2,7 @@
 get_filename_component(SOURCE_PATH "${CMAKE_CURRENT_LIST_DIR}/../../.." ABSOLUTE)
 
 vcpkg_check_features(OUT_FEATURE_OPTIONS features FEATURES program PROFKIT_BUILD_PROGRAM)
-if(NOT "program" IN_LIST FEATURES)
-  set(VCPKG_BUILD_TYPE release) # headers only
-endif()
+set(VCPKG_BUILD_TYPE release) # the compiled code of a release fits programs of all configurations
 vcpkg_cmake_configure(
   SOURCE_PATH "${SOURCE_PATH}"
   OPTIONS ${features} -DPROFKIT_BUILD_TESTS=OFF -DPROFKIT_BUILD_EXAMPLES=OFF -DPROFKIT_BUILD_BENCHMARKS=OFF -DPROFKIT_INSTALL=ON

@@ -7,12 +7,10 @@
 #include <string_view>
 #include <vector>
 
+#include "../profile/library_abi.hpp"  // declares profile and summary
 #include "../profile/own_memory.hpp"
 
 namespace profkit {
-
-struct profile;
-struct summary;
 
 namespace detail {
 

@@ -8,6 +8,7 @@
 #include "../../options.hpp"
 #include "../../plain_report.hpp"
 #include "../../step.hpp"
+#include "../profile/library_abi.hpp"
 
 namespace profkit::detail {
 
@@ -42,6 +43,6 @@ class session_core : public step_loop {
 };
 
 /// Creates the implementation of a session.
-std::unique_ptr<session_core> make_session(options wanted);
+PROFKIT_TAGGED_FUNCTION std::unique_ptr<session_core> make_session(options wanted);
 
 }  // namespace profkit::detail
