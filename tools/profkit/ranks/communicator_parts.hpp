@@ -41,9 +41,10 @@ class communicator_parts {
   communicator_parts(own_vector<communicator_member> const& members, std::uint32_t size) {
     std::optional<std::uint64_t> const stride = is_one(members, size) ? std::nullopt : stride_of(members, size);
     is_ambiguous_ = !stride && !is_one(members, size);
+    std::uint64_t const step = stride.value_or(0);  // with `*stride`, g++ 12 warns of an uninitialised value
     std::map<std::uint64_t, std::uint32_t> numbers;
     for (communicator_member const& each : members) {
-      std::uint64_t const group = stride ? each.rank / (*stride * size) * *stride + each.rank % *stride : 0;
+      std::uint64_t const group = step == 0 ? 0 : each.rank / (step * size) * step + each.rank % step;
       std::uint32_t const part = numbers.try_emplace(group, static_cast<std::uint32_t>(numbers.size())).first->second;
       part_of_[{each.position, each.group_rank}] = part;
     }

@@ -28,6 +28,7 @@
 namespace profkit {
 
 // A type has its tag from the first declaration on.
+class PROFKIT_TAGGED_TYPE profile_builder;
 struct PROFKIT_TAGGED_TYPE profile;
 struct PROFKIT_TAGGED_TYPE summary;
 

@@ -3,15 +3,12 @@
 
 #include <cstdint>
 
+#include "../profile/library_abi.hpp"  // declares profile_builder
 #include "site.hpp"
 #include "thread_log.hpp"
 #include "ticks.hpp"
 
-namespace profkit {
-
-class profile_builder;
-
-namespace detail {
+namespace profkit::detail {
 
 /// The ways in which the end of a scope can be wrong.
 enum class wrong_end_kind : std::uint32_t {
@@ -251,5 +248,4 @@ inline void leave_slow_path(open_scope_word open, std::uint64_t now) noexcept {
   return reinterpret_cast<std::uint64_t>(&where) + static_cast<std::uint64_t>(kind);
 }
 
-}  // namespace detail
-}  // namespace profkit
+}  // namespace profkit::detail
