@@ -3,7 +3,6 @@
 #include <profkit/impl/analyze/analysis.hpp>
 #include <profkit/save_load.hpp>
 
-#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <chrono>
 #include <cstddef>
@@ -22,19 +21,10 @@
 
 namespace {
 
-profkit::summary merged_at_random(std::vector<profkit::window> windows, std::mt19937_64& random) {
-  std::shuffle(windows.begin(), windows.end(), random);
-  std::vector<profkit::analysis> parts;
-  for (profkit::window const& each : windows) {
-    if (parts.empty() || random() % 2 == 0) parts.emplace_back();
-    parts[random() % parts.size()].add(each);
-  }
-  while (parts.size() > 1) {
-    std::shuffle(parts.begin(), parts.end(), random);
-    parts[0].merge(parts.back());
-    parts.pop_back();
-  }
-  return parts[0].finish();
+profkit::summary sum_of(std::vector<profkit::window> const& windows) {
+  profkit::analysis result;
+  for (profkit::window const& each : windows) result.add(each);
+  return result.finish();
 }
 
 void check_cuts(profkit::profile const& whole, std::uint64_t seed) {
@@ -42,14 +32,13 @@ void check_cuts(profkit::profile const& whole, std::uint64_t seed) {
   profkit::profile const complete = with_more(whole, random);
   profkit::summary const expected = profkit::analyze(complete);
   for (std::uint64_t round = 0; round < repetitions(4); ++round) {
-    std::vector<profkit::window> windows = cut_windows(complete, random_borders(complete, random));
-    CHECK((bytes_of(merged_at_random(std::move(windows), random)) == bytes_of(expected)));
+    CHECK((bytes_of(sum_of(cut_windows(complete, random_borders(complete, random)))) == bytes_of(expected)));
   }
 }
 
 }  // namespace
 
-TEST_CASE("any cut into windows and any order of merging give the summary of the whole profile", "[analysis]") {
+TEST_CASE("any cut into windows gives the summary of the whole profile", "[analysis]") {
   for_each_made_profile(30, check_cuts);
   for (char const* const name : {"small-128-train-fp32", "small-512-fwd-fp32", "tiny-128-train-bf16"}) {
     INFO(name);
@@ -74,12 +63,11 @@ TEST_CASE("a long run cut into windows has the same history as the whole run", "
   CHECK(expected.trend.windows.size() > 256);
   std::mt19937_64 random{3};
   for (int round = 0; round < 4; ++round) {
-    std::vector<profkit::window> windows = cut_windows(whole, random_borders(whole, random));
-    CHECK((bytes_of(merged_at_random(std::move(windows), random)) == bytes_of(expected)));
+    CHECK((bytes_of(sum_of(cut_windows(whole, random_borders(whole, random)))) == bytes_of(expected)));
   }
 }
 
-TEST_CASE("releases of unknown blocks before the first step count, in any order of windows", "[analysis]") {
+TEST_CASE("releases of unknown blocks before the first step count", "[analysis]") {
   profkit::profile whole;
   whole.paths = {step_path()};
   whole.threads = {{100, "train"}};
@@ -97,17 +85,11 @@ TEST_CASE("releases of unknown blocks before the first step count, in any order 
   std::vector<profkit::window> windows = cut_windows(whole, {at_ms(5)});
   REQUIRE(windows.size() == 2);
   windows[0].frame.has_steps = false;  // it was added before the first step
-  for (bool const is_late : {false, true}) {
-    profkit::analysis parts[2];
-    parts[0].add(windows[is_late ? 1 : 0]);
-    parts[1].add(windows[is_late ? 0 : 1]);
-    parts[0].merge(parts[1]);
-    profkit::summary const merged = parts[0].finish();
-    REQUIRE(merged.allocators.size() == 1);
-    CHECK(merged.allocators[0].unknown_releases == 2);
-    CHECK(merged.allocators[0].reused_addresses == 1);
-    CHECK(merged.allocators[0].last_bytes == expected.allocators[0].last_bytes);
-  }
+  profkit::summary const figures = sum_of(windows);
+  REQUIRE(figures.allocators.size() == 1);
+  CHECK(figures.allocators[0].unknown_releases == 2);
+  CHECK(figures.allocators[0].reused_addresses == 1);
+  CHECK(figures.allocators[0].last_bytes == expected.allocators[0].last_bytes);
 }
 
 TEST_CASE("operations of a window without scopes count together with those of later windows", "[analysis]") {
@@ -132,24 +114,19 @@ TEST_CASE("operations of a window without scopes count together with those of la
   CHECK(both.finish().scopes_recorded == 1);
 }
 
-TEST_CASE("scopes from an analysis without kernels have no kernel time after merging with one with kernels", "[analysis]") {
+TEST_CASE("scopes of a window without kernels have no kernel time if an earlier window has kernels", "[analysis]") {
+  profkit::window with;
+  with.frame.own = {profkit::timestamp::min(), at_ms(100)};
+  with.records.collectors = {{"kernels", "collected", {}, profkit::collector_kind::kernels}};
   profkit::window without;
-  without.frame.own = {profkit::timestamp::min(), at_ms(100)};
+  without.frame.own = {at_ms(100), profkit::timestamp::max()};
   without.records.threads = {{100, "train"}};
   for (char const* const name : {"a", "b", "c"}) {
     auto const path = static_cast<std::uint32_t>(without.records.paths.size());
     without.records.paths.push_back({profkit::path_record::no_parent, name, {}, "train.cpp", 1});
-    without.records.scopes.push_back({{at_ms(path * 10.0), at_ms(path * 10.0 + 5.0)}, path, 0});
+    without.records.scopes.push_back({{at_ms(100 + path * 10.0), at_ms(100 + path * 10.0 + 5.0)}, path, 0});
   }
-  profkit::window with;
-  with.frame.own = {at_ms(100), profkit::timestamp::max()};
-  with.records.collectors = {{"kernels", "collected", {}, profkit::collector_kind::kernels}};
-  profkit::analysis both;
-  both.add(with);
-  profkit::analysis other;
-  other.add(without);
-  both.merge(other);
-  profkit::summary const figures = both.finish();
+  profkit::summary const figures = sum_of({with, without});
   REQUIRE(figures.names.size() == 3);
   for (profkit::scope_name_summary const& each : figures.names) {
     REQUIRE(each.gpu);

@@ -3,6 +3,7 @@
 #include <profkit/error.hpp>
 #include <profkit/impl/analyze/analysis.hpp>
 #include <profkit/impl/analyze/analysis_state.hpp>
+#include <profkit/impl/analyze/kinds/launched_kernels.hpp>
 #include <profkit/save_load.hpp>
 
 #include <algorithm>
@@ -33,13 +34,12 @@ namespace {
 using Catch::Matchers::ContainsSubstring;
 using Catch::Matchers::MessageMatches;
 
-/// Adds windows at random, half of them after writing and reading.
+/// Adds windows, half of them after writing and reading.
 void check_state(profkit::profile const& whole, std::uint64_t seed) {
   std::mt19937_64 random{seed};
   profkit::profile const complete = with_more(whole, random);
   std::string const expected = bytes_of(profkit::analyze(complete));
-  std::vector<profkit::window> windows = cut_windows(complete, random_borders(complete, random));
-  std::shuffle(windows.begin(), windows.end(), random);
+  std::vector<profkit::window> const windows = cut_windows(complete, random_borders(complete, random));
   profkit::analysis written;
   std::size_t const half = windows.size() / 2;
   for (std::size_t i = 0; i < half; ++i) written.add(windows[i]);
@@ -48,16 +48,8 @@ void check_state(profkit::profile const& whole, std::uint64_t seed) {
   read_state_of(state, read);
   CHECK((state_of(read) == state));
   CHECK((bytes_of(read.finish()) == bytes_of(written.finish())));
-  profkit::analysis merged;
-  for (std::size_t i = half; i < windows.size(); ++i) {
-    read.add(windows[i]);
-    merged.add(windows[i]);
-  }
+  for (std::size_t i = half; i < windows.size(); ++i) read.add(windows[i]);
   CHECK((bytes_of(read.finish()) == expected));
-  profkit::analysis again;
-  read_state_of(state, again);
-  merged.merge(again);
-  CHECK((bytes_of(merged.finish()) == expected));
   profkit::analysis at_end;
   read_state_of(state_of(read), at_end);
   CHECK((bytes_of(at_end.finish()) == expected));
@@ -76,9 +68,9 @@ profkit::analysis of_window(profkit::window const& only) {
   return result;
 }
 
-/// Reads an analysis and, if it is valid, merges, continues and finishes it.
+/// Reads an analysis and, if it is valid, continues and finishes it.
 /// @return whether it is valid.
-bool use(std::string const& state, profkit::analysis const& other, profkit::window const& later) {
+bool use(std::string const& state, profkit::window const& later) {
   profkit::analysis read;
   try {
     read_state_of(state, read);
@@ -89,10 +81,6 @@ bool use(std::string const& state, profkit::analysis const& other, profkit::wind
   profkit::analysis again;
   read_state_of(state_of(read), again);
   CHECK((state_of(again) == state_of(read)));
-  profkit::analysis merged = other;
-  merged.merge(read);
-  static_cast<void>(merged.finish());
-  read.merge(other);
   read.add(later);
   static_cast<void>(read.finish());
   return true;
@@ -183,13 +171,12 @@ TEST_CASE("a state that is cut off anywhere is refused", "[analysis_state]") {
 TEST_CASE("a damaged byte of a state causes at most an error", "[analysis_state]") {
   std::vector<profkit::window> const windows = small_windows();
   std::string const state = state_of(of_window(windows[1]));
-  profkit::analysis const other = of_window(windows[0]);
-  REQUIRE(use(state, other, windows[2]));
+  REQUIRE(use(state, windows[2]));
   std::size_t refused = 0;
   for (std::size_t position = sizeof(std::uint32_t); position < state.size(); position += 7 * stride) {
     std::string damaged = state;
     damaged[position] = static_cast<char>(damaged[position] ^ (position % 2 == 0 ? 0x80 : 0x01));
-    if (!use(damaged, other, windows[2])) ++refused;
+    if (!use(damaged, windows[2])) ++refused;
   }
   CHECK(refused > state.size() / (28 * stride));
 }
@@ -209,6 +196,18 @@ TEST_CASE("figures whose sum overflows nanoseconds are refused", "[analysis_stat
   two.add(whole, {{profkit::timestamp::min(), profkit::timestamp::max()}, false, {}, {}, {}, {}});
   CHECK_THROWS_MATCHES(read_state_of(state_of(two), read), profkit::error,
                        MessageMatches(ContainsSubstring("the file is damaged: its figures add up to more than 146 years")));
+}
+
+TEST_CASE("kernels outside any scope that have a path are refused", "[analysis_state]") {
+  profkit::detail::launched_kernels kernels;
+  kernels.add(0, profkit::attribution::none, std::chrono::nanoseconds{5});
+  std::string state = state_of(kernels);
+  profkit::detail::launched_kernels read;
+  read_state_of(state, read);
+  std::size_t const path = state.rfind("\xff\xff\xff\xff");
+  REQUIRE(path != std::string::npos);
+  state[path] = 0;
+  CHECK_THROWS_MATCHES(read_state_of(state, read), profkit::error, MessageMatches(ContainsSubstring("kernels with a wrong name or path")));
 }
 
 TEST_CASE("overlapping GPU periods are refused", "[analysis_state]") {

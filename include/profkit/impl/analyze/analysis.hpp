@@ -54,15 +54,15 @@ struct analysis_parts {
 
 namespace profkit {
 
-/// @brief The figures of a session, computed window by window. Two analyses can be merged.
+/// @brief The figures of a session, computed window by window.
 ///
-/// The summary does not depend on the borders of the windows, nor on the order in which windows and analyses are merged. Only the rounding
-/// of floating-point sums (`work` and `model_flops`) depends on that order. Memory is bounded by the number of paths, kernels and
-/// allocators, not by the length of the session. Not thread-safe. Performs no input or output.
+/// The summary does not depend on the borders of the windows, except for the rounding of floating-point sums (`work` and `model_flops`).
+/// Memory is bounded by the number of paths, kernels and allocators, not by the length of the session. Not thread-safe. Performs no input
+/// or output.
 class analysis {
  public:
   /// @brief Creates an analysis without windows.
-  /// @param with rules for kernel classes; the same for all analyses that are merged.
+  /// @param with rules for kernel classes.
   explicit analysis(analyze_options with = {}) { parts_.options = std::move(with); }
 
   /// @brief Adds a window. The windows of a session must not overlap; they may come in any order.
@@ -74,10 +74,6 @@ class analysis {
   /// @param frame the stretch of time that the window owns.
   /// @param launched `attribute(records)`, if the caller has computed it; null: `add` computes it if needed.
   void add(profile const& records, window_frame const& frame, attribution const* launched = nullptr);
-
-  /// @brief Merges another analysis: the result is as if its windows had been added here.
-  /// @param other figures of windows that overlap none of those here; created with the same options.
-  void merge(analysis const& other);
 
   /// @brief Computes the summary. Windows can be added afterwards.
   /// @return the figures of all windows so far.

@@ -80,36 +80,6 @@ class analysis_work {
     all_.kinds.add(basis, wall_by_kind{frame.gpu_wall}, added->path_of);
   }
 
-  void merge(analysis_parts const& other) {
-    if (!other.has_any) return;
-    if (!takes(other.has_steps)) {
-      all_.memory.add_contradictions(other.memory);
-      return;
-    }
-    all_.has_any = true;
-    own_vector<std::uint32_t> const path_of = all_.paths.add(other.paths);
-    own_vector<std::uint32_t> const name_of = all_.gpu.add_names(other.gpu.names());
-    own_vector<std::uint32_t> const allocator_of = all_.memory.add(other.memory, path_of);
-    all_.scopes.add(other.scopes, path_of);
-    all_.counters.add(other.counters);
-    all_.clocks.add(other.clocks);
-    all_.utilization.add(other.utilization);
-    all_.readings.add(other.readings);
-    all_.gpu.add(other.gpu, path_of, name_of);
-    if (all_.kinds.add(other.kinds, path_of, name_of)) rename_kinds();
-    all_.adopted.add(other.adopted, path_of);
-    all_.work.add(other.work, path_of);
-    all_.samples.add(other.samples, path_of);
-    all_.devices.insert(other.devices.begin(), other.devices.end());
-    all_.header.add(other.header);
-    other.stretches.for_each([&](interval const& time, stretch_figures figures) {
-      figures.move(path_of, name_of, allocator_of);
-      figures.rename_kinds(all_.kinds.names());
-      join(time, std::move(figures));
-    });
-    all_.gpu.settle([&](interval const& time) { return all_.stretches.covers(time); });
-  }
-
  private:
   /// Intermediate results for a window with kernels collected.
   struct added_window {

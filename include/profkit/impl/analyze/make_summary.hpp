@@ -21,8 +21,6 @@ namespace profkit {
   detail::analysis_work{parts_}.add(records, frame, launched);
 }
 
-[[gnu::used]] inline void analysis::merge(analysis const& other) { detail::analysis_work{parts_}.merge(other.parts_); }
-
 [[gnu::used]] inline summary analysis::finish() const {
   detail::analysis_parts copy{parts_};
   return detail::complete_summary(copy, [](detail::kind_table&, bool) {});

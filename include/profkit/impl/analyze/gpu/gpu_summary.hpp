@@ -58,12 +58,11 @@ class operations_by_name {
     }
   }
 
-  /// Merges another object: the result is as if its operations had been added here.
-  /// @param name_of maps names of `other` to names of this object.
-  void add(operations_by_name const& other, own_vector<std::uint32_t> const& name_of) { add_rows(rows_, other.rows_, name_of); }
-
   /// @return the number of rows, at most the number of names.
   [[nodiscard]] std::size_t size() const noexcept { return rows_.size(); }
+
+  /// Whether there are kernels with a name.
+  [[nodiscard]] bool has_kernel(std::size_t name) const { return name < rows_.size() && rows_[name].kernels.count() > 0; }
 
   [[nodiscard]] duration_summary kernels(std::size_t name) const { return rows_[name].kernels.summarize(); }
   [[nodiscard]] duration_summary transfers(std::size_t name) const { return rows_[name].transfers.summarize(); }
@@ -78,12 +77,6 @@ class operations_by_name {
     template <class Archive>
     friend void fields(Archive& archive, row& value) {
       archive(value.kernels), archive(value.transfers), archive(value.bytes);
-    }
-
-    void add(row const& other) {
-      kernels.add(other.kernels);
-      transfers.add(other.transfers);
-      bytes += other.bytes;
     }
   };
 

@@ -153,7 +153,24 @@ class kind_table {
     return known == kinds_.end() ? others_ : known->second;
   }
 
-  /// Merges another one: the result is as if its figures had been added here.
+  /// Whether all positions of paths are below a number.
+  [[nodiscard]] bool is_in(std::size_t paths) const {
+    bool result = true;
+    for_each([&](kind_key, kind_figures const& each) { result = result && each.paths() <= paths; });
+    return result;
+  }
+
+  /// Whether a condition holds for the names of all kernels.
+  template <class Condition>
+  [[nodiscard]] bool all_kernels(Condition const& holds) const {
+    bool result = true;
+    for_each([&](kind_key, kind_figures const& each) {
+      each.kernels.for_each([&](launched_kernels::row const& row) { result = result && holds(row.name); });
+    });
+    return result;
+  }
+
+  /// Adds the figures of another one.
   /// @param path_of maps paths of `other` to paths of this object.
   /// @param name_of maps names of GPU operations of `other` to names of this object.
   /// @return whether the table no longer distinguishes a kind: see `kept`.

@@ -80,10 +80,18 @@ class launched_kernels {
   }
 
  private:
-  /// The hash table is computed when the rows are merged into another object.
+  /// The hash table is not stored; reading rebuilds it.
   template <class Archive>
   friend void fields(Archive& archive, launched_kernels& value) {
     archive(value.pairs_), archive(value.outside_);
+    if constexpr (Archive::is_reader) {
+      bool is_right = value.pairs_.size() <= max_pairs;
+      for (row const& each : value.pairs_) is_right = is_right && each.path != attribution::none;
+      for (std::size_t name = 0; name < value.outside_.size(); ++name)
+        is_right = is_right && value.outside_[name].name == name && value.outside_[name].path == attribution::none;
+      archive.check(is_right, "kernels with a wrong name or path");
+      value.enter_all();
+    }
   }
 
   /// Searches with linear probing in a table that is at most a quarter full. The tags keep most searches away from the rows of other pairs,
@@ -112,12 +120,19 @@ class launched_kernels {
     added.name = name;
     added.path = path;
     if (slots_.size() < 4 * pairs_.size()) {
-      slots_.assign(2 * slots_.size(), empty_slot);
-      for (std::size_t position = 0; position < pairs_.size(); ++position) enter(position);
+      enter_all();
     } else {
       enter(pairs_.size() - 1);
     }
     return added;
+  }
+
+  /// Computes the hash table.
+  void enter_all() {
+    std::size_t size = first_size;
+    while (size < 4 * pairs_.size()) size *= 2;
+    slots_.assign(size, empty_slot);
+    for (std::size_t position = 0; position < pairs_.size(); ++position) enter(position);
   }
 
   /// Enters a pair that the hash table does not contain.

@@ -79,6 +79,12 @@ class crossing_balances {
     }
   }
 
+  /// Whether all positions are below these numbers.
+  [[nodiscard]] bool is_in(std::size_t allocators, std::size_t paths) const {
+    return std::all_of(balances_.begin(), balances_.end(),
+                       [&](auto const& each) { return std::get<0>(each.first) < allocators && std::get<1>(each.first) < paths; });
+  }
+
   /// Removes the scopes that lie completely in a stretch of time.
   /// @param take called with allocator, path and balance of each.
   template <class Take>

@@ -193,6 +193,14 @@ class memory_sums {
     return positions;
   }
 
+  /// @return the number of allocators.
+  [[nodiscard]] std::size_t size() const noexcept { return allocators_.size(); }
+
+  /// Whether all positions of paths are below a number.
+  [[nodiscard]] bool is_in(std::size_t paths) const {
+    return std::all_of(allocators_.begin(), allocators_.end(), [&](allocator_memory const& each) { return each.by_path.size() <= paths; });
+  }
+
   /// Adds the counts that cover the whole session: releases and allocations that contradict earlier records.
   void add_contradictions(memory_sums const& other) {
     own_vector<allocator_memory> found;

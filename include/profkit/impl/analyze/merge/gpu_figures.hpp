@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <utility>
 
 #include "../../../kernel_class.hpp"
@@ -24,7 +25,7 @@
 
 namespace profkit::detail {
 
-/// The figures of GPU operations and API calls that add up in any order.
+/// The figures of GPU operations and API calls.
 class gpu_figures {
  public:
   /// Adds the names of GPU operations. Names are equal if the mangled names are equal.
@@ -32,7 +33,7 @@ class gpu_figures {
   own_vector<std::uint32_t> add_names(own_vector<gpu_name_record> const& names) {
     own_vector<std::uint32_t> result;
     for (gpu_name_record const& each : names) {
-      result.push_back(positions_.find_or_add(each.mangled.empty() ? each.name : each.mangled, names_, [&] { return each; }));
+      result.push_back(positions_.find_or_add(key_of(each), names_, [&] { return each; }));
     }
     return result;
   }
@@ -52,17 +53,6 @@ class gpu_figures {
     api_calls_.add({records, with_kernels});
   }
 
-  /// Merges another object: the result is as if its operations had been added here.
-  void add(gpu_figures const& other, own_vector<std::uint32_t> const& path_of, own_vector<std::uint32_t> const& name_of) {
-    has_kernels_ = has_kernels_ || other.has_kernels_;
-    steps_ += other.steps_;
-    sums_.add(other.sums_, path_of);
-    by_name_.add(other.by_name_, name_of);
-    counts_.add(other.counts_);
-    has_all_api_calls_ = has_all_api_calls_ || other.has_all_api_calls_;
-    api_calls_.add(other.api_calls_);
-  }
-
   /// @param is_added whether all windows of an interval are added.
   template <class IsAdded>
   void settle(IsAdded const& is_added) {
@@ -71,6 +61,12 @@ class gpu_figures {
 
   [[nodiscard]] own_vector<gpu_name_record> const& names() const noexcept { return names_; }
   [[nodiscard]] bool has_kernels() const noexcept { return has_kernels_; }
+
+  /// Whether there are kernels with a name.
+  [[nodiscard]] bool has_kernel(std::uint32_t name) const { return has_kernels_ && by_name_.has_kernel(name); }
+
+  /// Whether all positions of paths are below a number.
+  [[nodiscard]] bool is_in(std::size_t paths) const noexcept { return sums_.rows().size() <= paths; }
 
   /// @return the number of measured steps with kernels collected.
   [[nodiscard]] std::uint64_t steps() const noexcept { return steps_; }
@@ -102,12 +98,21 @@ class gpu_figures {
   }
 
  private:
-  /// `positions_` is not stored; merging rebuilds it.
+  static std::string const& key_of(gpu_name_record const& name) { return name.mangled.empty() ? name.name : name.mangled; }
+
+  /// `positions_` is not stored; reading rebuilds it.
   template <class Archive>
   friend void fields(Archive& archive, gpu_figures& value) {
     archive(value.names_), archive(value.has_kernels_), archive(value.steps_), archive(value.sums_), archive(value.by_name_),
         archive(value.counts_);
     archive(value.has_all_api_calls_), archive(value.api_calls_);
+    if constexpr (Archive::is_reader) {
+      value.positions_ = {};
+      own_vector<gpu_name_record> known;
+      for (gpu_name_record const& each : value.names_) value.positions_.find_or_add(key_of(each), known, [&] { return each; });
+      archive.check(known.size() == value.names_.size(), "a name of GPU operations occurs twice");
+      archive.check(value.by_name_.size() <= value.names_.size(), "GPU operations without name");
+    }
   }
 
   own_vector<gpu_name_record> names_;

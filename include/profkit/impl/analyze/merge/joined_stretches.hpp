@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <iterator>
 #include <map>
 #include <utility>
@@ -29,10 +30,10 @@ class joined_stretches {
     return {{at->first, at->second.end}, at->second.part};
   }
 
-  /// @param visit called with the interval and the part of each stretch, in time order.
-  template <class Visit>
-  void for_each(Visit const& visit) const {
-    for (auto const& [begin, each] : stretches_) visit(interval{begin, each.end}, each.part);
+  /// Whether a condition holds for the figures of all stretches.
+  template <class Condition>
+  [[nodiscard]] bool all_of(Condition const& holds) const {
+    return std::all_of(stretches_.begin(), stretches_.end(), [&](auto const& each) { return holds(each.second.part); });
   }
 
   /// @param change called with the figures of each stretch.

@@ -15,10 +15,8 @@
 
 namespace profkit::detail {
 
-/// The paths of several windows or analyses. Paths are equal if all members except the source location are equal.
-///
-/// The order of arrival depends on the order of merging. So each path keeps its smallest position in any window, and `in_order` sorts by
-/// time and that position.
+/// The paths of several windows. Paths are equal if all members except the source location are equal. Each path keeps its smallest position
+/// in any window, and `in_order` sorts by time and that position.
 class merged_paths {
  public:
   /// @return by position in the list: its position here.
@@ -26,13 +24,6 @@ class merged_paths {
     own_vector<std::uint32_t> positions;
     positions.reserve(paths.size());
     for (std::uint32_t i = 0; i < paths.size(); ++i) positions.push_back(add(paths[i], i, positions));
-    return positions;
-  }
-
-  own_vector<std::uint32_t> add(merged_paths const& other) {
-    own_vector<std::uint32_t> positions;
-    positions.reserve(other.paths_.size());
-    for (std::size_t i = 0; i < other.paths_.size(); ++i) positions.push_back(add(other.paths_[i], other.first_[i], positions));
     return positions;
   }
 
@@ -69,7 +60,7 @@ class merged_paths {
   [[nodiscard]] std::size_t size() const noexcept { return paths_.size(); }
 
  private:
-  /// The lookup table is not stored; merging rebuilds it.
+  /// The lookup table is not stored; reading rebuilds it.
   template <class Archive>
   friend void fields(Archive& archive, merged_paths& state) {
     archive(state.paths_), archive(state.first_);
@@ -77,6 +68,10 @@ class merged_paths {
       archive.check(state.paths_.size() == state.first_.size() && state.is_in_order(), "a path comes before its parent");
       check_path_lengths(state.paths_);
       check_step_path(state.paths_);
+      state.table_ = {};
+      own_vector<path_record> known;
+      for (path_record const& each : state.paths_) state.table_.find_or_add(each, known);
+      archive.check(known.size() == state.paths_.size(), "a path occurs twice");
     }
   }
 

@@ -27,10 +27,6 @@ class session_header {
     profile_.sampling = records.sampling;
   }
 
-  void add(session_header const& other) {
-    if (other.end_) add(other.profile_, *other.end_);
-  }
-
   /// @return a profile with the single values, without records and tables.
   [[nodiscard]] profile const& operator()() const noexcept { return profile_; }
 

@@ -33,7 +33,12 @@ struct stretch_figures {
     }
   }
 
-  /// Merges the figures of the following stretch.
+  /// Whether all positions are below these numbers.
+  [[nodiscard]] bool is_in(std::size_t paths, std::size_t names, std::size_t allocators) const {
+    return per_step.is_in(paths, names) && balances.is_in(allocators, paths) && timeline.is_in(paths);
+  }
+
+  /// Appends the figures of the following stretch.
   void append(stretch_figures const& next) {
     steps.append(next.steps);
     per_step.append(next.per_step, same_position{}, same_position{});

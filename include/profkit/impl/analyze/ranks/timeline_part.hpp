@@ -85,7 +85,7 @@ class timeline_part {
   /// @param path_of called with each position, but not with `attribution::none`.
   template <class PathOf>
   void move(PathOf const& path_of) {
-    for_each_path([&](std::uint32_t& path) {
+    for_each_path(timeline_, [&](std::uint32_t& path) {
       if (path != attribution::none) path = static_cast<std::uint32_t>(path_of(path));
     });
   }
@@ -95,12 +95,19 @@ class timeline_part {
   template <class TextOf>
   [[nodiscard]] rank_timeline finish(TextOf const& text_of) && {
     std::map<std::uint32_t, std::uint32_t> known;
-    for_each_path([&](std::uint32_t& path) {
+    for_each_path(timeline_, [&](std::uint32_t& path) {
       auto const [at, is_new] = known.try_emplace(path, static_cast<std::uint32_t>(timeline_.paths.size()));
       if (is_new) timeline_.paths.push_back(path == attribution::none ? std::string{} : text_of(path));
       path = at->second;
     });
     return std::move(timeline_);
+  }
+
+  /// Whether all positions of paths are below a number.
+  [[nodiscard]] bool is_in(std::size_t paths) const {
+    bool result = true;
+    for_each_path(timeline_, [&](std::uint32_t path) { result = result && (path == attribution::none || path < paths); });
+    return result;
   }
 
   [[nodiscard]] bool is_empty() const noexcept { return timeline_.steps.empty(); }
@@ -135,16 +142,16 @@ class timeline_part {
     return at == numbers_.end() ? 0 : at->second;
   }
 
-  template <class Visit>
-  void for_each_path(Visit const& visit) {
-    for (timeline_step& step : timeline_.steps) {
-      for (path_time& each : step.stages) visit(each.path);
-      for (path_time& each : step.gpu) visit(each.path);
+  template <class Timeline, class Visit>
+  static void for_each_path(Timeline& timeline, Visit const& visit) {
+    for (auto& step : timeline.steps) {
+      for (auto& each : step.stages) visit(each.path);
+      for (auto& each : step.gpu) visit(each.path);
     }
-    for (timeline_collective& each : timeline_.collectives) {
+    for (auto& each : timeline.collectives) {
       visit(each.path);
-      for (path_time& share : each.busy) visit(share.path);
-      for (path_time& share : each.idle) visit(share.path);
+      for (auto& share : each.busy) visit(share.path);
+      for (auto& share : each.idle) visit(share.path);
     }
   }
 

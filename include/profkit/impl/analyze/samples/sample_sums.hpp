@@ -93,6 +93,9 @@ class sample_sums {
     return found == places_.end() ? place{} : found->second;
   }
 
+  /// Whether all positions of paths are below a number.
+  [[nodiscard]] bool is_in(std::size_t paths) const noexcept { return rows_.size() <= paths && waits_.size() <= paths; }
+
   /// The number of rows for paths; later paths have no samples.
   [[nodiscard]] std::size_t paths() const noexcept { return rows_.size(); }
   [[nodiscard]] functions const& of_path(std::size_t path) const { return rows_[path]; }

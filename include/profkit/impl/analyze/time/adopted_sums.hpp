@@ -62,6 +62,12 @@ class adopted_sums {
     for (auto const& [row, busy] : other.busy_) busy_[{moved(row.first), row.second}] += busy;
   }
 
+  /// Whether all positions of paths are below a number.
+  [[nodiscard]] bool is_in(std::size_t paths) const {
+    bool const has_paths = own_.size() <= paths && work_.size() <= paths;
+    return has_paths && (busy_.empty() || busy_.rbegin()->first.first < paths);
+  }
+
   /// @return the work in a path, outside adopting scopes.
   [[nodiscard]] sums own(std::size_t path) const { return path < own_.size() ? own_[path] : sums{}; }
 

@@ -135,6 +135,9 @@ class work_by_path {
   /// @param path_of maps paths of `other` to paths of this object.
   void add(work_by_path const& other, own_vector<std::uint32_t> const& path_of) { add_rows(rows_, other.rows_, path_of); }
 
+  /// Whether all positions of paths are below a number.
+  [[nodiscard]] bool is_in(std::size_t paths) const noexcept { return rows_.size() <= paths; }
+
   [[nodiscard]] row of_path(std::size_t path) const { return path < rows_.size() ? rows_[path] : row{}; }
 
  private:
