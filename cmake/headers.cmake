@@ -68,7 +68,6 @@ set(PROFKIT_HEADERS
     profkit/impl/analyze/merge/add_rows.hpp
     profkit/impl/analyze/merge/gpu_figures.hpp
     profkit/impl/analyze/merge/gpu_period_list.hpp
-    profkit/impl/analyze/merge/joined_stretches.hpp
     profkit/impl/analyze/merge/merged_counters.hpp
     profkit/impl/analyze/merge/merged_paths.hpp
     profkit/impl/analyze/merge/merged_readings.hpp

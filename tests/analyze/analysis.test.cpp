@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <profkit/analyze.hpp>
+#include <profkit/error.hpp>
 #include <profkit/impl/analyze/analysis.hpp>
 #include <profkit/save_load.hpp>
 
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers.hpp>
+#include <catch2/matchers/catch_matchers_exception.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -90,6 +94,21 @@ TEST_CASE("releases of unknown blocks before the first step count", "[analysis]"
   CHECK(figures.allocators[0].unknown_releases == 2);
   CHECK(figures.allocators[0].reused_addresses == 1);
   CHECK(figures.allocators[0].last_bytes == expected.allocators[0].last_bytes);
+}
+
+TEST_CASE("a window that begins before the end of the previous one is refused", "[analysis]") {
+  profkit::window first;
+  first.frame.own = {at_ms(0), at_ms(100)};
+  profkit::window second;
+  second.frame.own = {at_ms(99), at_ms(200)};
+  profkit::analysis both;
+  CHECK(both.until() == profkit::timestamp::min());
+  both.add(first);
+  CHECK(both.until() == at_ms(100));
+  CHECK_THROWS_MATCHES(both.add(second), profkit::error, Catch::Matchers::MessageMatches(Catch::Matchers::ContainsSubstring("time order")));
+  second.frame.own.begin = at_ms(100);
+  both.add(second);
+  CHECK(both.until() == at_ms(200));
 }
 
 TEST_CASE("operations of a window without scopes count together with those of later windows", "[analysis]") {

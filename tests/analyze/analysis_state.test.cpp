@@ -81,7 +81,11 @@ bool use(std::string const& state, profkit::window const& later) {
   profkit::analysis again;
   read_state_of(state_of(read), again);
   CHECK((state_of(again) == state_of(read)));
-  read.add(later);
+  try {
+    read.add(later);
+  } catch (profkit::error const&) {
+    return false;  // it begins before the damaged end of the last window
+  }
   static_cast<void>(read.finish());
   return true;
 }

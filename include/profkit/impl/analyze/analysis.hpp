@@ -2,19 +2,20 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <set>
 #include <utility>
 
 #include "../../analyze.hpp"
 #include "../../profile.hpp"
 #include "../../summary.hpp"
+#include "../../time.hpp"
 #include "gpu/attribution.hpp"
 #include "gpu/device_clocks.hpp"
 #include "gpu/device_utilization.hpp"
 #include "kinds/kind_table.hpp"
 #include "memory/memory_sums.hpp"
 #include "merge/gpu_figures.hpp"
-#include "merge/joined_stretches.hpp"
 #include "merge/merged_counters.hpp"
 #include "merge/merged_paths.hpp"
 #include "merge/merged_readings.hpp"
@@ -30,9 +31,9 @@ namespace profkit::detail {
 
 /// The figures that `analysis` accumulates.
 struct analysis_parts {
-  analyze_options options;  ///< rules for kernel classes
-  bool has_any = false;     ///< a window was added
-  bool has_steps = false;   ///< only measured steps count; false: the whole session
+  analyze_options options;      ///< rules for kernel classes
+  std::optional<interval> own;  ///< the stretch of all windows that count
+  bool has_steps = false;       ///< only measured steps count; false: the whole session
   session_header header;
   merged_paths paths;
   scope_times scopes;
@@ -47,7 +48,7 @@ struct analysis_parts {
   work_by_path work;
   sample_sums samples;
   std::set<std::int32_t> devices;
-  joined_stretches<stretch_figures> stretches;
+  stretch_figures stretch;
 };
 
 }  // namespace profkit::detail
@@ -65,15 +66,20 @@ class analysis {
   /// @param with rules for kernel classes.
   explicit analysis(analyze_options with = {}) { parts_.options = std::move(with); }
 
-  /// @brief Adds a window. The windows of a session must not overlap; they may come in any order.
+  /// @brief Adds a window. The windows of a session are added in time order and do not overlap.
   /// @param each the window; takes time proportional to its records (n log n if they are out of order).
+  /// @throws profkit::error if it begins before the end of the previous window.
   void add(window const& each) { add(each.records, each.frame); }
 
-  /// @brief Adds a window without copying its records. The windows of a session must not overlap; they may come in any order.
+  /// @brief Adds a window without copying its records. The windows of a session are added in time order and do not overlap.
   /// @param records the records of the window.
   /// @param frame the stretch of time that the window owns.
   /// @param launched `attribute(records)`, if the caller has computed it; null: `add` computes it if needed.
+  /// @throws profkit::error if it begins before the end of the previous window.
   void add(profile const& records, window_frame const& frame, attribution const* launched = nullptr);
+
+  /// @brief The end of the last window; `timestamp::min()` without windows.
+  [[nodiscard]] timestamp until() const noexcept { return parts_.own ? parts_.own->end : timestamp::min(); }
 
   /// @brief Computes the summary. Windows can be added afterwards.
   /// @return the figures of all windows so far.

@@ -5,27 +5,25 @@
 #include <cstdint>
 
 #include "analysis.hpp"
-#include "merge/stretch_figures.hpp"
 
 namespace profkit::detail {
 
 template <class Archive>
 void fields(Archive& archive, analysis_parts& all) {
   auto const each = [&](auto&... members) { ((archive.begin_amounts(), archive(members)), ...); };
-  each(all.has_any, all.has_steps, all.header, all.paths, all.scopes, all.counters, all.readings, all.clocks, all.utilization, all.memory,
-       all.gpu, all.kinds, all.adopted, all.work, all.samples, all.devices, all.stretches);
+  each(all.own, all.has_steps, all.header, all.paths, all.scopes, all.counters, all.readings, all.clocks, all.utilization, all.memory,
+       all.gpu, all.kinds, all.adopted, all.work, all.samples, all.devices, all.stretch);
   if constexpr (Archive::is_reader) {
     std::size_t const paths = all.paths.size();
     std::size_t const names = all.gpu.names().size();
     std::size_t const allocators = all.memory.size();
+    archive.check(!all.own || all.own->begin <= all.own->end, "the windows end before they begin");
     archive.check(all.scopes.has_paths(paths), "not all paths have times");
     bool const is_right = all.memory.is_in(paths) && all.gpu.is_in(paths) && all.kinds.is_in(paths) && all.adopted.is_in(paths) &&
-                          all.work.is_in(paths) && all.samples.is_in(paths) &&
-                          all.stretches.all_of([&](stretch_figures const& part) { return part.is_in(paths, names, allocators); });
+                          all.work.is_in(paths) && all.samples.is_in(paths) && all.stretch.is_in(paths, names, allocators);
     archive.check(is_right, "figures without a path, name or allocator");
     archive.check(all.kinds.all_kernels([&](std::uint32_t name) { return all.gpu.has_kernel(name); }),
                   "a kind of step has unknown kernels");
-    all.stretches.change_each([&](stretch_figures& part) { part.rename_kinds(all.kinds.names()); });
   }
 }
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "../../analyze.hpp"
+#include "../../error.hpp"
 #include "../../profile.hpp"
 #include "../../summary.hpp"
 #include "../../time.hpp"
@@ -18,13 +19,13 @@
 #include "gpu/device_utilization.hpp"
 #include "gpu/gpu_step_periods.hpp"
 #include "gpu/step_budget.hpp"
+#include "kinds/kind_positions.hpp"
 #include "kinds/kind_recorder.hpp"
 #include "kinds/kind_table.hpp"
 #include "kinds/step_kinds.hpp"
 #include "memory/memory_sums.hpp"
 #include "memory/scope_memory.hpp"
 #include "merge/gpu_figures.hpp"
-#include "merge/joined_stretches.hpp"
 #include "merge/merged_counters.hpp"
 #include "merge/merged_paths.hpp"
 #include "merge/merged_readings.hpp"
@@ -94,11 +95,14 @@ class analysis_work {
 
   /// @param launched null if `needs_attribution` is false.
   /// @return nothing if kernels were not collected, or if the window does not count.
+  /// @throws profkit::error if the window begins before the end of the previous one.
   std::optional<added_window> add_all_but_budget(profile const& records, window_frame const& frame, attribution const* launched) {
     interval const& own = frame.own;
     interval const always{timestamp::min(), timestamp::max()};
+    if (all_.own && own.begin < all_.own->end) throw error{"a window begins before the end of the previous one: add windows in time order"};
     if (!takes(frame.has_steps)) return std::nullopt;
-    all_.has_any = true;
+    bool const is_first = !all_.own;
+    all_.own = {is_first ? own.begin : all_.own->begin, own.end};
     measured_time const when = measured_time::of_window(records, own, frame.has_steps);
     measured_time const with_kernels = measured_time::of_window(records, own, frame.has_steps, true);
     std::optional<counted_operations> counted;
@@ -108,7 +112,7 @@ class analysis_work {
     own_vector<std::uint32_t> path_of = all_.paths.add(records.paths);
     own_vector<std::uint32_t> const name_of = all_.gpu.add_names(records.gpu_names);
     step_kinds const kinds{records, when};
-    if (all_.kinds.enter(kinds.all(), frame.gpu_wall)) rename_kinds();
+    all_.kinds.enter(kinds.all(), frame.gpu_wall);
     all_.scopes.add(records, when, path_of);
     all_.counters.add(merged_counters{records, when});
     all_.clocks.add({records, own});
@@ -117,18 +121,19 @@ class analysis_work {
     all_.work.add({records, operations != nullptr ? with_kernels : when}, path_of);
     all_.samples.add(sample_sums{records, when, launched == nullptr ? nullptr : &launched->lanes}, path_of);
     all_.devices.merge(used_devices(records));
-    all_.header.add(records, own.end);
+    all_.header.set(records);
     if (operations != nullptr) all_.gpu.add(records, frame, *launched, *operations, with_kernels, path_of, name_of);
     if (has_adopted(records.paths)) {
       measured_time const earlier = measured_time::of_window(records, {timestamp::min(), own.begin}, frame.has_steps, true);
       all_.adopted.add({records, when, *launched, operations, earlier}, path_of);
     }
 
+    auto const kept = [&](kind_key kind) { return all_.kinds.kept(kind); };
     stretch_figures now;
-    now.steps = {records, own, [&](timestamp begin) { return all_.kinds.kept(kinds.of_step_at(begin)); }};
+    now.steps = {records, own, [&](timestamp begin) { return kept(kinds.of_step_at(begin)); }};
     kind_recorder kind_times{kinds, when, operations != nullptr ? &with_kernels : nullptr, all_.kinds, path_of, name_of};
     now.per_step = {records, when, with_kernels, operations, kind_times};
-    if (operations != nullptr) now.gpu_periods = {records, frame.gpu_steps, all_.kinds.names()};
+    if (operations != nullptr) now.gpu_periods = {records, frame.gpu_steps, kept};
     // Operations of other windows can run during the steps of this window.
     measured_time const around = measured_time::of_window(records, always, frame.has_steps, true);
     now.trend = {records, own, operations != nullptr ? &operations->all() : nullptr, [&](timed_operation const& each) {
@@ -139,30 +144,30 @@ class analysis_work {
     now.balances = memory.crossing();
     if (launched != nullptr) now.timeline = timeline_recorder{records, frame, *launched, operations}.make();
     now.move(path_of, name_of, all_.memory.add(memory.allocators(), path_of));
-    join(own, std::move(now));
-    all_.gpu.settle([&](interval const& time) { return all_.stretches.covers(time); });
+    if (is_first) {
+      all_.stretch = std::move(now);
+    } else {
+      all_.stretch.append(now);
+    }
+    settle();
 
     if (!counted) return std::nullopt;
     return added_window{std::move(path_of), {kinds, with_kernels}, std::move(*counted)};
   }
 
-  /// Renames kinds that the table no longer distinguishes.
-  void rename_kinds() {
-    all_.stretches.change_each([&](stretch_figures& each) { each.rename_kinds(all_.kinds.names()); });
-  }
-
-  void join(interval const& time, stretch_figures figures) {
-    auto const joined = all_.stretches.add(time, std::move(figures));
-    joined.part.balances.settle(joined.time, [&](std::uint32_t allocator, std::uint32_t path, scope_balance const& scope) {
+  /// Counts the scopes that span several windows and end before the end of the last one.
+  void settle() {
+    all_.stretch.balances.settle(*all_.own, [&](std::uint32_t allocator, std::uint32_t path, scope_balance const& scope) {
       all_.memory.add(allocator, path, scope);
     });
+    all_.gpu.settle(*all_.own);
   }
 
   /// A summary covers the measured steps, or the whole session if there was no step. So figures from before the first step are dropped when
   /// that step arrives.
   bool takes(bool has_steps) {
-    if (all_.has_any && all_.has_steps && !has_steps) return false;
-    if (all_.has_any && !all_.has_steps && has_steps) {
+    if (all_.own && all_.has_steps && !has_steps) return false;
+    if (all_.own && !all_.has_steps && has_steps) {
       memory_sums const before = std::move(all_.memory);
       analyze_options options = std::move(all_.options);
       all_ = analysis_parts{};

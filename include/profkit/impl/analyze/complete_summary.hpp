@@ -46,7 +46,7 @@ summary complete_summary(analysis_parts& all, AddBudget const& add_budget) {
   merged_paths::ordered const paths = all.paths.in_order([&](std::size_t path) { return all.scopes.first(path); });
   path_tree const tree{paths.paths};
   profile const& header = all.header();
-  stretch_figures whole = std::move(all.stretches).whole();
+  stretch_figures whole = std::move(all.stretch);
   whole.balances.complete(
       [&](std::uint32_t allocator, std::uint32_t path, scope_balance const& scope) { all.memory.add(allocator, path, scope); });
   whole.move_steps(paths.position_of);

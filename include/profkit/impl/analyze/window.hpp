@@ -12,7 +12,7 @@
 
 namespace profkit {
 
-/// @brief A stretch of a session whose figures can be computed without the rest of the session, and added to those of other stretches.
+/// @brief A stretch of a session whose figures can be computed without the rest of the session, and appended to those before it.
 ///
 /// A window owns a stretch of time. Its own records are those whose moment lies in the stretch:
 ///

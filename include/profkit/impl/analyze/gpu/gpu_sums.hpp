@@ -126,17 +126,9 @@ class gpu_sums {
   }
 
   /// Counts scopes that span several windows once all of these windows are added.
-  /// @param is_added whether all windows of an interval are added.
-  template <class IsAdded>
-  void settle(IsAdded const& is_added) {
-    for (auto each = crossing_.begin(); each != crossing_.end();) {
-      if (is_added(interval{std::get<2>(each->first), each->second.end})) {
-        if (!each->second.span.is_empty()) rows_[std::get<0>(each->first)].spans.add(each->second.span.length());
-        each = crossing_.erase(each);
-      } else {
-        ++each;
-      }
-    }
+  /// @param added the stretch of the added windows.
+  void settle(interval const& added) {
+    settle_if([&](timestamp begin, timestamp end) { return added.begin <= begin && end < added.end; });
   }
 
   /// @return the sums by path.
@@ -147,7 +139,7 @@ class gpu_sums {
 
   /// Counts the spans of scopes whose windows were not all added, and the span of a session without steps. Nothing may be added afterwards.
   void complete() {
-    settle([](interval const&) { return true; });
+    settle_if([](timestamp, timestamp) { return true; });
     if (!session_.is_empty()) root_.spans.add(session_.length());
     session_ = {};
   }
@@ -227,6 +219,19 @@ class gpu_sums {
     archive(value.rows_), archive(value.root_), archive.amount(value.busy_of_name_), archive(value.session_), archive(value.crossing_);
     if constexpr (Archive::is_reader) {
       for (auto const& [scope, each] : value.crossing_) archive.check(std::get<0>(scope) < value.rows_.size(), "a scope without path");
+    }
+  }
+
+  /// @param is_complete called with the beginning and the end of a scope.
+  template <class IsComplete>
+  void settle_if(IsComplete const& is_complete) {
+    for (auto each = crossing_.begin(); each != crossing_.end();) {
+      if (is_complete(std::get<2>(each->first), each->second.end)) {
+        if (!each->second.span.is_empty()) rows_[std::get<0>(each->first)].spans.add(each->second.span.length());
+        each = crossing_.erase(each);
+      } else {
+        ++each;
+      }
     }
   }
 

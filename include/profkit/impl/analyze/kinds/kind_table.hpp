@@ -5,7 +5,6 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -101,11 +100,8 @@ struct kind_figures {
   step_budget budget_in_gpu_periods;  ///< for GPU periods
 };
 
-/// The kinds of the measured steps, in bounded memory.
-///
-/// The table distinguishes the `max_kinds` kinds that occur first. All further kinds share the key `other_kinds`. Up to this bound the
-/// figures depend neither on the windows nor on the order of merging. Beyond the bound this holds if windows are added in time order;
-/// otherwise steps of a distinguished kind may count as others if their window was added before the kind was known to occur early.
+/// The kinds of the measured steps, in bounded memory. The table distinguishes the `max_kinds` kinds that occur first. All further kinds
+/// share the key `other_kinds`. The figures do not depend on the cut into windows.
 class kind_table {
  public:
   static constexpr std::size_t max_kinds = 16;
@@ -113,19 +109,29 @@ class kind_table {
   /// Adds kinds without figures.
   /// @param found the kinds of the steps of a window.
   /// @param gpu_wall GPU periods, also of earlier steps.
-  /// @return whether the table no longer distinguishes a kind: see `kept`.
-  bool enter(own_vector<occurring_kind> const& found, own_vector<gpu_wall_part> const& gpu_wall = {}) {
-    bool is_new = false;
+  void enter(own_vector<occurring_kind> const& found, own_vector<gpu_wall_part> const& gpu_wall = {}) {
+    std::map<kind_key, occurring_kind> added;
     auto const add_kind = [&](kind_key key, std::set<std::string> const& parts, timestamp first) {
       if (key == other_kinds || key == no_kind) return;
-      auto const [known, is_added] = kinds_.try_emplace(key);
-      known->second.first = std::min(known->second.first, first);
-      if (known->second.parts.empty()) known->second.parts = parts;
-      is_new = is_new || is_added;
+      if (auto const known = kinds_.find(key); known != kinds_.end()) {
+        if (known->second.parts.empty()) known->second.parts = parts;
+        return;
+      }
+      occurring_kind& kind = added.try_emplace(key, occurring_kind{key}).first->second;
+      kind.first = std::min(kind.first, first);
+      if (kind.parts.empty()) kind.parts = parts;
     };
     for (occurring_kind const& each : found) add_kind(each.key, each.parts, each.first);
     for (gpu_wall_part const& each : gpu_wall) add_kind(each.kind, {}, each.step);
-    return is_new && fit();
+    own_vector<std::pair<timestamp, kind_key>> order;
+    for (auto const& [key, kind] : added) order.emplace_back(kind.first, key);
+    std::sort(order.begin(), order.end());
+    for (auto const& [first, key] : order) {
+      if (kinds_.size() == max_kinds) return;
+      kind_figures& kind = kinds_[key];
+      kind.parts = std::move(added[key].parts);
+      kind.first = first;
+    }
   }
 
   /// Adds the budgets of a window.
@@ -142,11 +148,6 @@ class kind_table {
 
   /// @return the key under which the figures of a kind are: its own or `other_kinds`.
   [[nodiscard]] kind_key kept(kind_key kind) const { return kind == no_kind || kinds_.count(kind) > 0 ? kind : other_kinds; }
-
-  /// @return `kept` as a function object.
-  [[nodiscard]] auto names() const {
-    return [this](kind_key kind) { return kept(kind); };
-  }
 
   [[nodiscard]] kind_figures& operator[](kind_key kind) {
     auto const known = kinds_.find(kind);
@@ -170,17 +171,15 @@ class kind_table {
     return result;
   }
 
-  /// Adds the figures of another one.
+  /// Adds the figures of another one to an empty one.
   /// @param path_of maps paths of `other` to paths of this object.
   /// @param name_of maps names of GPU operations of `other` to names of this object.
-  /// @return whether the table no longer distinguishes a kind: see `kept`.
-  bool add(kind_table const& other, own_vector<std::uint32_t> const& path_of, own_vector<std::uint32_t> const& name_of) {
+  void add(kind_table const& other, own_vector<std::uint32_t> const& path_of, own_vector<std::uint32_t> const& name_of) {
     own_vector<occurring_kind> kinds;
     for (auto const& [key, each] : other.kinds_) kinds.push_back({key, each.parts, each.first});
-    bool const has_moved = enter(kinds);
+    enter(kinds);
     for (auto const& [key, each] : other.kinds_) (*this)[key].add(each, path_of, name_of);
     others_.add(other.others_, path_of, name_of);
-    return has_moved;
   }
 
   /// @return the budget of all steps.
@@ -207,21 +206,6 @@ class kind_table {
       archive.check(value.kinds_.size() <= max_kinds && value.kinds_.count(no_kind) + value.kinds_.count(other_kinds) == 0,
                     "there are too many kinds of steps");
     }
-  }
-
-  /// @return whether the table no longer distinguishes a kind: see `kept`.
-  bool fit() {
-    if (kinds_.size() <= max_kinds) return false;
-    own_vector<std::pair<timestamp, kind_key>> latest;
-    for (auto const& [key, each] : kinds_) latest.emplace_back(each.first, key);
-    std::sort(latest.begin(), latest.end(), std::greater<>{});
-    latest.resize(latest.size() - max_kinds);
-    for (auto const& [first, key] : latest) {
-      kind_figures const& from = kinds_.find(key)->second;
-      others_.add(from, same_positions(from.paths()), same_positions(from.kernels.names()));
-      kinds_.erase(key);
-    }
-    return true;
   }
 
   std::map<kind_key, kind_figures> kinds_;

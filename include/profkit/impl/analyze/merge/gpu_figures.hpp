@@ -53,11 +53,8 @@ class gpu_figures {
     api_calls_.add({records, with_kernels});
   }
 
-  /// @param is_added whether all windows of an interval are added.
-  template <class IsAdded>
-  void settle(IsAdded const& is_added) {
-    sums_.settle(is_added);
-  }
+  /// @param added the stretch of the added windows.
+  void settle(interval const& added) { sums_.settle(added); }
 
   [[nodiscard]] own_vector<gpu_name_record> const& names() const noexcept { return names_; }
   [[nodiscard]] bool has_kernels() const noexcept { return has_kernels_; }

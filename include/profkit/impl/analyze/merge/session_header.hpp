@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <optional>
-
 #include "../../../profile.hpp"
-#include "../../../time.hpp"
 #include "../../profile/validate.hpp"
 
 namespace profkit::detail {
@@ -12,10 +9,8 @@ namespace profkit::detail {
 /// The single values of a profile, from the last window of a session.
 class session_header {
  public:
-  /// @param end the end of the window.
-  void add(profile const& records, timestamp end) {
-    if (end_ && end <= *end_) return;
-    end_ = end;
+  /// @param records the last window.
+  void set(profile const& records) {
     profile_.environment = records.environment;
     profile_.time = records.time;
     profile_.precision = records.precision;
@@ -33,14 +28,12 @@ class session_header {
  private:
   template <class Archive>
   friend void fields(Archive& archive, session_header& state) {
-    archive(state.end_);
     archive(state.profile_.environment), archive(state.profile_.time), archive(state.profile_.precision),
         archive(state.profile_.measured_roofs), archive(state.profile_.item_name);
     archive(state.profile_.collectors), archive(state.profile_.quality), archive(state.profile_.stop), archive(state.profile_.sampling);
     if constexpr (Archive::is_reader) record_check{}.tables(state.profile_);
   }
 
-  std::optional<timestamp> end_;
   profile profile_;
 };
 

@@ -15,7 +15,7 @@
 
 namespace profkit::detail {
 
-/// The figures of a stretch of time that depend on the neighbouring stretches.
+/// The figures of a stretch of time that depend on the stretch before it.
 struct stretch_figures {
   step_list steps;
   time_per_step per_step;
@@ -60,14 +60,6 @@ struct stretch_figures {
     moved_balances.append(balances, moved_position{allocator_of}, moved_position{path_of});
     balances = std::move(moved_balances);
     timeline.move(moved_position{path_of});
-  }
-
-  /// Changes the kinds of the measured steps.
-  /// @param name_of maps an old kind to the new one.
-  template <class NameOf>
-  void rename_kinds(NameOf const& name_of) {
-    steps.rename_kinds(name_of);
-    gpu_periods.rename_kinds(name_of);
   }
 
   /// Moves the steps to new positions of paths.

@@ -126,6 +126,7 @@ class window_stream {
     memory_.check(waiting);
     check_periods(open_gpu_periods_);
     check_read(from_ == timestamp::min() || from_ >= timestamp{} - std::chrono::hours{1}, "a window ends before 1970");
+    check_read(sums_.until() <= from_, "a window ends after the last one");
     check_read(!steps_thread_ || *steps_thread_ < waiting.threads.size(), "steps without thread");
     waiting_ = std::move(waiting);
   }
