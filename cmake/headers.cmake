@@ -69,10 +69,9 @@ set(PROFKIT_HEADERS
     profkit/impl/analyze/merge/gpu_figures.hpp
     profkit/impl/analyze/merge/gpu_period_list.hpp
     profkit/impl/analyze/merge/merged_counters.hpp
-    profkit/impl/analyze/merge/merged_paths.hpp
     profkit/impl/analyze/merge/merged_readings.hpp
-    profkit/impl/analyze/merge/moved.hpp
     profkit/impl/analyze/merge/session_header.hpp
+    profkit/impl/analyze/merge/session_paths.hpp
     profkit/impl/analyze/merge/step_list.hpp
     profkit/impl/analyze/merge/step_series.hpp
     profkit/impl/analyze/merge/stretch_figures.hpp

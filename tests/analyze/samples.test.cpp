@@ -7,7 +7,6 @@
 #include <chrono>
 #include <cstdint>
 #include <string>
-#include <vector>
 
 #include "../support/profile_with_samples.hpp"
 
@@ -159,9 +158,7 @@ TEST_CASE("functions that share a row have their first source line, for any orde
   for (bool const is_first : {true, false}) {
     profkit::detail::measured_time const when{first};
     profkit::detail::sample_sums sums{is_first ? first : second, when, nullptr};
-    std::vector<std::uint32_t> same(first.paths.size());
-    for (std::uint32_t i = 0; i < same.size(); ++i) same[i] = i;
-    sums.add(profkit::detail::sample_sums{is_first ? second : first, when, nullptr}, same);
+    sums.add(profkit::detail::sample_sums{is_first ? second : first, when, nullptr});
     CHECK(sums.place_of({"exp_loop", "program", ""}) == profkit::detail::sample_sums::place{"src/layer.cpp", 30});
     CHECK(sums.place_of({"", "libc.so.6", "load"}).first.empty());
   }

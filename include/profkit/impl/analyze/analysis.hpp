@@ -17,9 +17,9 @@
 #include "memory/memory_sums.hpp"
 #include "merge/gpu_figures.hpp"
 #include "merge/merged_counters.hpp"
-#include "merge/merged_paths.hpp"
 #include "merge/merged_readings.hpp"
 #include "merge/session_header.hpp"
+#include "merge/session_paths.hpp"
 #include "merge/stretch_figures.hpp"
 #include "samples/sample_sums.hpp"
 #include "time/adopted_sums.hpp"
@@ -35,7 +35,7 @@ struct analysis_parts {
   std::optional<interval> own;  ///< the stretch of all windows that count
   bool has_steps = false;       ///< only measured steps count; false: the whole session
   session_header header;
-  merged_paths paths;
+  session_paths paths;
   scope_times scopes;
   merged_counters counters;
   merged_readings readings;

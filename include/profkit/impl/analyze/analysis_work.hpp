@@ -27,7 +27,6 @@
 #include "memory/scope_memory.hpp"
 #include "merge/gpu_figures.hpp"
 #include "merge/merged_counters.hpp"
-#include "merge/merged_paths.hpp"
 #include "merge/merged_readings.hpp"
 #include "merge/session_header.hpp"
 #include "merge/stretch_figures.hpp"
@@ -64,7 +63,7 @@ class analysis_work {
       std::optional<std::uint32_t> const steps_thread = thread_of_steps(records, added->steps.time);
       budget_basis const basis{records, *launched, steps_thread, added->counted, with.kernel_classes};
       wall_by_kind const gpu{parts_in(frame.gpu_steps.measured, frame.own)};
-      kinds.add(basis, is_of_gpu ? gpu : added->steps, added->path_of);
+      kinds.add(basis, is_of_gpu ? gpu : added->steps);
     });
     // The figures cover the profile only, so records that no trace has are missing from them too.
     figures.quality.discarded_records += std::exchange(figures.quality.untraced_records, 0);
@@ -77,15 +76,14 @@ class analysis_work {
     std::optional<added_window> const added = add_all_but_budget(records, frame, launched);
     if (!added || !frame.has_steps) return;
     budget_basis const basis{records, *launched, frame.steps_thread, added->counted, all_.options.kernel_classes};
-    all_.kinds.add(basis, added->steps, added->path_of);
-    all_.kinds.add(basis, wall_by_kind{frame.gpu_wall}, added->path_of);
+    all_.kinds.add(basis, added->steps);
+    all_.kinds.add(basis, wall_by_kind{frame.gpu_wall});
   }
 
  private:
   /// Intermediate results for a window with kernels collected.
   struct added_window {
-    own_vector<std::uint32_t> path_of;  ///< maps paths of the window to paths of this analysis
-    wall_by_kind steps;                 ///< the window's own steps with kernels collected
+    wall_by_kind steps;  ///< the window's own steps with kernels collected
     counted_operations counted;
   };
 
@@ -109,29 +107,29 @@ class analysis_work {
     if (has_kernels(records)) counted.emplace(records, *launched, with_kernels);
     counted_operations const* const operations = counted ? &*counted : nullptr;
 
-    own_vector<std::uint32_t> path_of = all_.paths.add(records.paths);
-    own_vector<std::uint32_t> const name_of = all_.gpu.add_names(records.gpu_names);
+    all_.paths.set(records.paths);
+    all_.gpu.set_names(records.gpu_names);
     step_kinds const kinds{records, when};
     all_.kinds.enter(kinds.all(), frame.gpu_wall);
-    all_.scopes.add(records, when, path_of);
+    all_.scopes.add(records, when);
     all_.counters.add(merged_counters{records, when});
     all_.clocks.add({records, own});
     all_.utilization.add({records, own});
     all_.readings.add(merged_readings{records, own, frame.has_steps});
-    all_.work.add({records, operations != nullptr ? with_kernels : when}, path_of);
-    all_.samples.add(sample_sums{records, when, launched == nullptr ? nullptr : &launched->lanes}, path_of);
+    all_.work.add({records, operations != nullptr ? with_kernels : when});
+    all_.samples.add(sample_sums{records, when, launched == nullptr ? nullptr : &launched->lanes});
     all_.devices.merge(used_devices(records));
     all_.header.set(records);
-    if (operations != nullptr) all_.gpu.add(records, frame, *launched, *operations, with_kernels, path_of, name_of);
+    if (operations != nullptr) all_.gpu.add(records, frame, *launched, *operations, with_kernels);
     if (has_adopted(records.paths)) {
       measured_time const earlier = measured_time::of_window(records, {timestamp::min(), own.begin}, frame.has_steps, true);
-      all_.adopted.add({records, when, *launched, operations, earlier}, path_of);
+      all_.adopted.add({records, when, *launched, operations, earlier});
     }
 
     auto const kept = [&](kind_key kind) { return all_.kinds.kept(kind); };
     stretch_figures now;
     now.steps = {records, own, [&](timestamp begin) { return kept(kinds.of_step_at(begin)); }};
-    kind_recorder kind_times{kinds, when, operations != nullptr ? &with_kernels : nullptr, all_.kinds, path_of, name_of};
+    kind_recorder kind_times{kinds, when, operations != nullptr ? &with_kernels : nullptr, all_.kinds, records.paths.size()};
     now.per_step = {records, when, with_kernels, operations, kind_times};
     if (operations != nullptr) now.gpu_periods = {records, frame.gpu_steps, kept};
     // Operations of other windows can run during the steps of this window.
@@ -143,7 +141,7 @@ class analysis_work {
     scope_memory const memory{records, own, measured_around, frame.memory};
     now.balances = memory.crossing();
     if (launched != nullptr) now.timeline = timeline_recorder{records, frame, *launched, operations}.make();
-    now.move(path_of, name_of, all_.memory.add(memory.allocators(), path_of));
+    all_.memory.add(memory.allocators());
     if (is_first) {
       all_.stretch = std::move(now);
     } else {
@@ -152,7 +150,7 @@ class analysis_work {
     settle();
 
     if (!counted) return std::nullopt;
-    return added_window{std::move(path_of), {kinds, with_kernels}, std::move(*counted)};
+    return added_window{{kinds, with_kernels}, std::move(*counted)};
   }
 
   /// Counts the scopes that span several windows and end before the end of the last one.

@@ -19,8 +19,7 @@
 #include "kinds/kind_table.hpp"
 #include "memory/memory_balance.hpp"
 #include "merge/gpu_period_list.hpp"
-#include "merge/merged_paths.hpp"
-#include "merge/moved.hpp"
+#include "merge/session_paths.hpp"
 #include "merge/step_list.hpp"
 #include "merge/stretch_figures.hpp"
 #include "samples/sample_rows.hpp"
@@ -43,14 +42,14 @@ namespace profkit::detail {
 /// steps, with true for the budget of the GPU periods.
 template <class AddBudget>
 summary complete_summary(analysis_parts& all, AddBudget const& add_budget) {
-  merged_paths::ordered const paths = all.paths.in_order([&](std::size_t path) { return all.scopes.first(path); });
+  session_paths::ordered const paths = all.paths.in_order([&](std::size_t path) { return all.scopes.first(path); });
   path_tree const tree{paths.paths};
   profile const& header = all.header();
   stretch_figures whole = std::move(all.stretch);
   whole.balances.complete(
       [&](std::uint32_t allocator, std::uint32_t path, scope_balance const& scope) { all.memory.add(allocator, path, scope); });
   whole.move_steps(paths.position_of);
-  scope_times const times = moved(std::move(all.scopes), paths.position_of);
+  all.scopes.move_paths(paths.position_of);
   step_list const steps_of_all = whole.steps.of_all_kinds();
   gpu_period_list const periods_of_all = whole.gpu_periods.of_all_kinds();
 
@@ -76,9 +75,9 @@ summary complete_summary(analysis_parts& all, AddBudget const& add_budget) {
   }
   bool const is_gpu_longer = result.steps.gpu_period && result.steps.gpu_period->is_longer;
   if (gpu && all.has_steps) add_budget(all.kinds, is_gpu_longer);
-  kind_table const kinds = moved_kinds(std::move(all.kinds), paths.position_of, all.gpu.names().size());
+  all.kinds.move_paths(paths.position_of);
   if (gpu && all.has_steps) {
-    step_budget budget = kinds.sum_of_budgets(is_gpu_longer, paths.paths.size());
+    step_budget budget = all.kinds.sum_of_budgets(is_gpu_longer, paths.paths.size());
     result.budget = budget.busy.summarize(budget.idle, paths.paths);
     result.budget->is_of_gpu = is_gpu_longer;
     result.budget->steps = is_gpu_longer ? periods_of_all.count() : all.gpu.steps();
@@ -87,27 +86,30 @@ summary complete_summary(analysis_parts& all, AddBudget const& add_budget) {
   }
   choose_step_time(result.steps, busy_per_step);
 
-  scope_rows const rows{paths.paths, times, tree, whole.per_step, gpu ? &*gpu : nullptr, idle ? &*idle : nullptr};
+  scope_rows const rows{paths.paths, all.scopes, tree, whole.per_step, gpu ? &*gpu : nullptr, idle ? &*idle : nullptr};
   result.scopes = rows.by_path(result.steps.host.total);
   result.names = rows.by_name();
-  kind_rows{paths.paths, rows.paths(), kernel_rows}.fill(result, kinds, whole.steps, whole.gpu_periods);
+  kind_rows{paths.paths, rows.paths(), kernel_rows}.fill(result, all.kinds, whole.steps, whole.gpu_periods);
   std::uint64_t const steps = whole.per_step.steps();
-  if (!all.has_steps || steps > 0) moved(std::move(all.memory), paths.position_of).fill(result, rows.paths(), paths.paths.size());
+  if (!all.has_steps || steps > 0) {
+    all.memory.move_paths(paths.position_of);
+    all.memory.fill(result, rows.paths(), paths.paths.size());
+  }
   own_vector<std::uint32_t> adopted;  // paths
   if (has_adopted(paths.paths)) {
-    adopted_sums const done = moved(std::move(all.adopted), paths.position_of);
-    result.adopted = adopted_scopes{paths.paths, tree, done, all.gpu.has_kernels()}.rows(adopted);
+    all.adopted.move_paths(paths.position_of);
+    result.adopted = adopted_scopes{paths.paths, tree, all.adopted, all.gpu.has_kernels()}.rows(adopted);
   }
   result.limits = summarize_limits(header.environment.gpu, header.measured_roofs, all.devices);
-  work_by_path const done = moved(std::move(all.work), paths.position_of);
-  scope_work work{paths.paths, tree, done, all.gpu.has_kernels() ? all.gpu.steps() : steps};
+  all.work.move_paths(paths.position_of);
+  scope_work work{paths.paths, tree, all.work, all.gpu.has_kernels() ? all.gpu.steps() : steps};
   work.fill(result, rows.paths(), rows.names());
   work.fill_backward(result, adopted);
   result.model = summarize_model(whole.steps.model_flops(), header.precision, result.steps, result.limits, work);
   result.utilization = all.utilization.summarize();
   if (header.sampling) {
-    sample_sums const samples = moved(std::move(all.samples), paths.position_of);
-    result.host_samples = sample_rows{paths.paths, samples, result.scopes, rows.paths()}.make(*header.sampling);
+    all.samples.move_paths(paths.position_of);
+    result.host_samples = sample_rows{paths.paths, all.samples, result.scopes, rows.paths()}.make(*header.sampling);
   }
   result.memory = all.readings.summarize();
   result.counters = all.counters.summarize();

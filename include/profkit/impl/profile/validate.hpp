@@ -81,6 +81,17 @@ inline void check_step_path(own_vector<path_record> const& paths) {
   }
 }
 
+/// Validates a table of paths.
+inline void check_paths(own_vector<path_record> const& paths) {
+  for (std::size_t i = 0; i < paths.size(); ++i) {
+    check_profile(paths[i].parent == path_record::no_parent || paths[i].parent < i, "a path comes before its parent");
+    check_profile(paths[i].adopted_from == path_record::no_parent || paths[i].adopted_from < i,
+                  "a path comes before the one that it adopted");
+  }
+  check_path_lengths(paths);
+  check_step_path(paths);
+}
+
 /// Validates the records of a file, at once or in parts: every position is inside its list, a path follows its parent, no record ends
 /// before it begins, and differences and sums of times do not overflow.
 class record_check {
@@ -98,13 +109,7 @@ class record_check {
     for (communicator_record const& each : profile.communicators) {
       check_profile(each.size == 0 || each.rank < each.size, "a rank of a communicator is not one of its ranks");
     }
-    for (std::size_t i = 0; i < profile.paths.size(); ++i) {
-      check_profile(profile.paths[i].parent == path_record::no_parent || profile.paths[i].parent < i, "a path comes before its parent");
-      check_profile(profile.paths[i].adopted_from == path_record::no_parent || profile.paths[i].adopted_from < i,
-                    "a path comes before the one that it adopted");
-    }
-    check_path_lengths(profile.paths);
-    check_step_path(profile.paths);
+    check_paths(profile.paths);
     for (auto const& each : profile.threads) {
       check_profile(each.default_path == path_record::no_parent || each.default_path < profile.paths.size(),
                     "a thread's work without path");

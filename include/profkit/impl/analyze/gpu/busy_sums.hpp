@@ -126,9 +126,8 @@ class busy_sums {
     return result;
   }
 
-  /// @param path_of maps paths of `other` to paths of this object.
-  void add(busy_sums const& other, own_vector<std::uint32_t> const& path_of) {
-    add_rows(of_path_, other.of_path_, path_of);
+  void add(busy_sums const& other) {
+    add_rows(of_path_, other.of_path_);
     outside_.add(other.outside_);
     wall_ += other.wall_;
     overlap_ += other.overlap_;
@@ -136,6 +135,9 @@ class busy_sums {
     communication_.add(other.communication_);
     some_communicate_ = some_communicate_ || other.some_communicate_;
   }
+
+  /// @param position_of maps each path to its new position.
+  void move_paths(own_vector<std::uint32_t> const& position_of) { move_rows(of_path_, position_of); }
 
   /// @return the number of paths.
   [[nodiscard]] std::size_t paths() const noexcept { return of_path_.size(); }

@@ -7,7 +7,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
-#include <numeric>
 #include <optional>
 #include <utility>
 
@@ -17,7 +16,7 @@
 #include "../../profile/own_memory.hpp"
 #include "../../profile/own_sort.hpp"
 #include "../kinds/kind_positions.hpp"
-#include "../merge/moved.hpp"
+#include "../merge/add_rows.hpp"
 #include "../time/durations.hpp"
 #include "../time/measured_time.hpp"
 #include "../time/path_tree.hpp"
@@ -136,20 +135,17 @@ struct gpu_idle {
   /// False: no launching call was recorded, so launch-bound and host-bound time cannot be distinguished.
   [[nodiscard]] bool has_launches() const noexcept { return has_launching_calls || !has_operations; }
 
-  /// @param path_of maps paths of `other` to paths of this object.
-  void add(gpu_idle const& other, own_vector<std::uint32_t> const& path_of) {
+  void add(gpu_idle const& other) {
     has_operations = has_operations || other.has_operations;
     has_launching_calls = has_launching_calls || other.has_launching_calls;
     total += other.total;
     unattributed += other.unattributed;
     add_causes(unattributed_by_cause, other.unattributed_by_cause);
-    moved_position const moved{path_of};
+    grow_rows(of_path, other.of_path.size());
     for (std::size_t path = 0; path < other.of_path.size(); ++path) {
-      std::uint32_t const here = moved(path);
-      if (here >= of_path.size()) of_path.resize(here + std::size_t{1});
       if (!other.of_path[path]) continue;
-      if (!of_path[here]) of_path[here].emplace();
-      of_path[here]->add(*other.of_path[path]);
+      if (!of_path[path]) of_path[path].emplace();
+      of_path[path]->add(*other.of_path[path]);
     }
   }
 

@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <numeric>
 #include <optional>
 #include <string>
 #include <tuple>
@@ -39,19 +38,14 @@ class operations_by_name {
   operations_by_name() = default;
 
   /// @param operations the operations; adds those that count.
-  operations_by_name(profile const& profile, own_vector<timed_operation> const& operations) {
-    own_vector<std::uint32_t> same(profile.gpu_names.size());
-    std::iota(same.begin(), same.end(), 0U);
-    add(profile, operations, same);
-  }
+  operations_by_name(profile const& profile, own_vector<timed_operation> const& operations) { add(profile, operations); }
 
   /// @param operations the operations; adds those that count.
-  /// @param name_of maps names of the profile to names of this object.
-  void add(profile const& profile, own_vector<timed_operation> const& operations, own_vector<std::uint32_t> const& name_of) {
-    make_rows(rows_, name_of);
+  void add(profile const& profile, own_vector<timed_operation> const& operations) {
+    grow_rows(rows_, profile.gpu_names.size());
     for (timed_operation const& each : operations) {
       if (!each.is_counted()) continue;
-      row& to = rows_[name_of[each.name]];
+      row& to = rows_[each.name];
       bool const is_kernel = each.kind == gpu_operation_kind::kernel;
       (is_kernel ? to.kernels : to.transfers).add(each.time.duration());
       if (!is_kernel) to.bytes += profile.gpu_operations[each.record].bytes;

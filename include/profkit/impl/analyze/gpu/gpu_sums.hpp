@@ -13,7 +13,6 @@
 #include "../../../time.hpp"
 #include "../../profile/own_memory.hpp"
 #include "../merge/add_rows.hpp"
-#include "../merge/moved.hpp"
 #include "../time/durations.hpp"
 #include "../time/measured_time.hpp"
 #include "../time/path_tree.hpp"
@@ -83,10 +82,9 @@ class gpu_sums {
     bool has_steps;                ///< false: the figures are of a session without steps
   };
 
-  /// @param path_of maps paths of the window to paths of this object.
-  void add(window_of const& window, own_vector<std::uint32_t> const& path_of) {
-    make_rows(rows_, path_of);
+  void add(window_of const& window) {
     profile const& profile = window.records;
+    grow_rows(rows_, profile.paths.size());
     auto const root = static_cast<std::uint32_t>(profile.paths.size());
     union_walk unions{profile, window.tree};
     operation_spans spans{profile, window.launched};
@@ -96,12 +94,12 @@ class gpu_sums {
       if (!is_own && !(has_earlier && window.earlier.contains(launch_moment(profile, window.launched, each.record)))) continue;
       unions.add(each.path == attribution::none ? root : each.path, each.time, !is_own);
       if (!is_own) continue;
-      (each.path == attribution::none ? root_ : rows_[path_of[each.path]]).add(each);
+      (each.path == attribution::none ? root_ : rows_[each.path]).add(each);
       spans.add(each);
     }
     spans.complete();
-    add_spans(window, spans, path_of);
-    for (std::size_t path = 0; path < root; ++path) rows_[path_of[path]].busy += unions.of_path(path);
+    add_spans(window, spans);
+    for (std::size_t path = 0; path < root; ++path) rows_[path].busy += unions.of_path(path);
     root_.busy += unions.of_path(root);
     for (std::size_t name = 0; name < window.tree.names().size(); ++name) {
       std::chrono::nanoseconds const busy = unions.of_name(name);
@@ -109,21 +107,9 @@ class gpu_sums {
     }
   }
 
-  /// Merges another object: the result is as if its operations had been added here.
-  /// @param path_of maps paths of `other` to paths of this object.
-  void add(gpu_sums const& other, own_vector<std::uint32_t> const& path_of) {
-    add_rows(rows_, other.rows_, path_of);
-    root_.add(other.root_);
-    for (auto const& [name, busy] : other.busy_of_name_) busy_of_name_[name] += busy;
-    if (!other.session_.is_empty()) session_.add({other.session_.begin, other.session_.end});
-    moved_position const moved{path_of};
-    for (auto const& [scope, each] : other.crossing_) {
-      auto const& [path, thread, begin] = scope;
-      crossing_scope& here = crossing_[{moved(path), thread, begin}];
-      if (!each.span.is_empty()) here.span.add({each.span.begin, each.span.end});
-      here.end = std::min(here.end, each.end);
-    }
-  }
+  /// To be called after `complete`.
+  /// @param position_of maps each path to its new position.
+  void move_paths(own_vector<std::uint32_t> const& position_of) { move_rows(rows_, position_of); }
 
   /// Counts scopes that span several windows once all of these windows are added.
   /// @param added the stretch of the added windows.
@@ -235,21 +221,20 @@ class gpu_sums {
     }
   }
 
-  void add_spans(window_of const& window, operation_spans const& spans, own_vector<std::uint32_t> const& path_of) {
+  void add_spans(window_of const& window, operation_spans const& spans) {
     profile const& profile = window.records;
     interval const& own = window.own;
     spans.for_each([&](std::uint32_t path, operation_span const& span, std::uint32_t scope) {
       if (scope == attribution::none || (own.begin <= profile.scopes[scope].time.begin && profile.scopes[scope].time.end < own.end)) {
-        rows_[path_of[path]].spans.add(span.length());
+        rows_[path].spans.add(span.length());
       } else {
-        crossing_of(profile, profile.scopes[scope], path_of[path]).span.add({span.begin, span.end});
+        crossing_of(profile, profile.scopes[scope]).span.add({span.begin, span.end});
       }
     });
     // The end of a scope from an earlier window may first appear in this window.
     for (std::size_t i = 0; own.begin > timestamp::min() && i < profile.scopes.size(); ++i) {
       scope_record const& scope = profile.scopes[i];
-      if (scope.time.begin < own.begin && own.begin <= scope.time.end && scope.time.end < own.end)
-        crossing_of(profile, scope, path_of[scope.path]);
+      if (scope.time.begin < own.begin && own.begin <= scope.time.end && scope.time.end < own.end) crossing_of(profile, scope);
     }
     for (operation_span const& step : window.counted.steps()) {
       if (step.is_empty()) continue;
@@ -262,8 +247,8 @@ class gpu_sums {
   }
 
   /// The state of a scope that spans several windows.
-  crossing_scope& crossing_of(profile const& profile, scope_record const& scope, std::uint32_t path) {
-    crossing_scope& result = crossing_[{path, profile.threads[scope.thread].system_id, scope.time.begin}];
+  crossing_scope& crossing_of(profile const& profile, scope_record const& scope) {
+    crossing_scope& result = crossing_[{scope.path, profile.threads[scope.thread].system_id, scope.time.begin}];
     result.end = std::min(result.end, scope.time.end);
     return result;
   }

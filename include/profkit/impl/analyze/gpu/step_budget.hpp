@@ -11,6 +11,7 @@
 #include "../../../profile.hpp"
 #include "../../profile/own_memory.hpp"
 #include "../kinds/kind_positions.hpp"
+#include "../merge/add_rows.hpp"
 #include "../time/measured_time.hpp"
 #include "../time/thread_timeline.hpp"
 #include "attribution.hpp"
@@ -62,10 +63,15 @@ struct step_budget {
     archive(value.busy), archive(value.idle);
   }
 
-  /// @param path_of maps paths of `other` to paths of this object.
-  void add(step_budget const& other, own_vector<std::uint32_t> const& path_of) {
-    busy.add(other.busy, path_of);
-    idle.add(other.idle, path_of);
+  void add(step_budget const& other) {
+    busy.add(other.busy);
+    idle.add(other.idle);
+  }
+
+  /// @param position_of maps each path to its new position.
+  void move_paths(own_vector<std::uint32_t> const& position_of) {
+    busy.move_paths(position_of);
+    move_rows(idle.of_path, position_of);
   }
 
   /// @return the number of paths with figures.

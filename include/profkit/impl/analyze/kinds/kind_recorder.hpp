@@ -6,7 +6,6 @@
 #include <cstdint>
 
 #include "../../profile/own_memory.hpp"
-#include "../gpu/attribution.hpp"
 #include "../gpu/counted_operations.hpp"
 #include "../merge/add_rows.hpp"
 #include "../time/measured_time.hpp"
@@ -22,12 +21,9 @@ class kind_recorder {
   /// @param when the measured time.
   /// @param with_kernels the part of it in which kernels were collected; null if they were not collected.
   /// @param to contains the kinds of the window.
-  /// @param path_of maps paths of the window to paths of `to`.
-  /// @param name_of maps names of GPU operations of the window to names of `to`.
-  kind_recorder(step_kinds const& found, measured_time const& when, measured_time const* with_kernels, kind_table& to,
-                own_vector<std::uint32_t> const& path_of, own_vector<std::uint32_t> const& name_of)
-      : path_of_{path_of}, name_of_{name_of} {
-    for (occurring_kind const& each : found.all()) make_rows(to[each.key].scopes, path_of);
+  /// @param paths number of paths of the window.
+  kind_recorder(step_kinds const& found, measured_time const& when, measured_time const* with_kernels, kind_table& to, std::size_t paths) {
+    for (occurring_kind const& each : found.all()) grow_rows(to[each.key].scopes, paths);
     steps_.reserve(when.steps().size());
     for (std::size_t step = 0; step < when.steps().size(); ++step) steps_.push_back(&to[found.of_step(step)]);
     if (with_kernels == nullptr) return;
@@ -41,20 +37,13 @@ class kind_recorder {
   /// @param scopes host times of the current step, by path.
   void add_scopes(std::size_t step, step_rows const& scopes) {
     own_vector<kind_figures::scopes_of_path>& to = steps_[step]->scopes;
-    scopes.for_each_in_step([&](std::size_t path, std::uint64_t count, std::chrono::nanoseconds time) {
-      to[path_of_[path]].add({count, time});
-    });
+    scopes.for_each_in_step([&](std::size_t path, std::uint64_t count, std::chrono::nanoseconds time) { to[path].add({count, time}); });
   }
 
   /// @param kernel a kernel that counts in a step with kernels collected.
-  void add_kernel(timed_operation const& kernel) {
-    std::uint32_t const path = kernel.path == attribution::none ? attribution::none : path_of_[kernel.path];
-    gpu_steps_[kernel.step]->kernels.add(name_of_[kernel.name], path, kernel.time.duration());
-  }
+  void add_kernel(timed_operation const& kernel) { gpu_steps_[kernel.step]->kernels.add(kernel.name, kernel.path, kernel.time.duration()); }
 
  private:
-  own_vector<std::uint32_t> const& path_of_;
-  own_vector<std::uint32_t> const& name_of_;
   own_vector<kind_figures*> steps_;      ///< by step
   own_vector<kind_figures*> gpu_steps_;  ///< by step with kernels collected
 };

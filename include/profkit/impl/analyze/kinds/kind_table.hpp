@@ -15,7 +15,6 @@
 #include "../gpu/gpu_step_periods.hpp"
 #include "../gpu/step_budget.hpp"
 #include "../merge/add_rows.hpp"
-#include "../merge/moved.hpp"
 #include "../time/measured_time.hpp"
 #include "kind_positions.hpp"
 #include "launched_kernels.hpp"
@@ -50,7 +49,7 @@ struct wall_by_kind {
   }
 };
 
-/// The figures of the steps of one kind that add up in any order.
+/// The figures of the steps of one kind.
 struct kind_figures {
   struct scopes_of_path {
     std::uint64_t count = 0;
@@ -73,14 +72,12 @@ struct kind_figures {
     archive(value.budget_in_steps), archive(value.budget_in_gpu_periods);
   }
 
-  /// @param path_of maps paths of `other` to paths of this object.
-  /// @param name_of maps names of GPU operations of `other` to names of this object.
-  void add(kind_figures const& other, own_vector<std::uint32_t> const& path_of, own_vector<std::uint32_t> const& name_of) {
-    gpu_steps += other.gpu_steps;
-    add_rows(scopes, other.scopes, path_of);
-    kernels.add(other.kernels, path_of, name_of);
-    budget_in_steps.add(other.budget_in_steps, path_of);
-    budget_in_gpu_periods.add(other.budget_in_gpu_periods, path_of);
+  /// @param position_of maps each path to its new position.
+  void move_paths(own_vector<std::uint32_t> const& position_of) {
+    move_rows(scopes, position_of);
+    kernels.move_paths(position_of);
+    budget_in_steps.move_paths(position_of);
+    budget_in_gpu_periods.move_paths(position_of);
   }
 
   /// @return the number of paths with figures.
@@ -136,14 +133,13 @@ class kind_table {
 
   /// Adds the budgets of a window.
   /// @param wall host step times, or GPU periods.
-  /// @param path_of maps paths of the window to paths of this object.
-  void add(budget_basis const& basis, wall_by_kind const& wall, own_vector<std::uint32_t> const& path_of) {
+  void add(budget_basis const& basis, wall_by_kind const& wall) {
     own_vector<kind_key> kept_kinds;  // only few, so that the budgets of a window with many kinds fit into memory
     kept_kinds.reserve(wall.kinds.size());
     for (kind_key const each : wall.kinds) kept_kinds.push_back(kept(each));
     kind_positions const kinds{kept_kinds};
     own_vector<step_budget> const budgets = step_budget::of_kinds(basis, wall.time, kinds);
-    for (std::size_t i = 0; i < budgets.size(); ++i) (*this)[kinds.keys[i]].budget(wall.is_of_gpu).add(budgets[i], path_of);
+    for (std::size_t i = 0; i < budgets.size(); ++i) (*this)[kinds.keys[i]].budget(wall.is_of_gpu).add(budgets[i]);
   }
 
   /// @return the key under which the figures of a kind are: its own or `other_kinds`.
@@ -171,23 +167,17 @@ class kind_table {
     return result;
   }
 
-  /// Adds the figures of another one to an empty one.
-  /// @param path_of maps paths of `other` to paths of this object.
-  /// @param name_of maps names of GPU operations of `other` to names of this object.
-  void add(kind_table const& other, own_vector<std::uint32_t> const& path_of, own_vector<std::uint32_t> const& name_of) {
-    own_vector<occurring_kind> kinds;
-    for (auto const& [key, each] : other.kinds_) kinds.push_back({key, each.parts, each.first});
-    enter(kinds);
-    for (auto const& [key, each] : other.kinds_) (*this)[key].add(each, path_of, name_of);
-    others_.add(other.others_, path_of, name_of);
+  /// @param position_of maps each path to its new position.
+  void move_paths(own_vector<std::uint32_t> const& position_of) {
+    for (auto& [key, each] : kinds_) each.move_paths(position_of);
+    others_.move_paths(position_of);
   }
 
   /// @return the budget of all steps.
   [[nodiscard]] step_budget sum_of_budgets(bool is_of_gpu, std::size_t paths) const {
-    own_vector<std::uint32_t> const same = same_positions(paths);
     step_budget result;
     result.idle.of_path.resize(paths);
-    for_each([&](kind_key, kind_figures const& each) { result.add(each.budget(is_of_gpu), same); });
+    for_each([&](kind_key, kind_figures const& each) { result.add(each.budget(is_of_gpu)); });
     return result;
   }
 
@@ -211,14 +201,5 @@ class kind_table {
   std::map<kind_key, kind_figures> kinds_;
   kind_figures others_;
 };
-
-/// @return the table with other positions of paths.
-/// @param names number of names of GPU operations.
-inline kind_table moved_kinds(kind_table&& from, own_vector<std::uint32_t> const& path_of, std::size_t names) {
-  if (stay(path_of)) return std::move(from);
-  kind_table result;
-  result.add(from, path_of, same_positions(names));
-  return result;
-}
 
 }  // namespace profkit::detail

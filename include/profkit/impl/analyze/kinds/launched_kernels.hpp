@@ -9,7 +9,6 @@
 #include "../../../time.hpp"
 #include "../../profile/own_memory.hpp"
 #include "../gpu/attribution.hpp"
-#include "../merge/moved.hpp"
 
 namespace profkit::detail {
 
@@ -41,19 +40,10 @@ class launched_kernels {
     to.max = std::max(to.max, time);
   }
 
-  /// Merges another one: the result is as if its kernels had been added here.
-  /// @param path_of maps paths of `other` to paths of this object.
-  /// @param name_of maps names of `other` to names of this object.
-  void add(launched_kernels const& other, own_vector<std::uint32_t> const& path_of, own_vector<std::uint32_t> const& name_of) {
-    moved_position const moved_path{path_of};
-    moved_position const moved_name{name_of};
-    other.for_each([&](row const& each) {
-      row& to = row_of(moved_name(each.name), each.path == attribution::none ? attribution::none : moved_path(each.path));
-      to.count += each.count;
-      to.total += each.total;
-      to.min = std::min(to.min, each.min);
-      to.max = std::max(to.max, each.max);
-    });
+  /// @param position_of maps each path to its new position.
+  void move_paths(own_vector<std::uint32_t> const& position_of) {
+    for (row& each : pairs_) each.path = position_of[each.path];
+    enter_all();
   }
 
   /// @param visit called with each row that has kernels.
@@ -69,13 +59,6 @@ class launched_kernels {
   [[nodiscard]] std::size_t paths() const noexcept {
     std::size_t result = 0;
     for (row const& each : pairs_) result = std::max(result, each.path + std::size_t{1});
-    return result;
-  }
-
-  /// @return the number of names with figures.
-  [[nodiscard]] std::size_t names() const noexcept {
-    std::size_t result = outside_.size();
-    for (row const& each : pairs_) result = std::max(result, each.name + std::size_t{1});
     return result;
   }
 

@@ -2,10 +2,10 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <tuple>
-#include <vector>
 
 #include "../../../profile.hpp"
 #include "../../../time.hpp"
@@ -66,14 +66,10 @@ class crossing_balances {
     balances_[key(allocator, profile, scope)].end = scope.time.end;
   }
 
-  /// Merges the figures of the following stretch.
-  /// @param allocator_of maps allocators of `next` to allocators here; `path_of` maps paths.
-  template <class AllocatorOf, class PathOf>
-  void append(crossing_balances const& next, AllocatorOf const& allocator_of, PathOf const& path_of) {
+  /// Appends the figures of the following stretch.
+  void append(crossing_balances const& next) {
     for (auto const& [scope, each] : next.balances_) {
-      auto const& [allocator, path, thread, begin] = scope;
-      crossing_scope& here =
-          balances_[{static_cast<std::uint32_t>(allocator_of(allocator)), static_cast<std::uint32_t>(path_of(path)), thread, begin}];
+      crossing_scope& here = balances_[scope];
       here.balance.append(each.balance);
       here.end = std::min(here.end, each.end);
     }

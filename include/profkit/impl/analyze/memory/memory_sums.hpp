@@ -4,13 +4,9 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
-#include <map>
-#include <numeric>
 #include <optional>
 #include <string>
 #include <tuple>
-#include <utility>
 
 #include "../../../profile.hpp"
 #include "../../../summary.hpp"
@@ -66,7 +62,7 @@ struct path_memory {
   }
 };
 
-/// The figures of one allocator in some windows. They add up in any order.
+/// The figures of one allocator in some windows.
 struct allocator_memory {
   /// The usage at one moment.
   struct total {
@@ -81,8 +77,6 @@ struct allocator_memory {
   };
 
   std::string name;
-  std::size_t ordinal = 0;   ///< among the allocators of the same name
-  std::size_t position = 0;  ///< the smallest in `profile::allocators`
   bool is_polled = false;
   std::optional<total> first{};  ///< before the first measured step
   std::optional<total> last{};   ///< after the last one
@@ -94,8 +88,7 @@ struct allocator_memory {
 
   template <class Archive>
   friend void fields(Archive& archive, allocator_memory& memory) {
-    archive(memory.name), archive(memory.ordinal), archive(memory.position), archive(memory.is_polled), archive(memory.first),
-        archive(memory.last);
+    archive(memory.name), archive(memory.is_polled), archive(memory.first), archive(memory.last);
     archive(memory.max_bytes), archive(memory.outside_change_bytes), archive(memory.unknown_releases), archive(memory.reused_addresses);
     archive(memory.by_path);
   }
@@ -107,9 +100,8 @@ struct allocator_memory {
     if (!last || key(*last) < key(other)) last = other;
   }
 
-  /// @param path_of maps paths of `other` to paths of this object.
-  void add(allocator_memory const& other, own_vector<std::uint32_t> const& path_of) {
-    position = std::min(position, other.position);
+  void add(allocator_memory const& other) {
+    name = other.name;
     is_polled = is_polled || other.is_polled;
     if (other.first) add_first(*other.first);
     if (other.last) add_last(*other.last);
@@ -117,7 +109,7 @@ struct allocator_memory {
     add_difference(outside_change_bytes, static_cast<std::uint64_t>(other.outside_change_bytes));
     unknown_releases += other.unknown_releases;
     reused_addresses += other.reused_addresses;
-    add_rows(by_path, other.by_path, path_of);
+    add_rows(by_path, other.by_path);
   }
 
   [[nodiscard]] scope_memory_summary of_path(std::size_t path) const {
@@ -165,32 +157,15 @@ struct allocator_memory {
   static std::tuple<timestamp, timestamp, std::int64_t> key(total const& sum) { return {sum.step, sum.moment, sum.bytes}; }
 };
 
-/// The figures of all allocators.
+/// The figures of all allocators, in the order of `profile::allocators`.
 class memory_sums {
  public:
-  /// Merges another object: the result is as if its windows had been added here.
-  /// @return by allocator of `other`: its position here.
-  own_vector<std::uint32_t> add(memory_sums const& other, own_vector<std::uint32_t> const& path_of) {
-    return add(other.allocators_, path_of);
-  }
+  /// @param allocators the allocators that a window knows: all of the session so far, or the first of them.
+  void add(own_vector<allocator_memory> const& allocators) { add_rows(allocators_, allocators); }
 
-  /// @return by allocator: its position here.
-  own_vector<std::uint32_t> add(own_vector<allocator_memory> const& others, own_vector<std::uint32_t> const& path_of) {
-    std::map<std::pair<std::string, std::size_t>, std::uint32_t> known;  // position by name and ordinal
-    for (allocator_memory const& each : allocators_) known.try_emplace({each.name, each.ordinal}, static_cast<std::uint32_t>(known.size()));
-    own_vector<std::uint32_t> positions;
-    for (allocator_memory const& other : others) {
-      auto const [at, is_new] = known.try_emplace({other.name, other.ordinal}, static_cast<std::uint32_t>(allocators_.size()));
-      positions.push_back(at->second);
-      if (is_new) {
-        allocator_memory& added = allocators_.emplace_back();
-        added.name = other.name;
-        added.ordinal = other.ordinal;
-        added.position = other.position;
-      }
-      allocators_[positions.back()].add(other, path_of);
-    }
-    return positions;
+  /// @param position_of maps each path to its new position.
+  void move_paths(own_vector<std::uint32_t> const& position_of) {
+    for (allocator_memory& each : allocators_) move_rows(each.by_path, position_of);
   }
 
   /// @return the number of allocators.
@@ -207,13 +182,11 @@ class memory_sums {
     for (allocator_memory const& each : other.allocators_) {
       allocator_memory& added = found.emplace_back();
       added.name = each.name;
-      added.ordinal = each.ordinal;
-      added.position = each.position;
       added.is_polled = each.is_polled;
       added.unknown_releases = each.unknown_releases;
       added.reused_addresses = each.reused_addresses;
     }
-    add(found, {});
+    add(found);
   }
 
   /// Adds a scope that spans several windows, after all of them were added.
@@ -223,29 +196,21 @@ class memory_sums {
     rows[path].add(scope);
   }
 
-  /// Fills `scope_summary::memory` and `summary::allocators`, in the order of the allocators in a session.
+  /// Fills `scope_summary::memory` and `summary::allocators`.
   /// @param paths the path of each row of `summary::scopes`.
   /// @param count number of all paths.
   void fill(summary& into, own_vector<std::uint32_t> const& paths, std::size_t count) const {
     own_vector<bool> has_row(count);
     for (std::size_t row = 0; row < paths.size(); ++row) has_row[paths[row]] = into.scopes[row].host.count > 0;
-    for (allocator_memory const* const each : in_order()) {
-      into.allocators.push_back(each->summarize(has_row));
+    for (allocator_memory const& each : allocators_) {
+      into.allocators.push_back(each.summarize(has_row));
       for (std::size_t row = 0; row < paths.size(); ++row) {
-        if (has_row[paths[row]]) into.scopes[row].memory.push_back(each->of_path(paths[row]));
+        if (has_row[paths[row]]) into.scopes[row].memory.push_back(each.of_path(paths[row]));
       }
     }
   }
 
  private:
-  [[nodiscard]] own_vector<allocator_memory const*> in_order() const {
-    own_vector<allocator_memory const*> result;
-    for (allocator_memory const& each : allocators_) result.push_back(&each);
-    auto const key = [](allocator_memory const& memory) { return std::tie(memory.position, memory.name, memory.ordinal); };
-    std::sort(result.begin(), result.end(), [&](auto const* a, auto const* b) { return key(*a) < key(*b); });
-    return result;
-  }
-
   template <class Archive>
   friend void fields(Archive& archive, memory_sums& state) {
     archive(state.allocators_);

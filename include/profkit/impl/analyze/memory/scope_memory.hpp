@@ -6,12 +6,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <string>
 #include <utility>
 
 #include "../../../profile.hpp"
 #include "../../../time.hpp"
-#include "../../profile/own_containers.hpp"
 #include "../../profile/own_memory.hpp"
 #include "../gpu/innermost_scopes.hpp"
 #include "../time/measured_time.hpp"
@@ -158,8 +156,6 @@ class scope_memory {
     allocator_record const& record = profile_.allocators[allocator];
     allocator_memory& here = allocators_.emplace_back();
     here.name = record.name;
-    here.ordinal = ordinals_[record.name]++;
-    here.position = allocator;
     here.is_polled = record.is_polled;
     here.unknown_releases = changes.unknown_releases;
     here.reused_addresses = changes.reused_addresses;
@@ -256,9 +252,8 @@ class scope_memory {
   own_vector<std::uint32_t> measured_;        ///< the measured scopes that overlap the window
   own_vector<std::uint32_t> first_of_paths_;  ///< the first of them with each path: enough for an allocator whose usage does not change
   own_vector<std::uint32_t> ending_;          ///< those that began before the window and end in it
-  own_hash_map<std::string, std::size_t> ordinals_;  ///< number of allocators of each name so far
-  own_vector<std::uint32_t> balance_of_;             ///< by scope: position in `balances_`
-  own_vector<charged_scope> balances_;               ///< balances of the charged scopes
+  own_vector<std::uint32_t> balance_of_;      ///< by scope: position in `balances_`
+  own_vector<charged_scope> balances_;        ///< balances of the charged scopes
   own_vector<allocator_memory> allocators_;
   crossing_balances crossing_;
 };

@@ -3,32 +3,33 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
-#include "../../profile/check_read.hpp"
 #include "../../profile/own_memory.hpp"
 
 namespace profkit::detail {
 
-/// Moves rows to new positions.
-/// @param row_of maps old positions to new positions.
+/// Makes rows for all positions below a number.
 template <class Row>
-void make_rows(own_vector<Row>& to, own_vector<std::uint32_t> const& row_of) {
-  for (std::uint32_t const row : row_of) {
-    if (row >= to.size()) to.resize(row + std::size_t{1});
-  }
+void grow_rows(own_vector<Row>& rows, std::size_t count) {
+  if (rows.size() < count) rows.resize(count);
 }
 
-/// Adds rows to rows with other positions.
+/// Adds rows to those with the same positions.
 /// @tparam Row has `add(Row const&)`; a default-constructed row adds nothing.
-/// @param row_of maps positions in `from` to positions in `to`, which grows as needed.
-/// @throws profkit::error if there are more rows than positions: `from` was read from a damaged file.
 template <class Row>
-void add_rows(own_vector<Row>& to, own_vector<Row> const& from, own_vector<std::uint32_t> const& row_of) {
-  check_read(from.size() <= row_of.size(), "figures without a path or name");
-  for (std::size_t i = 0; i < from.size(); ++i) {
-    if (row_of[i] >= to.size()) to.resize(row_of[i] + std::size_t{1});
-    to[row_of[i]].add(from[i]);
-  }
+void add_rows(own_vector<Row>& to, own_vector<Row> const& from) {
+  grow_rows(to, from.size());
+  for (std::size_t i = 0; i < from.size(); ++i) to[i].add(from[i]);
+}
+
+/// Moves rows to other positions.
+/// @param position_of maps each old position to a new one; no two are equal.
+template <class Row>
+void move_rows(own_vector<Row>& rows, own_vector<std::uint32_t> const& position_of) {
+  own_vector<Row> result(position_of.size());
+  for (std::size_t i = 0; i < rows.size(); ++i) result[position_of[i]] = std::move(rows[i]);
+  rows = std::move(result);
 }
 
 }  // namespace profkit::detail

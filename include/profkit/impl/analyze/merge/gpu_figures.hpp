@@ -3,14 +3,12 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <string>
 #include <utility>
 
 #include "../../../kernel_class.hpp"
 #include "../../../profile.hpp"
 #include "../../../summary.hpp"
 #include "../../../time.hpp"
-#include "../../profile/name_positions.hpp"
 #include "../../profile/own_memory.hpp"
 #include "../gpu/attribution.hpp"
 #include "../gpu/counted_operations.hpp"
@@ -21,32 +19,26 @@
 #include "../time/path_tree.hpp"
 #include "../time/time_per_step.hpp"
 #include "../window.hpp"
-#include "moved.hpp"
 
 namespace profkit::detail {
 
 /// The figures of GPU operations and API calls.
 class gpu_figures {
  public:
-  /// Adds the names of GPU operations. Names are equal if the mangled names are equal.
-  /// @return by position in the list: its position here.
-  own_vector<std::uint32_t> add_names(own_vector<gpu_name_record> const& names) {
-    own_vector<std::uint32_t> result;
-    for (gpu_name_record const& each : names) {
-      result.push_back(positions_.find_or_add(key_of(each), names_, [&] { return each; }));
-    }
-    return result;
+  /// @param names the names that a window knows: all of the session so far, or the first of them.
+  void set_names(own_vector<gpu_name_record> const& names) {
+    if (names_.size() < names.size()) names_ = names;
   }
 
   /// @param with_kernels measured time of the window's own steps with kernels collected.
   void add(profile const& records, window_frame const& frame, attribution const& launched, counted_operations const& counted,
-           measured_time const& with_kernels, own_vector<std::uint32_t> const& path_of, own_vector<std::uint32_t> const& name_of) {
+           measured_time const& with_kernels) {
     has_kernels_ = true;
     steps_ += with_kernels.steps().size();
     measured_time const earlier = measured_time::of_window(records, {timestamp::min(), frame.own.begin}, frame.has_steps, true);
     path_tree const tree{records.paths};
-    sums_.add(gpu_sums::window_of{records, launched, counted, tree, frame.own, earlier, frame.has_steps}, path_of);
-    by_name_.add(records, counted.all(), name_of);
+    sums_.add(gpu_sums::window_of{records, launched, counted, tree, frame.own, earlier, frame.has_steps});
+    by_name_.add(records, counted.all());
     counts_.add({records, launched, counted});
     if (!records.has_all_api_calls) return;
     has_all_api_calls_ = true;
@@ -68,11 +60,12 @@ class gpu_figures {
   /// @return the number of measured steps with kernels collected.
   [[nodiscard]] std::uint64_t steps() const noexcept { return steps_; }
 
-  /// @return the complete sums with new positions of the paths. Nothing may be added afterwards.
-  [[nodiscard]] gpu_sums sums(own_vector<std::uint32_t> const& path_of) && {
-    gpu_sums result = moved(std::move(sums_), path_of);
-    result.complete();
-    return result;
+  /// @param position_of maps each path to its new position.
+  /// @return the complete sums. Nothing may be added afterwards.
+  [[nodiscard]] gpu_sums sums(own_vector<std::uint32_t> const& position_of) && {
+    sums_.complete();
+    sums_.move_paths(position_of);
+    return std::move(sums_);
   }
 
   /// Computes the summary, without idle time.
@@ -95,25 +88,15 @@ class gpu_figures {
   }
 
  private:
-  static std::string const& key_of(gpu_name_record const& name) { return name.mangled.empty() ? name.name : name.mangled; }
-
-  /// `positions_` is not stored; reading rebuilds it.
   template <class Archive>
   friend void fields(Archive& archive, gpu_figures& value) {
     archive(value.names_), archive(value.has_kernels_), archive(value.steps_), archive(value.sums_), archive(value.by_name_),
         archive(value.counts_);
     archive(value.has_all_api_calls_), archive(value.api_calls_);
-    if constexpr (Archive::is_reader) {
-      value.positions_ = {};
-      own_vector<gpu_name_record> known;
-      for (gpu_name_record const& each : value.names_) value.positions_.find_or_add(key_of(each), known, [&] { return each; });
-      archive.check(known.size() == value.names_.size(), "a name of GPU operations occurs twice");
-      archive.check(value.by_name_.size() <= value.names_.size(), "GPU operations without name");
-    }
+    if constexpr (Archive::is_reader) archive.check(value.by_name_.size() <= value.names_.size(), "GPU operations without name");
   }
 
   own_vector<gpu_name_record> names_;
-  name_positions positions_;  ///< positions in `names_`
   bool has_kernels_ = false;
   std::uint64_t steps_ = 0;
   gpu_sums sums_;

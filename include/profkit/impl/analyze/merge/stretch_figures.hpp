@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
-#include <utility>
 
 #include "../../profile/own_memory.hpp"
 #include "../memory/memory_balance.hpp"
 #include "../ranks/timeline_part.hpp"
 #include "../time/time_per_step.hpp"
 #include "gpu_period_list.hpp"
-#include "moved.hpp"
 #include "step_list.hpp"
 #include "trend_part.hpp"
 
@@ -41,34 +40,18 @@ struct stretch_figures {
   /// Appends the figures of the following stretch.
   void append(stretch_figures const& next) {
     steps.append(next.steps);
-    per_step.append(next.per_step, same_position{}, same_position{});
+    per_step.append(next.per_step);
     gpu_periods.append(next.gpu_periods);
     trend.append(next.trend);
-    balances.append(next.balances, same_position{}, same_position{});
+    balances.append(next.balances);
     timeline.append(next.timeline);
   }
 
-  /// Moves all figures to new positions of paths, of names of GPU operations and of allocators.
-  void move(own_vector<std::uint32_t> const& path_of, own_vector<std::uint32_t> const& name_of,
-            own_vector<std::uint32_t> const& allocator_of) {
-    if (!stay(path_of) || !stay(name_of) || !per_step.is_in(path_of.size(), name_of.size())) {
-      time_per_step moved_steps;
-      moved_steps.append(per_step, moved_position{path_of}, moved_position{name_of});
-      per_step = std::move(moved_steps);
-    }
-    crossing_balances moved_balances;
-    moved_balances.append(balances, moved_position{allocator_of}, moved_position{path_of});
-    balances = std::move(moved_balances);
-    timeline.move(moved_position{path_of});
-  }
-
   /// Moves the steps to new positions of paths.
-  void move_steps(own_vector<std::uint32_t> const& path_of) {
-    if (stay(path_of)) return;
-    timeline.move(moved_position{path_of});
-    time_per_step moved_steps;
-    moved_steps.append(per_step, moved_position{path_of}, same_position{});
-    per_step = std::move(moved_steps);
+  /// @param position_of maps each path to its new position.
+  void move_steps(own_vector<std::uint32_t> const& position_of) {
+    timeline.move_paths(position_of);
+    per_step.move_paths(position_of);
   }
 };
 

@@ -12,6 +12,7 @@
 
 #include "../../../time.hpp"
 #include "../../profile/own_containers.hpp"
+#include "../../profile/own_memory.hpp"
 #include "../gpu/attribution.hpp"
 #include "rank_timeline.hpp"
 #include "timeline_fields.hpp"
@@ -81,12 +82,10 @@ class timeline_part {
     fit();
   }
 
-  /// Moves the steps to new positions of paths.
-  /// @param path_of called with each position, but not with `attribution::none`.
-  template <class PathOf>
-  void move(PathOf const& path_of) {
+  /// @param position_of maps each path to its new position.
+  void move_paths(own_vector<std::uint32_t> const& position_of) {
     for_each_path(timeline_, [&](std::uint32_t& path) {
-      if (path != attribution::none) path = static_cast<std::uint32_t>(path_of(path));
+      if (path != attribution::none) path = position_of[path];
     });
   }
 

@@ -10,16 +10,15 @@
 #include <utility>
 
 #include "../../../profile.hpp"
-#include "../../profile/check_read.hpp"
 #include "../../profile/own_memory.hpp"
 #include "../gpu/innermost_scopes.hpp"
+#include "../merge/add_rows.hpp"
 #include "../time/measured_time.hpp"
 #include "device_waits.hpp"
 
 namespace profkit::detail {
 
-/// Host samples in the measured time, by path and function, and the calls that wait for a device, by path and name. All sums are integers,
-/// so the order of windows does not matter.
+/// Host samples in the measured time, by path and function, and the calls that wait for a device, by path and name. All sums are integers.
 class sample_sums {
  public:
   struct sum {
@@ -69,22 +68,21 @@ class sample_sums {
     }
   }
 
-  /// @param path_of maps paths of `other` to paths of this object.
-  void add(sample_sums const& other, own_vector<std::uint32_t> const& path_of) {
-    check_read(other.rows_.size() <= path_of.size(), "samples without a path");
-    for (std::size_t path = 0; path < other.rows_.size(); ++path) {
-      if (other.rows_[path].empty()) continue;
-      if (path_of[path] >= rows_.size()) rows_.resize(path_of[path] + std::size_t{1});
-      add(other.rows_[path], rows_[path_of[path]]);
-    }
+  void add(sample_sums const& other) {
+    grow_rows(rows_, other.rows_.size());
+    for (std::size_t path = 0; path < other.rows_.size(); ++path) add(other.rows_[path], rows_[path]);
+    grow_rows(waits_, other.waits_.size());
     for (std::size_t path = 0; path < other.waits_.size(); ++path) {
-      if (other.waits_[path].empty()) continue;
-      check_read(path < path_of.size(), "waiting calls without a path");
-      if (path_of[path] >= waits_.size()) waits_.resize(path_of[path] + std::size_t{1});
-      for (auto const& [name, each] : other.waits_[path]) waits_[path_of[path]][name].add(each);
+      for (auto const& [name, each] : other.waits_[path]) waits_[path][name].add(each);
     }
     add(other.outside_, outside_);
     for (auto const& [function, where] : other.places_) keep(function, where);
+  }
+
+  /// @param position_of maps each path to its new position.
+  void move_paths(own_vector<std::uint32_t> const& position_of) {
+    move_rows(rows_, position_of);
+    move_rows(waits_, position_of);
   }
 
   /// The source position of a function; without a file if it is unknown.
@@ -117,7 +115,7 @@ class sample_sums {
     archive(state.rows_), archive(state.outside_), archive(state.places_), archive(state.waits_);
   }
 
-  /// Functions can share a key, for example overloads. Keeps the smallest place, so that the order of windows does not matter.
+  /// Functions can share a key, for example overloads. Keeps the smallest place.
   void keep(function_key const& function, place const& where) {
     auto const [known, is_new] = places_.emplace(function, where);
     if (!is_new) known->second = std::min(known->second, where);

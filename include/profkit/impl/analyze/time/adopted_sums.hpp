@@ -14,7 +14,6 @@
 #include "../gpu/attribution.hpp"
 #include "../gpu/counted_operations.hpp"
 #include "../merge/add_rows.hpp"
-#include "../merge/moved.hpp"
 #include "adoption_rows.hpp"
 #include "measured_time.hpp"
 
@@ -54,12 +53,18 @@ class adopted_sums {
     if (counted != nullptr) add_operations(profile, launched, *counted, earlier, rows);
   }
 
-  /// @param path_of maps paths of `other` to paths of this object.
-  void add(adopted_sums const& other, own_vector<std::uint32_t> const& path_of) {
-    add_rows(own_, other.own_, path_of);
-    add_rows(work_, other.work_, path_of);
-    moved_position const moved{path_of};
-    for (auto const& [row, busy] : other.busy_) busy_[{moved(row.first), row.second}] += busy;
+  void add(adopted_sums const& other) {
+    add_rows(own_, other.own_);
+    add_rows(work_, other.work_);
+    for (auto const& [row, busy] : other.busy_) busy_[row] += busy;
+  }
+
+  /// @param position_of maps each path to its new position.
+  void move_paths(own_vector<std::uint32_t> const& position_of) {
+    move_rows(own_, position_of);
+    move_rows(work_, position_of);
+    auto const before = std::exchange(busy_, {});
+    for (auto const& [row, busy] : before) busy_[{position_of[row.first], row.second}] = busy;
   }
 
   /// Whether all positions of paths are below a number.

@@ -24,28 +24,26 @@ namespace profkit::detail {
 /// Host times and times between CUDA events of the scopes in the measured time, by path.
 class scope_times {
  public:
-  /// @param path_of maps paths of the profile to paths of this object.
-  void add(profile const& profile, measured_time const& when, own_vector<std::uint32_t> const& path_of) {
-    make_rows(host_, path_of);
-    make_rows(gpu_events_, path_of);
-    make_rows(first_, path_of);
+  void add(profile const& profile, measured_time const& when) {
+    grow_rows(host_, profile.paths.size());
+    grow_rows(gpu_events_, profile.paths.size());
+    grow_rows(first_, profile.paths.size());
     measured_time_cursor in{when};
     for (scope_record const& scope : profile.scopes) {
       if (!in.contains(when.moment_of(scope))) continue;
-      host_[path_of[scope.path]].add(scope.time.duration());
-      first_[path_of[scope.path]].add({scope.time.begin});
+      host_[scope.path].add(scope.time.duration());
+      first_[scope.path].add({scope.time.begin});
     }
     for (gpu_scope_record const& scope : profile.gpu_scopes) {
-      if (in.contains(scope.begin)) gpu_events_[path_of[scope.path]].add(scope.duration);
+      if (in.contains(scope.begin)) gpu_events_[scope.path].add(scope.duration);
     }
   }
 
-  /// Merges another object: the result is as if its scopes had been added here.
-  /// @param path_of maps paths of `other` to paths of this object.
-  void add(scope_times const& other, own_vector<std::uint32_t> const& path_of) {
-    add_rows(host_, other.host_, path_of);
-    add_rows(gpu_events_, other.gpu_events_, path_of);
-    add_rows(first_, other.first_, path_of);
+  /// @param position_of maps each path to its new position.
+  void move_paths(own_vector<std::uint32_t> const& position_of) {
+    move_rows(host_, position_of);
+    move_rows(gpu_events_, position_of);
+    move_rows(first_, position_of);
   }
 
   /// Whether there is one entry per path.

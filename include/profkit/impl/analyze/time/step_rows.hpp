@@ -13,6 +13,7 @@
 #include "../../../time.hpp"
 #include "../../profile/own_memory.hpp"
 #include "../../profile/wide_integer.hpp"
+#include "../merge/add_rows.hpp"
 #include "exact_sums.hpp"
 
 namespace profkit::detail {
@@ -74,19 +75,20 @@ class step_rows {
   void finish(std::size_t steps) noexcept { steps_ = steps; }
 
   /// Appends the following steps: the result is as if they had been added here. Both objects are finished.
-  /// @param row_of maps rows of the other object to rows here.
-  template <class RowOf>
-  void append(step_rows const& next, RowOf const& row_of) {
+  void append(step_rows const& next) {
+    grow_rows(figures_, next.figures_.size());
+    grow_rows(now_, next.figures_.size());
     for (std::size_t row = 0; row < next.figures_.size(); ++row) {
-      if (next.figures_[row].is_empty()) continue;
-      std::size_t const here = row_of(row);
-      if (here >= figures_.size()) {
-        figures_.resize(here + 1);
-        now_.resize(here + 1);
-      }
-      figures_[here].append(steps_, next.figures_[row]);
+      if (!next.figures_[row].is_empty()) figures_[row].append(steps_, next.figures_[row]);
     }
     steps_ += next.steps_;
+  }
+
+  /// To be called between steps.
+  /// @param position_of maps each row to its new position.
+  void move(own_vector<std::uint32_t> const& position_of) {
+    move_rows(figures_, position_of);
+    now_.resize(figures_.size());
   }
 
   [[nodiscard]] std::size_t steps() const noexcept { return steps_; }

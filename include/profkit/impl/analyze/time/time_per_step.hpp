@@ -84,16 +84,18 @@ class time_per_step {
   }
 
   /// Appends the following steps: the result is as if they had been added here.
-  /// @param path_of maps paths of the other object to paths here.
-  /// @param name_of maps positions in the other object's `profile::gpu_names` to positions here.
-  template <class PathOf, class NameOf>
-  void append(time_per_step const& next, PathOf const& path_of, NameOf const& name_of) {
+  void append(time_per_step const& next) {
     steps_ += next.steps_;
     gpu_steps_ += next.gpu_steps_;
-    host_.append(next.host_, path_of);
-    gpu_.append(next.gpu_, path_of);
-    host_copies_.append(next.host_copies_, path_of);
-    kernels_.append(next.kernels_, name_of);
+    host_.append(next.host_);
+    gpu_.append(next.gpu_);
+    host_copies_.append(next.host_copies_);
+    kernels_.append(next.kernels_);
+  }
+
+  /// @param position_of maps each path to its new position.
+  void move_paths(own_vector<std::uint32_t> const& position_of) {
+    for (step_rows* const each : {&host_, &gpu_, &host_copies_}) each->move(position_of);
   }
 
   [[nodiscard]] std::size_t steps() const noexcept { return steps_; }

@@ -132,8 +132,10 @@ class work_by_path {
     }
   }
 
-  /// @param path_of maps paths of `other` to paths of this object.
-  void add(work_by_path const& other, own_vector<std::uint32_t> const& path_of) { add_rows(rows_, other.rows_, path_of); }
+  void add(work_by_path const& other) { add_rows(rows_, other.rows_); }
+
+  /// @param position_of maps each path to its new position.
+  void move_paths(own_vector<std::uint32_t> const& position_of) { move_rows(rows_, position_of); }
 
   /// Whether all positions of paths are below a number.
   [[nodiscard]] bool is_in(std::size_t paths) const noexcept { return rows_.size() <= paths; }
