@@ -54,6 +54,8 @@ TEST_CASE("rows are in the order in which scopes first ran, independent of the r
   profkit::scope_summary const* const first = find_row(summary, "step/first");
   REQUIRE(first != nullptr);
   CHECK(first < find_row(summary, "step/second"));
+  REQUIRE(summary.kinds.size() == 1);
+  CHECK(summary.kinds[0].parts == std::vector<std::string>{"first", "forward", "second"});
 }
 
 TEST_CASE("a mean over zero measured steps is n/a, and so is everything else", "[analyze]") {

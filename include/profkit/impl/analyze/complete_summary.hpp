@@ -42,14 +42,12 @@ namespace profkit::detail {
 /// steps, with true for the budget of the GPU periods.
 template <class AddBudget>
 summary complete_summary(analysis_parts& all, AddBudget const& add_budget) {
-  session_paths::ordered const paths = all.paths.in_order([&](std::size_t path) { return all.scopes.first(path); });
-  path_tree const tree{paths.paths};
+  own_vector<path_record> const& paths = all.paths();
+  path_tree const tree{paths, all.paths.in_order([&](std::size_t path) { return all.scopes.first(path); })};
   profile const& header = all.header();
   stretch_figures whole = std::move(all.stretch);
   whole.balances.complete(
       [&](std::uint32_t allocator, std::uint32_t path, scope_balance const& scope) { all.memory.add(allocator, path, scope); });
-  whole.move_steps(paths.position_of);
-  all.scopes.move_paths(paths.position_of);
   step_list const steps_of_all = whole.steps.of_all_kinds();
   gpu_period_list const periods_of_all = whole.gpu_periods.of_all_kinds();
 
@@ -65,8 +63,8 @@ summary complete_summary(analysis_parts& all, AddBudget const& add_budget) {
   milliseconds busy_per_step{};
   own_vector<std::size_t> kernel_rows;
   if (all.gpu.has_kernels()) {
-    sums = std::move(all.gpu).sums(paths.position_of);
-    gpu.emplace(*sums, tree, paths.paths);
+    sums = std::move(all.gpu).sums();
+    gpu.emplace(*sums, tree, paths);
     result.gpu = all.gpu.summarize(*gpu, whole.per_step, all.options.kernel_classes, kernel_rows);
     if (all.gpu.steps() > 0) {
       busy_per_step = gpu->of_all().busy / static_cast<double>(all.gpu.steps());
@@ -75,10 +73,9 @@ summary complete_summary(analysis_parts& all, AddBudget const& add_budget) {
   }
   bool const is_gpu_longer = result.steps.gpu_period && result.steps.gpu_period->is_longer;
   if (gpu && all.has_steps) add_budget(all.kinds, is_gpu_longer);
-  all.kinds.move_paths(paths.position_of);
   if (gpu && all.has_steps) {
-    step_budget budget = all.kinds.sum_of_budgets(is_gpu_longer, paths.paths.size());
-    result.budget = budget.busy.summarize(budget.idle, paths.paths);
+    step_budget budget = all.kinds.sum_of_budgets(is_gpu_longer, paths.size());
+    result.budget = budget.busy.summarize(budget.idle, paths, tree.in_order());
     result.budget->is_of_gpu = is_gpu_longer;
     result.budget->steps = is_gpu_longer ? periods_of_all.count() : all.gpu.steps();
     idle = std::move(budget.idle);
@@ -86,35 +83,29 @@ summary complete_summary(analysis_parts& all, AddBudget const& add_budget) {
   }
   choose_step_time(result.steps, busy_per_step);
 
-  scope_rows const rows{paths.paths, all.scopes, tree, whole.per_step, gpu ? &*gpu : nullptr, idle ? &*idle : nullptr};
+  scope_rows const rows{paths, all.scopes, tree, whole.per_step, gpu ? &*gpu : nullptr, idle ? &*idle : nullptr};
   result.scopes = rows.by_path(result.steps.host.total);
   result.names = rows.by_name();
-  kind_rows{paths.paths, rows.paths(), kernel_rows}.fill(result, all.kinds, whole.steps, whole.gpu_periods);
+  kind_rows{paths, tree.in_order(), rows.paths(), kernel_rows}.fill(result, all.kinds, whole.steps, whole.gpu_periods);
   std::uint64_t const steps = whole.per_step.steps();
-  if (!all.has_steps || steps > 0) {
-    all.memory.move_paths(paths.position_of);
-    all.memory.fill(result, rows.paths(), paths.paths.size());
-  }
+  if (!all.has_steps || steps > 0) all.memory.fill(result, rows.paths(), paths.size());
   own_vector<std::uint32_t> adopted;  // paths
-  if (has_adopted(paths.paths)) {
-    all.adopted.move_paths(paths.position_of);
-    result.adopted = adopted_scopes{paths.paths, tree, all.adopted, all.gpu.has_kernels()}.rows(adopted);
+  if (has_adopted(paths)) {
+    result.adopted = adopted_scopes{paths, tree, all.adopted, all.gpu.has_kernels()}.rows(adopted);
   }
   result.limits = summarize_limits(header.environment.gpu, header.measured_roofs, all.devices);
-  all.work.move_paths(paths.position_of);
-  scope_work work{paths.paths, tree, all.work, all.gpu.has_kernels() ? all.gpu.steps() : steps};
+  scope_work work{paths, tree, all.work, all.gpu.has_kernels() ? all.gpu.steps() : steps};
   work.fill(result, rows.paths(), rows.names());
   work.fill_backward(result, adopted);
   result.model = summarize_model(whole.steps.model_flops(), header.precision, result.steps, result.limits, work);
   result.utilization = all.utilization.summarize();
   if (header.sampling) {
-    all.samples.move_paths(paths.position_of);
-    result.host_samples = sample_rows{paths.paths, all.samples, result.scopes, rows.paths()}.make(*header.sampling);
+    result.host_samples = sample_rows{paths, tree.in_order(), all.samples, result.scopes, rows.paths()}.make(*header.sampling);
   }
   result.memory = all.readings.summarize();
   result.counters = all.counters.summarize();
   if (!whole.timeline.is_empty())
-    result.timeline = std::move(whole.timeline).finish([&](std::uint32_t path) { return path_text(paths.paths, path); });
+    result.timeline = std::move(whole.timeline).finish([&](std::uint32_t path) { return path_text(paths, path); });
   run_trend const trend{header.time.begin, steps_of_all};
   result.trend = trend.summarize(whole.trend, result.memory, is_gpu_longer ? &periods_of_all : nullptr);
   result.collectors = header.collectors;

@@ -8,6 +8,7 @@
 #include <numeric>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "../../../profile.hpp"
 #include "../../../time.hpp"
@@ -136,9 +137,6 @@ class busy_sums {
     some_communicate_ = some_communicate_ || other.some_communicate_;
   }
 
-  /// @param position_of maps each path to its new position.
-  void move_paths(own_vector<std::uint32_t> const& position_of) { move_rows(of_path_, position_of); }
-
   /// @return the number of paths.
   [[nodiscard]] std::size_t paths() const noexcept { return of_path_.size(); }
 
@@ -152,14 +150,16 @@ class busy_sums {
 
   /// @param idle idle time of the same steps.
   /// @param paths the paths that both refer to.
-  [[nodiscard]] budget_summary summarize(gpu_idle const& idle, own_vector<path_record> const& paths) const {
+  /// @param in_order `paths` in the order of the rows.
+  [[nodiscard]] budget_summary summarize(gpu_idle const& idle, own_vector<path_record> const& paths,
+                                         own_vector<std::uint32_t> const& in_order) const {
     budget_parts const part_of{paths};
     own_vector<row> rows(paths.size() + 1);  // by path of a part; the last row: outside any scope
     rows.back().busy = outside_.time;
     rows.back().idle = idle.unattributed_by_cause;
     budget_summary result;
     own_hash_map<std::string, std::size_t> known;
-    for (std::uint32_t path = 0; path < paths.size(); ++path) {
+    for (std::uint32_t const path : in_order) {
       row& to = rows[part_of(path)];
       if (path < of_path_.size()) to.busy += of_path_[path].time;
       if (path >= idle.of_path.size() || !idle.of_path[path] || idle.of_path[path]->self.count() == 0) continue;
@@ -174,16 +174,17 @@ class busy_sums {
     }
     own_stable_sort(result.starving.begin(), result.starving.end(),
                     [](starving_scope const& a, starving_scope const& b) { return a.total > b.total; });
-    for (std::size_t top = 0; top < rows.size(); ++top) {
-      std::chrono::nanoseconds const total = rows[top].total();
-      if (total.count() == 0) continue;
-      bool const has_scope = top < paths.size();
-      budget_row line{has_scope ? part_of.name_of(static_cast<std::uint32_t>(top)) : outside_any_scope, to_ms(rows[top].busy), {}, {}};
-      for (std::size_t cause = 0; cause < idle_causes; ++cause) line.idle[cause] = to_ms(rows[top].idle[cause]);
+    auto const add_line = [&](std::string part, row const& from) {
+      std::chrono::nanoseconds const total = from.total();
+      if (total.count() == 0) return;
+      budget_row line{std::move(part), to_ms(from.busy), {}, {}};
+      for (std::size_t cause = 0; cause < idle_causes; ++cause) line.idle[cause] = to_ms(from.idle[cause]);
       line.total = to_ms(total);
       result.busy += line.busy;
       result.rows.push_back(std::move(line));
-    }
+    };
+    for (std::uint32_t const top : in_order) add_line(part_of.name_of(top), rows[top]);
+    add_line(outside_any_scope, rows.back());
     result.wall = to_ms(wall_);
     result.has_launches = idle.has_launches();
     result.overlap = to_ms(overlap_);

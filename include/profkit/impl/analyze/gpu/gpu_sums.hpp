@@ -107,10 +107,6 @@ class gpu_sums {
     }
   }
 
-  /// To be called after `complete`.
-  /// @param position_of maps each path to its new position.
-  void move_paths(own_vector<std::uint32_t> const& position_of) { move_rows(rows_, position_of); }
-
   /// Counts scopes that span several windows once all of these windows are added.
   /// @param added the stretch of the added windows.
   void settle(interval const& added) {

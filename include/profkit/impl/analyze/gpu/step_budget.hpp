@@ -68,12 +68,6 @@ struct step_budget {
     idle.add(other.idle);
   }
 
-  /// @param position_of maps each path to its new position.
-  void move_paths(own_vector<std::uint32_t> const& position_of) {
-    busy.move_paths(position_of);
-    move_rows(idle.of_path, position_of);
-  }
-
   /// @return the number of paths with figures.
   [[nodiscard]] std::size_t paths() const noexcept { return std::max(busy.paths(), idle.of_path.size()); }
 

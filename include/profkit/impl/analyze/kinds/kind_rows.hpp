@@ -96,8 +96,10 @@ class kind_rows {
  public:
   /// @param row_paths the paths of the rows of `summary::scopes`.
   /// @param kernel_rows positions in `gpu_summary::kernels`, by name of GPU operations.
-  kind_rows(own_vector<path_record> const& paths, own_vector<std::uint32_t> const& row_paths, own_vector<std::size_t> const& kernel_rows)
-      : paths_{paths}, row_paths_{row_paths}, kernel_rows_{kernel_rows}, row_of_(paths.size(), no_row) {
+  /// @param in_order `paths` in the order of their first scopes.
+  kind_rows(own_vector<path_record> const& paths, own_vector<std::uint32_t> const& in_order, own_vector<std::uint32_t> const& row_paths,
+            own_vector<std::size_t> const& kernel_rows)
+      : paths_{paths}, in_order_{in_order}, row_paths_{row_paths}, kernel_rows_{kernel_rows}, row_of_(paths.size(), no_row) {
     for (std::size_t row = 0; row < row_paths.size(); ++row) row_of_[row_paths[row]] = row;
   }
 
@@ -149,7 +151,7 @@ class kind_rows {
     std::uint64_t const budget_steps = is_of_gpu ? periods.count() : figures.gpu_steps;
     step_budget const* const budget = all.budget && budget_steps > 0 ? &figures.budget(is_of_gpu) : nullptr;
     if (budget != nullptr) {
-      result.budget = budget->busy.summarize(budget->idle, paths_);
+      result.budget = budget->busy.summarize(budget->idle, paths_, in_order_);
       result.budget->is_of_gpu = is_of_gpu;
       result.budget->steps = budget_steps;
       result.budget->has_launches = all.budget->has_launches;
@@ -162,7 +164,7 @@ class kind_rows {
   /// @return the parts in the order of their first appearance.
   [[nodiscard]] own_vector<std::string> parts_in_order(std::set<std::string> left) const {
     own_vector<std::string> result;
-    for (std::uint32_t path = 0; path < paths_.size(); ++path) {
+    for (std::uint32_t const path : in_order_) {
       std::uint32_t const parent = paths_[path].parent;
       if (parent == path_record::no_parent || !paths_[parent].is_step) continue;
       if (auto const part = left.find(name_without_place(paths_, path)); part != left.end()) {
@@ -278,6 +280,7 @@ class kind_rows {
   }
 
   own_vector<path_record> const& paths_;
+  own_vector<std::uint32_t> const& in_order_;
   own_vector<std::uint32_t> const row_paths_;
   own_vector<std::size_t> const& kernel_rows_;  ///< by name of GPU operations
   own_vector<std::size_t> row_of_;              ///< by path

@@ -72,14 +72,6 @@ struct kind_figures {
     archive(value.budget_in_steps), archive(value.budget_in_gpu_periods);
   }
 
-  /// @param position_of maps each path to its new position.
-  void move_paths(own_vector<std::uint32_t> const& position_of) {
-    move_rows(scopes, position_of);
-    kernels.move_paths(position_of);
-    budget_in_steps.move_paths(position_of);
-    budget_in_gpu_periods.move_paths(position_of);
-  }
-
   /// @return the number of paths with figures.
   [[nodiscard]] std::size_t paths() const noexcept {
     return std::max({scopes.size(), kernels.paths(), budget_in_steps.paths(), budget_in_gpu_periods.paths()});
@@ -165,12 +157,6 @@ class kind_table {
       each.kernels.for_each([&](launched_kernels::row const& row) { result = result && holds(row.name); });
     });
     return result;
-  }
-
-  /// @param position_of maps each path to its new position.
-  void move_paths(own_vector<std::uint32_t> const& position_of) {
-    for (auto& [key, each] : kinds_) each.move_paths(position_of);
-    others_.move_paths(position_of);
   }
 
   /// @return the budget of all steps.

@@ -40,12 +40,6 @@ class launched_kernels {
     to.max = std::max(to.max, time);
   }
 
-  /// @param position_of maps each path to its new position.
-  void move_paths(own_vector<std::uint32_t> const& position_of) {
-    for (row& each : pairs_) each.path = position_of[each.path];
-    enter_all();
-  }
-
   /// @param visit called with each row that has kernels.
   template <class Visit>
   void for_each(Visit const& visit) const {

@@ -163,11 +163,6 @@ class memory_sums {
   /// @param allocators the allocators that a window knows: all of the session so far, or the first of them.
   void add(own_vector<allocator_memory> const& allocators) { add_rows(allocators_, allocators); }
 
-  /// @param position_of maps each path to its new position.
-  void move_paths(own_vector<std::uint32_t> const& position_of) {
-    for (allocator_memory& each : allocators_) move_rows(each.by_path, position_of);
-  }
-
   /// @return the number of allocators.
   [[nodiscard]] std::size_t size() const noexcept { return allocators_.size(); }
 

@@ -60,11 +60,9 @@ class gpu_figures {
   /// @return the number of measured steps with kernels collected.
   [[nodiscard]] std::uint64_t steps() const noexcept { return steps_; }
 
-  /// @param position_of maps each path to its new position.
   /// @return the complete sums. Nothing may be added afterwards.
-  [[nodiscard]] gpu_sums sums(own_vector<std::uint32_t> const& position_of) && {
+  [[nodiscard]] gpu_sums sums() && {
     sums_.complete();
-    sums_.move_paths(position_of);
     return std::move(sums_);
   }
 

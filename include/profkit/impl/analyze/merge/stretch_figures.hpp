@@ -46,13 +46,6 @@ struct stretch_figures {
     balances.append(next.balances);
     timeline.append(next.timeline);
   }
-
-  /// Moves the steps to new positions of paths.
-  /// @param position_of maps each path to its new position.
-  void move_steps(own_vector<std::uint32_t> const& position_of) {
-    timeline.move_paths(position_of);
-    per_step.move_paths(position_of);
-  }
 };
 
 }  // namespace profkit::detail

@@ -82,13 +82,6 @@ class timeline_part {
     fit();
   }
 
-  /// @param position_of maps each path to its new position.
-  void move_paths(own_vector<std::uint32_t> const& position_of) {
-    for_each_path(timeline_, [&](std::uint32_t& path) {
-      if (path != attribution::none) path = position_of[path];
-    });
-  }
-
   /// @param text_of the text of a path.
   /// @return the timeline with its own table of paths.
   template <class TextOf>

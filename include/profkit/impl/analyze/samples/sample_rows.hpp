@@ -37,10 +37,11 @@ inline sampled_share share_of_samples(double share, double trials) {
 /// Builds the rows of host samples.
 class sample_rows {
  public:
+  /// @param in_order `paths` in the order of their first scopes.
   /// @param rows the path of each row of `scopes`.
-  sample_rows(own_vector<path_record> const& paths, sample_sums const& sums, own_vector<scope_summary> const& scopes,
-              own_vector<std::uint32_t> const& rows)
-      : paths_{paths}, sums_{sums}, scopes_{scopes}, row_of_(paths.size()) {
+  sample_rows(own_vector<path_record> const& paths, own_vector<std::uint32_t> const& in_order, sample_sums const& sums,
+              own_vector<scope_summary> const& scopes, own_vector<std::uint32_t> const& rows)
+      : paths_{paths}, in_order_{in_order}, sums_{sums}, scopes_{scopes}, row_of_(paths.size()) {
     for (std::size_t row = 0; row < rows.size(); ++row) row_of_[rows[row]] = row;
   }
 
@@ -54,7 +55,7 @@ class sample_rows {
     result.why_without = how.why_without;
     result.why_no_lines = how.why_no_lines;
     sample_sums::functions all;
-    for (std::size_t path = 0; path < paths_.size(); ++path) {
+    for (std::uint32_t const path : in_order_) {
       sampled_scope_summary row = row_of_path(path, how);
       bool const has_waited = how.threads_without == 0 && row.self && *row.self >= min_intervals * milliseconds{how.interval};
       if (row.samples == 0 && !has_waited) continue;
@@ -83,9 +84,9 @@ class sample_rows {
   static constexpr double min_wait = 0.001;      ///< minimum share of the scope
   static constexpr double min_intervals = 10.0;  ///< minimum length of scopes without samples, in sampling intervals, to count as waiting
 
-  [[nodiscard]] sampled_scope_summary row_of_path(std::size_t path, sampling_record const& how) const {
+  [[nodiscard]] sampled_scope_summary row_of_path(std::uint32_t path, sampling_record const& how) const {
     sampled_scope_summary result;
-    result.path = path_text(paths_, static_cast<std::uint32_t>(path));
+    result.path = path_text(paths_, path);
     if (std::optional<std::size_t> const row = row_of_[path]; row && scopes_[*row].host.count > 0) {
       result.scope = row;
       result.self = std::max(scopes_[*row].host_self, milliseconds{});
@@ -146,6 +147,7 @@ class sample_rows {
   }
 
   own_vector<path_record> const& paths_;
+  own_vector<std::uint32_t> const& in_order_;
   sample_sums const& sums_;
   own_vector<scope_summary> const& scopes_;
   own_vector<std::optional<std::size_t>> row_of_;  ///< by path: position in `scopes_`

@@ -79,12 +79,6 @@ class sample_sums {
     for (auto const& [function, where] : other.places_) keep(function, where);
   }
 
-  /// @param position_of maps each path to its new position.
-  void move_paths(own_vector<std::uint32_t> const& position_of) {
-    move_rows(rows_, position_of);
-    move_rows(waits_, position_of);
-  }
-
   /// The source position of a function; without a file if it is unknown.
   [[nodiscard]] place place_of(function_key const& function) const {
     auto const found = places_.find(function);

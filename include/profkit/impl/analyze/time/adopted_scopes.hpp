@@ -35,9 +35,9 @@ class adopted_scopes {
     for (std::size_t row = 0; row < rows.size(); ++row) {
       if (did_[row].count > 0 || did_[row].operations > 0) order.push_back(row);
     }
-    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-      return std::make_pair(tree_.position_of(rows[a].path), rows[a].role) < std::make_pair(tree_.position_of(rows[b].path), rows[b].role);
-    });
+    own_vector<std::size_t> const place_of = places_of_roles();
+    auto const place = [&](std::size_t row) { return std::make_pair(tree_.position_of(rows[row].path), place_of[rows[row].role]); };
+    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return place(a) < place(b); });
     own_vector<adopted_summary> result;
     for (std::size_t const row : order) {
       result.push_back(summary_of(row));
@@ -48,6 +48,18 @@ class adopted_scopes {
 
  private:
   static constexpr std::uint32_t none = adoption_rows::none;
+
+  /// @return by role: its place in the order of their first appearance.
+  [[nodiscard]] own_vector<std::size_t> places_of_roles() const {
+    own_vector<std::size_t> result(rows_.roles().size(), paths_.size());
+    std::size_t found = 0;
+    for (std::uint32_t const path : tree_.in_order()) {
+      if (!rows_.adopts(path)) continue;
+      std::size_t& place = result[rows_.rows()[rows_.row_of(path)].role];
+      if (place == paths_.size()) place = found++;
+    }
+    return result;
+  }
 
   void fold() {
     for (std::size_t path = paths_.size(); path-- > 0;) {

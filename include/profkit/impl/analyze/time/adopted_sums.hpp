@@ -59,14 +59,6 @@ class adopted_sums {
     for (auto const& [row, busy] : other.busy_) busy_[row] += busy;
   }
 
-  /// @param position_of maps each path to its new position.
-  void move_paths(own_vector<std::uint32_t> const& position_of) {
-    move_rows(own_, position_of);
-    move_rows(work_, position_of);
-    auto const before = std::exchange(busy_, {});
-    for (auto const& [row, busy] : before) busy_[{position_of[row.first], row.second}] = busy;
-  }
-
   /// Whether all positions of paths are below a number.
   [[nodiscard]] bool is_in(std::size_t paths) const {
     bool const has_paths = own_.size() <= paths && work_.size() <= paths;

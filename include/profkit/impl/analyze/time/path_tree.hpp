@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
 #include <string>
 #include <utility>
 
@@ -51,11 +52,16 @@ class path_tree {
   };
 
   explicit path_tree(own_vector<path_record>&&) = delete;  // borrowed, so no converted temporary
-  explicit path_tree(own_vector<path_record> const& paths) : paths_{paths}, position_of_(paths.size()), end_of_(paths.size()) {
+  explicit path_tree(own_vector<path_record> const& paths) : path_tree{paths, all_of(paths)} {}
+
+  path_tree(own_vector<path_record>&&, own_vector<std::uint32_t>) = delete;
+  /// @param in_order all paths in the order in which they are listed; parents precede children.
+  path_tree(own_vector<path_record> const& paths, own_vector<std::uint32_t> in_order)
+      : paths_{paths}, in_order_{std::move(in_order)}, position_of_(paths.size()), end_of_(paths.size()) {
     own_vector<own_vector<std::uint32_t>> children(paths.size());
     own_vector<std::uint32_t> stack;
-    for (auto path = static_cast<std::uint32_t>(paths.size()); path-- > 0;) {
-      (has_parent(path) ? children[paths[path].parent] : stack).push_back(path);
+    for (auto path = in_order_.rbegin(); path != in_order_.rend(); ++path) {
+      (has_parent(*path) ? children[paths[*path].parent] : stack).push_back(*path);
     }
     own_stable_partition(stack.begin(), stack.end(), [&](std::uint32_t path) { return !paths[path].is_step; });
     order_.reserve(paths.size());
@@ -76,7 +82,10 @@ class path_tree {
 
   [[nodiscard]] bool has_parent(std::size_t path) const { return paths_[path].parent != path_record::no_parent; }
 
-  /// @return all paths: parents precede children, children are in the order of their first appearance; the session's step comes first.
+  /// @return all paths in the order in which they are listed: parents precede children.
+  [[nodiscard]] own_vector<std::uint32_t> const& in_order() const noexcept { return in_order_; }
+
+  /// @return all paths: parents precede children, children are in the order of `in_order`; the session's step comes first.
   [[nodiscard]] own_vector<std::uint32_t> const& depth_first() const noexcept { return order_; }
 
   /// @return the position of a path in `depth_first`.
@@ -89,6 +98,12 @@ class path_tree {
   [[nodiscard]] own_vector<name_group> const& names() const noexcept { return names_; }
 
  private:
+  static own_vector<std::uint32_t> all_of(own_vector<path_record> const& paths) {
+    own_vector<std::uint32_t> result(paths.size());
+    std::iota(result.begin(), result.end(), 0U);
+    return result;
+  }
+
   void group_names() {
     own_hash_map<std::string, std::size_t> known;
     own_vector<std::size_t> ends;  // by name: the end of the last outermost path
@@ -107,6 +122,7 @@ class path_tree {
   }
 
   own_vector<path_record> const& paths_;
+  own_vector<std::uint32_t> in_order_;
   own_vector<std::uint32_t> order_;
   own_vector<std::size_t> position_of_;
   own_vector<std::size_t> end_of_;

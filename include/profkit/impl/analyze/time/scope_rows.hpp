@@ -39,13 +39,6 @@ class scope_times {
     }
   }
 
-  /// @param position_of maps each path to its new position.
-  void move_paths(own_vector<std::uint32_t> const& position_of) {
-    move_rows(host_, position_of);
-    move_rows(gpu_events_, position_of);
-    move_rows(first_, position_of);
-  }
-
   /// Whether there is one entry per path.
   [[nodiscard]] bool has_paths(std::size_t count) const noexcept {
     return host_.size() == count && gpu_events_.size() == count && first_.size() == count;

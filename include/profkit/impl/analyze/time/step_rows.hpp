@@ -84,13 +84,6 @@ class step_rows {
     steps_ += next.steps_;
   }
 
-  /// To be called between steps.
-  /// @param position_of maps each row to its new position.
-  void move(own_vector<std::uint32_t> const& position_of) {
-    move_rows(figures_, position_of);
-    now_.resize(figures_.size());
-  }
-
   [[nodiscard]] std::size_t steps() const noexcept { return steps_; }
   [[nodiscard]] std::size_t rows() const noexcept { return figures_.size(); }
 

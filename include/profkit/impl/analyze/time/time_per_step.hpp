@@ -93,11 +93,6 @@ class time_per_step {
     kernels_.append(next.kernels_);
   }
 
-  /// @param position_of maps each path to its new position.
-  void move_paths(own_vector<std::uint32_t> const& position_of) {
-    for (step_rows* const each : {&host_, &gpu_, &host_copies_}) each->move(position_of);
-  }
-
   [[nodiscard]] std::size_t steps() const noexcept { return steps_; }
 
   /// Whether all rows are below these numbers.

@@ -134,9 +134,6 @@ class work_by_path {
 
   void add(work_by_path const& other) { add_rows(rows_, other.rows_); }
 
-  /// @param position_of maps each path to its new position.
-  void move_paths(own_vector<std::uint32_t> const& position_of) { move_rows(rows_, position_of); }
-
   /// Whether all positions of paths are below a number.
   [[nodiscard]] bool is_in(std::size_t paths) const noexcept { return rows_.size() <= paths; }
 
@@ -166,8 +163,8 @@ class scope_work {
       knows_again_.push_back(row.again_unknown == 0);
     }
     inclusive_ = self_;
-    for (std::size_t path = paths.size(); path-- > 0;) {
-      if (tree.has_parent(path)) inclusive_[paths[path].parent].add(inclusive_[path]);
+    for (auto path = tree.in_order().rbegin(); path != tree.in_order().rend(); ++path) {
+      if (tree.has_parent(*path)) inclusive_[paths[*path].parent].add(inclusive_[*path]);
     }
   }
 
@@ -217,7 +214,8 @@ class scope_work {
       has_backward_ = true;
     }
     own_vector<work_sums> inclusive = self;
-    for (std::size_t path = paths_.size(); path-- > 0;) {
+    for (auto at = tree_.in_order().rbegin(); at != tree_.in_order().rend(); ++at) {
+      std::uint32_t const path = *at;
       backward_.add(self[path]);
       knows_backward_ = knows_backward_ && knows[path];
       if (!tree_.has_parent(path)) continue;
@@ -237,7 +235,7 @@ class scope_work {
   /// @return the sum over all scopes.
   [[nodiscard]] double flops() const {
     double sum = 0.0;
-    for (work_sums const& each : self_) sum += each.flops();
+    for (std::uint32_t const path : tree_.in_order()) sum += self_[path].flops();
     return sum;
   }
 
