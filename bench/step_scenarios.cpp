@@ -5,7 +5,6 @@
 //
 // usage: profkit_step_scenarios [SERIES]   series per row, 1000 by default
 #include <profkit/impl/analyze/verdict/step_verdict.hpp>
-#include <profkit/impl/analyze/verdict/stop_rule.hpp>
 
 #include <algorithm>
 #include <array>

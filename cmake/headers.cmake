@@ -31,38 +31,24 @@ set(PROFKIT_HEADERS
     profkit/version.hpp
     profkit/work.hpp
     profkit/impl/analyze/analysis.hpp
-    profkit/impl/analyze/analysis_state.hpp
     profkit/impl/analyze/analysis_work.hpp
     profkit/impl/analyze/check_summary.hpp
     profkit/impl/analyze/complete_summary.hpp
-    profkit/impl/analyze/copied_record_fields.hpp
-    profkit/impl/analyze/gpu/added_union.hpp
-    profkit/impl/analyze/gpu/api_call_kind.hpp
     profkit/impl/analyze/gpu/attribution.hpp
-    profkit/impl/analyze/gpu/busy_sums.hpp
     profkit/impl/analyze/gpu/counted_operations.hpp
-    profkit/impl/analyze/gpu/device_clocks.hpp
-    profkit/impl/analyze/gpu/device_utilization.hpp
+    profkit/impl/analyze/gpu/device_readings.hpp
     profkit/impl/analyze/gpu/gpu_idle.hpp
     profkit/impl/analyze/gpu/gpu_step_periods.hpp
     profkit/impl/analyze/gpu/gpu_summary.hpp
     profkit/impl/analyze/gpu/gpu_sums.hpp
     profkit/impl/analyze/gpu/gpu_work.hpp
-    profkit/impl/analyze/gpu/innermost_scopes.hpp
-    profkit/impl/analyze/gpu/missing_work.hpp
     profkit/impl/analyze/gpu/operation_spans.hpp
     profkit/impl/analyze/gpu/step_budget.hpp
     profkit/impl/analyze/gpu/utilization_summary.hpp
     profkit/impl/analyze/kinds/kind_names.hpp
-    profkit/impl/analyze/kinds/kind_positions.hpp
-    profkit/impl/analyze/kinds/kind_recorder.hpp
     profkit/impl/analyze/kinds/kind_rows.hpp
     profkit/impl/analyze/kinds/kind_table.hpp
-    profkit/impl/analyze/kinds/launched_kernels.hpp
     profkit/impl/analyze/kinds/step_kinds.hpp
-    profkit/impl/analyze/make_summary.hpp
-    profkit/impl/analyze/memory/memory_balance.hpp
-    profkit/impl/analyze/memory/memory_changes.hpp
     profkit/impl/analyze/memory/memory_sums.hpp
     profkit/impl/analyze/memory/scope_memory.hpp
     profkit/impl/analyze/merge/add_rows.hpp
@@ -78,79 +64,54 @@ set(PROFKIT_HEADERS
     profkit/impl/analyze/merge/trend_part.hpp
     profkit/impl/analyze/ranks/found_collectives.hpp
     profkit/impl/analyze/ranks/rank_timeline.hpp
-    profkit/impl/analyze/ranks/timeline_fields.hpp
     profkit/impl/analyze/ranks/timeline_part.hpp
     profkit/impl/analyze/ranks/timeline_recorder.hpp
     profkit/impl/analyze/ranks/timeline_segments.hpp
-    profkit/impl/analyze/samples/device_waits.hpp
     profkit/impl/analyze/samples/sample_rows.hpp
-    profkit/impl/analyze/samples/sample_sums.hpp
     profkit/impl/analyze/step_fields.hpp
     profkit/impl/analyze/step_kind_summary.hpp
     profkit/impl/analyze/summary_fields.hpp
     profkit/impl/analyze/time/adopted_scopes.hpp
-    profkit/impl/analyze/time/adopted_sums.hpp
-    profkit/impl/analyze/time/adoption_rows.hpp
-    profkit/impl/analyze/time/bucket_order.hpp
     profkit/impl/analyze/time/durations.hpp
-    profkit/impl/analyze/time/exact_sums.hpp
     profkit/impl/analyze/time/measured_time.hpp
     profkit/impl/analyze/time/path_tree.hpp
-    profkit/impl/analyze/time/quantile_sketch.hpp
-    profkit/impl/analyze/time/run_trend.hpp
+    profkit/impl/analyze/time/quantiles.hpp
     profkit/impl/analyze/time/scope_rows.hpp
-    profkit/impl/analyze/time/select_quantile.hpp
     profkit/impl/analyze/time/step_rows.hpp
     profkit/impl/analyze/time/step_times.hpp
     profkit/impl/analyze/time/thread_timeline.hpp
     profkit/impl/analyze/time/time_per_step.hpp
     profkit/impl/analyze/time/trend_windows.hpp
-    profkit/impl/analyze/verdict/level_change.hpp
     profkit/impl/analyze/verdict/mean_interval.hpp
     profkit/impl/analyze/verdict/noise_fit.hpp
     profkit/impl/analyze/verdict/steady_part.hpp
     profkit/impl/analyze/verdict/step_verdict.hpp
-    profkit/impl/analyze/verdict/stop_rule.hpp
-    profkit/impl/analyze/verdict/student.hpp
     profkit/impl/analyze/verdict/trend.hpp
     profkit/impl/analyze/verdict/verdict_summary.hpp
     profkit/impl/analyze/window.hpp
-    profkit/impl/analyze/windows/kept_parts.hpp
+    profkit/impl/analyze/windows/kept_records.hpp
     profkit/impl/analyze/windows/live_memory.hpp
     profkit/impl/analyze/windows/window_border.hpp
-    profkit/impl/analyze/windows/window_context.hpp
     profkit/impl/analyze/windows/window_stream.hpp
     profkit/impl/analyze/work/model_flops.hpp
     profkit/impl/analyze/work/scope_work.hpp
     profkit/impl/analyze/work/work_summary.hpp
     profkit/impl/collect/code_modules.hpp
-    profkit/impl/collect/code_sample.hpp
     profkit/impl/collect/collector_list.hpp
     profkit/impl/collect/cpu_timer_ring.hpp
     profkit/impl/collect/device_windows.hpp
-    profkit/impl/collect/elf_symbols.hpp
-    profkit/impl/collect/function_label.hpp
     profkit/impl/collect/function_names.hpp
-    profkit/impl/collect/gpu_utilization.hpp
-    profkit/impl/collect/host_environment.hpp
-    profkit/impl/collect/host_memory.hpp
     profkit/impl/collect/host_probe.hpp
-    profkit/impl/collect/host_samples.hpp
     profkit/impl/collect/host_sampling.hpp
-    profkit/impl/collect/made_collector.hpp
+    profkit/impl/collect/built_in_collectors.hpp
     profkit/impl/collect/make_collectors.hpp
-    profkit/impl/collect/measured_roof.hpp
-    profkit/impl/collect/nvml_library.hpp
     profkit/impl/collect/nvtx.hpp
     profkit/impl/collect/nvtx_ranges.hpp
     profkit/impl/collect/perf_ring.hpp
     profkit/impl/collect/run_ahead_limiter.hpp
     profkit/impl/collect/sample_source.hpp
     profkit/impl/collect/scope_node_paths.hpp
-    profkit/impl/collect/signal_stack.hpp
-    profkit/impl/collect/source_lines.hpp
     profkit/impl/collect/utilization_measurement.hpp
-    profkit/impl/drain/drain_pace.hpp
     profkit/impl/drain/event_records.hpp
     profkit/impl/drain/log_drain.hpp
     profkit/impl/drain/log_events.hpp
@@ -159,56 +120,39 @@ set(PROFKIT_HEADERS
     profkit/impl/drain/scope_paths.hpp
     profkit/impl/profile/archive_reader.hpp
     profkit/impl/profile/archive_writer.hpp
-    profkit/impl/profile/archived_state.hpp
     profkit/impl/profile/arrival.hpp
     profkit/impl/profile/atomic_file.hpp
-    profkit/impl/profile/byte_output.hpp
-    profkit/impl/profile/check_read.hpp
-    profkit/impl/profile/copy_direction.hpp
-    profkit/impl/profile/described.hpp
-    profkit/impl/profile/device_utilization_record.hpp
+    profkit/impl/profile/record_types.hpp
     profkit/impl/profile/file_access.hpp
-    profkit/impl/profile/finite.hpp
+    profkit/impl/profile/numbers.hpp
     profkit/impl/profile/flat_records.hpp
-    profkit/impl/profile/input_file.hpp
     profkit/impl/profile/journal_encoder.hpp
-    profkit/impl/profile/journal_file.hpp
     profkit/impl/profile/journal_format.hpp
     profkit/impl/profile/journal_output.hpp
     profkit/impl/profile/journal_reader.hpp
     profkit/impl/profile/kept_steps.hpp
     profkit/impl/profile/library_abi.hpp
-    profkit/impl/profile/make_profile.hpp
     profkit/impl/profile/make_profile_builder.hpp
-    profkit/impl/profile/name_positions.hpp
     profkit/impl/profile/own_containers.hpp
     profkit/impl/profile/own_memory.hpp
     profkit/impl/profile/own_sort.hpp
     profkit/impl/profile/path_table.hpp
     profkit/impl/profile/profile_follower.hpp
-    profkit/impl/profile/rank_record.hpp
     profkit/impl/profile/record_fields.hpp
     profkit/impl/profile/standard_streams.hpp
     profkit/impl/profile/validate.hpp
-    profkit/impl/profile/wide_integer.hpp
     profkit/impl/record/add_work.hpp
-    profkit/impl/record/adopting_scope.hpp
     profkit/impl/record/api_call.hpp
     profkit/impl/record/calendar_clock.hpp
     profkit/impl/record/clock.hpp
     profkit/impl/record/collective.hpp
-    profkit/impl/record/default_scope.hpp
     profkit/impl/record/errno_keeper.hpp
     profkit/impl/record/function_name.hpp
     profkit/impl/record/handoff_queue.hpp
     profkit/impl/record/library_pin.hpp
     profkit/impl/record/log_event.hpp
     profkit/impl/record/log_memory.hpp
-    profkit/impl/record/make_step.hpp
-    profkit/impl/record/memory_events.hpp
     profkit/impl/record/memory_poll.hpp
-    profkit/impl/record/no_cancellation.hpp
-    profkit/impl/record/open_scope_word.hpp
     profkit/impl/record/other_modules.hpp
     profkit/impl/record/own_thread.hpp
     profkit/impl/record/process_identity.hpp
@@ -228,9 +172,8 @@ set(PROFKIT_HEADERS
     profkit/impl/record/ticks.hpp
     profkit/impl/record/waker.hpp
     profkit/impl/report/budget_section.hpp
-    profkit/impl/report/cells.hpp
     profkit/impl/report/change_words.hpp
-    profkit/impl/report/column_numbers.hpp
+    profkit/impl/report/numbers.hpp
     profkit/impl/report/counters_section.hpp
     profkit/impl/report/data_table.hpp
     profkit/impl/report/earlier_report.hpp
@@ -238,69 +181,41 @@ set(PROFKIT_HEADERS
     profkit/impl/report/first_screen.hpp
     profkit/impl/report/folded_scopes.hpp
     profkit/impl/report/headline.hpp
-    profkit/impl/report/html_anchors.hpp
-    profkit/impl/report/html_bars.hpp
     profkit/impl/report/html_cells.hpp
     profkit/impl/report/html_changes.hpp
-    profkit/impl/report/html_heat.hpp
     profkit/impl/report/html_icicle.hpp
-    profkit/impl/report/html_lanes.hpp
-    profkit/impl/report/html_limits.hpp
     profkit/impl/report/html_lines.hpp
     profkit/impl/report/html_page.hpp
     profkit/impl/report/html_printer.hpp
     profkit/impl/report/html_roofline.hpp
-    profkit/impl/report/html_step_marks.hpp
     profkit/impl/report/html_steps.hpp
-    profkit/impl/report/html_style.hpp
     profkit/impl/report/html_table.hpp
-    profkit/impl/report/html_text.hpp
-    profkit/impl/report/idle_cause_names.hpp
-    profkit/impl/report/json_names.hpp
     profkit/impl/report/json_printer.hpp
     profkit/impl/report/json_text.hpp
-    profkit/impl/report/kernel_tables.hpp
     profkit/impl/report/kernels_section.hpp
-    profkit/impl/report/kind_findings.hpp
     profkit/impl/report/make_document.hpp
     profkit/impl/report/make_report.hpp
     profkit/impl/report/memory_section.hpp
-    profkit/impl/report/memory_table.hpp
     profkit/impl/report/number_format.hpp
-    profkit/impl/report/own_format.hpp
     profkit/impl/report/picture_section.hpp
     profkit/impl/report/quality_section.hpp
-    profkit/impl/report/quality_text.hpp
     profkit/impl/report/report_code.hpp
-    profkit/impl/report/report_folder.hpp
     profkit/impl/report/report_kinds.hpp
     profkit/impl/report/report_view.hpp
-    profkit/impl/report/sampled_boxes.hpp
     profkit/impl/report/samples_section.hpp
     profkit/impl/report/scope_tables.hpp
     profkit/impl/report/scopes_section.hpp
     profkit/impl/report/section_blocks.hpp
-    profkit/impl/report/sentence_numbers.hpp
-    profkit/impl/report/short_names.hpp
     profkit/impl/report/shown_text.hpp
-    profkit/impl/report/status_line.hpp
     profkit/impl/report/steps_section.hpp
-    profkit/impl/report/summary_json_writer.hpp
-    profkit/impl/report/text_bar.hpp
-    profkit/impl/report/text_table.hpp
     profkit/impl/report/text_width.hpp
     profkit/impl/report/trace_content.hpp
     profkit/impl/report/trace_json.hpp
-    profkit/impl/report/trace_tracks.hpp
     profkit/impl/report/trend_section.hpp
     profkit/impl/report/utilization_section.hpp
-    profkit/impl/report/utilization_words.hpp
-    profkit/impl/report/verdict_text.hpp
     profkit/impl/report/work_section.hpp
-    profkit/impl/report/work_words.hpp
     profkit/impl/session/console.hpp
     profkit/impl/session/live_reports.hpp
-    profkit/impl/session/make_loaded_report.hpp
     profkit/impl/session/make_options.hpp
     profkit/impl/session/make_session.hpp
     profkit/impl/session/ordered_mutex.hpp
@@ -317,25 +232,18 @@ set(PROFKIT_HEADERS
 
 set(PROFKIT_NCCL_HEADERS
     profkit/nccl.hpp
-    profkit/impl/collect/nccl_event.hpp
     profkit/impl/collect/nccl_plugin.hpp)
 
 set(PROFKIT_CUDA_HEADERS
     profkit/cuda.hpp
     profkit/impl/collect/cuda_driver.hpp
-    profkit/impl/collect/cuda_environment.hpp
-    profkit/impl/collect/cuda_error.hpp
-    profkit/impl/collect/cuda_event_pair.hpp
-    profkit/impl/collect/cuda_gpu_clocks.hpp
     profkit/impl/collect/cuda_gpu_scope.hpp
-    profkit/impl/collect/cuda_memory.hpp
-    profkit/impl/collect/cuda_step_timer.hpp
+    profkit/impl/collect/cuda_collectors.hpp
     profkit/impl/collect/cuda_timing_log.hpp)
 
 set(PROFKIT_CUPTI_HEADERS
     profkit/cupti.hpp
     profkit/cupti_code.hpp
-    profkit/impl/collect/cupti_allocations.hpp
     profkit/impl/collect/cupti_buffers.hpp
     profkit/impl/collect/cupti_collection.hpp
     profkit/impl/collect/cupti_graph_nodes.hpp

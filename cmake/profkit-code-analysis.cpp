@@ -3,4 +3,4 @@
 // The code that computes summaries, compiled once for all targets that link profkit::profkit. The other parts of
 // `profkit/code.hpp` are in the other files profkit-code-*.cpp, which compile at the same time.
 
-#include <profkit/impl/analyze/make_summary.hpp>
+#include <profkit/impl/analyze/analysis_work.hpp>

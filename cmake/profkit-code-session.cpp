@@ -5,9 +5,7 @@
 
 #include <profkit/impl/collect/make_collectors.hpp>
 #include <profkit/impl/collect/nvtx_ranges.hpp>
-#include <profkit/impl/profile/make_profile.hpp>
 #include <profkit/impl/profile/make_profile_builder.hpp>
-#include <profkit/impl/record/make_step.hpp>
-#include <profkit/impl/session/make_loaded_report.hpp>
+#include <profkit/impl/record/step_code.hpp>
 #include <profkit/impl/session/make_options.hpp>
 #include <profkit/impl/session/make_session.hpp>

@@ -12,7 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
-#include <profkit/impl/collect/host_samples.hpp>
+#include <profkit/impl/collect/built_in_collectors.hpp>
 #include <profkit/impl/session/session_impl.hpp>
 #include <stdexcept>
 #include <string>

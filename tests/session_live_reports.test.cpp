@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <profkit/impl/report/status_line.hpp>
+#include <profkit/impl/report/headline.hpp>
 #include <profkit/report.hpp>
 #include <profkit/session.hpp>
 

@@ -6,10 +6,8 @@
 ///
 ///     PROF_GPU_SCOPE("forward", stream);   a scope that also records CUDA events on the stream
 
-#include "impl/collect/cuda_gpu_clocks.hpp"
+#include "impl/collect/cuda_collectors.hpp"
 #include "impl/collect/cuda_gpu_scope.hpp"
-#include "impl/collect/cuda_memory.hpp"
-#include "impl/collect/cuda_step_timer.hpp"
 #include "scope.hpp"
 
 #ifndef PROFKIT_DISABLE

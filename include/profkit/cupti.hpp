@@ -9,7 +9,7 @@
 
 #include <memory>
 
-#include "impl/collect/made_collector.hpp"
+#include "impl/collect/built_in_collectors.hpp"
 
 namespace profkit {
 

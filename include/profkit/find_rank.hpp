@@ -13,7 +13,7 @@
 #include <string_view>
 #include <system_error>
 
-#include "impl/profile/rank_record.hpp"
+#include "impl/profile/record_types.hpp"
 
 namespace profkit::detail {
 

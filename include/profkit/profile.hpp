@@ -10,11 +10,9 @@
 #include <optional>
 #include <string>
 
-#include "impl/profile/copy_direction.hpp"
-#include "impl/profile/device_utilization_record.hpp"
 #include "impl/profile/library_abi.hpp"
 #include "impl/profile/own_memory.hpp"
-#include "impl/profile/rank_record.hpp"
+#include "impl/profile/record_types.hpp"
 #include "time.hpp"
 #include "work.hpp"
 

@@ -13,10 +13,7 @@
 ///     session.report().write("out");
 
 #include "analyze.hpp"
-#include "impl/collect/gpu_utilization.hpp"
-#include "impl/collect/host_memory.hpp"
-#include "impl/collect/host_samples.hpp"
-#include "impl/collect/measured_roof.hpp"
+#include "impl/collect/built_in_collectors.hpp"
 #include "impl/collect/nvtx.hpp"
 #include "impl/session/process_rank.hpp"
 #include "load_report.hpp"

@@ -16,11 +16,9 @@
 /// allocate after the first scope of a thread. With `PROFKIT_DISABLE` defined the macros are empty.
 
 #include "impl/record/add_work.hpp"
-#include "impl/record/adopting_scope.hpp"
 #include "impl/record/collective.hpp"
-#include "impl/record/default_scope.hpp"
 #include "impl/record/function_name.hpp"
-#include "impl/record/memory_events.hpp"
+#include "impl/record/memory_poll.hpp"
 #include "impl/record/scope.hpp"
 #include "impl/record/scope_listener.hpp"
 #include "impl/record/scope_token.hpp"

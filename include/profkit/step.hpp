@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <exception>
 
-#include "impl/profile/finite.hpp"
+#include "impl/profile/numbers.hpp"
 #include "impl/record/scope.hpp"
 #include "impl/record/step_code.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <profkit/impl/analyze/gpu/attribution.hpp>
-#include <profkit/impl/analyze/time/bucket_order.hpp>
+#include <profkit/impl/analyze/time/quantiles.hpp>
 
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>

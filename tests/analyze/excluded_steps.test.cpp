@@ -3,7 +3,7 @@
 // Steps that the program excluded (`step::exclude`).
 #include <profkit/analyze.hpp>
 #include <profkit/impl/analyze/gpu/attribution.hpp>
-#include <profkit/impl/report/trace_tracks.hpp>
+#include <profkit/impl/report/trace_content.hpp>
 #include <profkit/report.hpp>
 
 #include <algorithm>

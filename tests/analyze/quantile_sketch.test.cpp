@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <profkit/impl/analyze/time/durations.hpp>
-#include <profkit/impl/analyze/time/quantile_sketch.hpp>
+#include <profkit/impl/analyze/time/quantiles.hpp>
 #include <profkit/statistics.hpp>
 
 #include <algorithm>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <profkit/analyze.hpp>
 #include <profkit/error.hpp>
-#include <profkit/impl/analyze/ranks/timeline_fields.hpp>
 #include <profkit/impl/analyze/ranks/timeline_part.hpp>
 #include <profkit/impl/analyze/ranks/timeline_segments.hpp>
 

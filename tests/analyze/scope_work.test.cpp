@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <profkit/analyze.hpp>
-#include <profkit/impl/collect/measured_roof.hpp>
+#include <profkit/impl/collect/built_in_collectors.hpp>
 
 #include <algorithm>
 #include <catch2/catch_approx.hpp>

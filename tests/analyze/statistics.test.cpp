@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <profkit/impl/analyze/time/select_quantile.hpp>
+#include <profkit/impl/analyze/time/quantiles.hpp>
 #include <profkit/statistics.hpp>
 
 #include <algorithm>

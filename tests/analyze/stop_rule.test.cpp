@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <profkit/impl/analyze/verdict/stop_rule.hpp>
+#include <profkit/impl/analyze/verdict/step_verdict.hpp>
 
 #include <catch2/catch_test_macros.hpp>
 #include <chrono>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <profkit/analyze.hpp>
 #include <profkit/impl/analyze/gpu/counted_operations.hpp>
-#include <profkit/impl/analyze/time/run_trend.hpp>
+#include <profkit/impl/analyze/time/step_times.hpp>
 #include <profkit/impl/analyze/time/trend_windows.hpp>
 
 #include <catch2/catch_approx.hpp>

@@ -2,7 +2,7 @@
 //
 // Reads clocks from an imitated NVML (fake_libnvidia_ml.cpp), which comes first in the library path.
 #include <profkit/cuda.hpp>
-#include <profkit/impl/report/verdict_text.hpp>
+#include <profkit/impl/report/headline.hpp>
 #include <profkit/report.hpp>
 #include <profkit/session.hpp>
 

@@ -2,8 +2,8 @@
 //
 // Reads the utilization of devices from an imitated NVML (fake_libnvidia_ml.cpp), with an imitated CUDA driver (fake_libcuda.cpp). Both
 // come first in the library path.
+#include <profkit/impl/collect/built_in_collectors.hpp>
 #include <profkit/impl/collect/device_windows.hpp>
-#include <profkit/impl/collect/gpu_utilization.hpp>
 #include <profkit/report.hpp>
 #include <profkit/session.hpp>
 

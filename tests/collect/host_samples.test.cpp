@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Host samples of this kernel. Skipped if it rejects perf_event_open.
-#include <profkit/impl/collect/host_samples.hpp>
+#include <profkit/impl/collect/built_in_collectors.hpp>
 
 #include <dlfcn.h>
 #include <sys/wait.h>

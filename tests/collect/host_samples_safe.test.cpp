@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Host samples do not disturb a program, with rings of perf_event_open and with timers and signals.
-#include <profkit/impl/collect/host_samples.hpp>
+#include <profkit/impl/collect/built_in_collectors.hpp>
 
 #include <dlfcn.h>
 #include <poll.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <profkit/impl/collect/host_memory.hpp>
+#include <profkit/impl/collect/built_in_collectors.hpp>
 
 #include <catch2/catch_test_macros.hpp>
 #include <cstdint>

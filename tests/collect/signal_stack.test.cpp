@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <profkit/impl/collect/signal_stack.hpp>
+#include <profkit/impl/collect/cpu_timer_ring.hpp>
 
 #include <linux/seccomp.h>
 #include <pthread.h>

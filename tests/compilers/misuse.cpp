@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Code that must not compile, one MISUSE each. Without MISUSE it compiles, so that only the misuse can be the error.
-#include <profkit/impl/profile/described.hpp>
+#include <profkit/impl/profile/flat_records.hpp>
 #include <profkit/scope.hpp>
 
 struct described_values {

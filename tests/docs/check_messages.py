@@ -16,15 +16,14 @@ SOURCES = ["include/profkit/**/*.hpp", "tools/profkit/*.[ch]pp"]
 CALLS = ["error{", "ValidationError{", "fail(", "cannot_make(", "complain(", "refusal{", "warn(", "fprintf(stderr, ", "fmt::print(stderr, "]
 # Texts of reports about missing or wrong data.
 TEXTS = {
-    "include/profkit/impl/report/quality_text.hpp": r"inline std::string clock_change_text.*?(?=overhead: )|inline std::string coverage_text.*?\n\}\n",
+    "include/profkit/impl/report/quality_section.hpp": r"inline std::string clock_change_text.*?(?=overhead: )|inline std::string coverage_text.*?\n\}\n",
     "include/profkit/impl/session/session_recording.hpp": r"\"between steps only\"[^\n]*|why_not_shared\(\).*?;",
     "include/profkit/impl/session/session_impl.hpp": r"why_no_answer\(\) const \{.*?\n  \}|why_not_collected\(collector const& added\) \{.*?\n  \}",
     "include/profkit/impl/session/session_ending.hpp": r"sizeof text,.*?;",
-    "include/profkit/impl/report/verdict_text.hpp": r"\"GPU clocks: n/a[^\n]*|\"not read after[^\n]*|inline std::string run_ahead_text.*?\n}|\"; the GPU takes longer[^\n]*",
-    "include/profkit/impl/report/headline.hpp": r"return why_not_collected[^\n]*|return \"kernels were collected in no[^\n]*",
+    "include/profkit/impl/report/headline.hpp": r"\"GPU clocks: n/a[^\n]*|\"not read after[^\n]*|inline std::string run_ahead_text.*?\n}|\"; the GPU takes longer[^\n]*|return why_not_collected[^\n]*|return \"kernels were collected in no[^\n]*",
     "include/profkit/impl/report/kernels_section.hpp": r"\"none: no kernel ran[^\n]*",
-    "include/profkit/impl/report/work_words.hpp": r"[^\n]*is impossible[^\n]*",
-    "include/profkit/impl/profile/make_profile.hpp": r"std::string const left_out =.*?;\n|\*at = \{[^\n]*",
+    "include/profkit/impl/report/work_section.hpp": r"[^\n]*is impossible[^\n]*",
+    "include/profkit/impl/profile/make_profile_builder.hpp": r"std::string const left_out =.*?;\n|\*at = \{[^\n]*",
     "tools/profkit/decision_text.hpp": r"fmt::format\(\"profkit compare: \{\} is slower[^;]*;|fmt::format\(\"profkit compare: undecided[^;]*;|fmt::format\(\"  estimate:[^;]*;|text \+= \"  the machines differ[^;]*;",
     "tools/profkit/comparison_words.hpp": r"return \"host speed: unknown[^;]*;",
     "include/profkit/impl/analyze/work/model_flops.hpp": r"why_no_peaks? =.*?;",

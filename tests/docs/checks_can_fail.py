@@ -24,7 +24,7 @@ MISTAKES = [
     ("reference", "docs/nsys.md", "PROFKIT=nvtx=off", "PROFKIT=nsys=off", "PROFKIT has no key nsys=off"),
     ("messages", "docs/troubleshooting.md", "| `nothing was measured` |", "| |", "has no row for: nothing was measured"),
     ("messages", "include/profkit/impl/session/make_options.hpp", "PROFKIT: unknown key", "PROFKIT: no such key", "nothing says: PROFKIT: unknown key"),
-    ("messages", "include/profkit/impl/report/quality_text.hpp", "scopes were still open", "scopes are still open", "has no row for: scopes are still open"),
+    ("messages", "include/profkit/impl/report/quality_section.hpp", "scopes were still open", "scopes are still open", "has no row for: scopes are still open"),
     ("links", "docs/concepts.md", "(cuda_graphs.md)", "(graphs.md)", "docs/concepts.md: there is no graphs.md"),
     ("links", "docs/report.md", "#the-verdicts", "#verdicts", "has no heading #verdicts"),
     ("links", "README.md", "(docs/concepts.md)", "(docs/report.md)", "README.md does not lead to docs/concepts.md"),

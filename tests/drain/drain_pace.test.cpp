@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <profkit/impl/drain/drain_pace.hpp>
+#include <profkit/impl/drain/log_drain.hpp>
 
 #include <catch2/catch_test_macros.hpp>
 #include <chrono>

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <profkit/impl/profile/journal_encoder.hpp>
-#include <profkit/impl/profile/make_profile.hpp>
+#include <profkit/impl/profile/make_profile_builder.hpp>
 #include <profkit/save_load.hpp>
 
 #include <sanitizer/allocator_interface.h>

@@ -3,9 +3,7 @@
 // The input is the state of an analysis, without the checksum of its layout.
 #include <profkit/error.hpp>
 #include <profkit/impl/analyze/analysis.hpp>
-#include <profkit/impl/analyze/analysis_state.hpp>
 #include <profkit/impl/profile/archive_reader.hpp>
-#include <profkit/impl/profile/archived_state.hpp>
 
 #include <cstddef>
 #include <cstdint>

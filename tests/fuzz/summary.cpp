@@ -3,7 +3,6 @@
 // The input is a summary file: unchanged, and with a correct header, which a fuzzer cannot guess.
 #include <profkit/error.hpp>
 #include <profkit/impl/profile/archive_writer.hpp>
-#include <profkit/impl/profile/byte_output.hpp>
 #include <profkit/impl/profile/journal_format.hpp>
 #include <profkit/impl/report/make_report.hpp>
 #include <profkit/summary_file.hpp>

@@ -4,7 +4,7 @@
 #include <profkit/analyze.hpp>
 #include <profkit/cuda.hpp>
 #include <profkit/cupti.hpp>
-#include <profkit/impl/report/verdict_text.hpp>
+#include <profkit/impl/report/headline.hpp>
 #include <profkit/scope.hpp>
 #include <profkit/session.hpp>
 

@@ -3,7 +3,7 @@
 // Host samples of a thread that waits for a real device: waiting is apart from computing, and has the name of the driver's call.
 #include <profkit/analyze.hpp>
 #include <profkit/cupti.hpp>
-#include <profkit/impl/collect/host_samples.hpp>
+#include <profkit/impl/collect/built_in_collectors.hpp>
 #include <profkit/scope.hpp>
 #include <profkit/session.hpp>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <profkit/impl/record/memory_events.hpp>
+#include <profkit/impl/record/memory_poll.hpp>
 #include <profkit/scope.hpp>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <profkit/impl/collect/host_memory.hpp>
+#include <profkit/impl/collect/built_in_collectors.hpp>
 #include <profkit/impl/record/process_identity.hpp>
 #include <profkit/scope.hpp>
 

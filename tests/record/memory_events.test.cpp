@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <profkit/impl/collect/host_memory.hpp>
-#include <profkit/impl/record/memory_events.hpp>
+#include <profkit/impl/collect/built_in_collectors.hpp>
+#include <profkit/impl/record/memory_poll.hpp>
 #include <profkit/scope.hpp>
 
 #include <atomic>

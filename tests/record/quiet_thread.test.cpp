@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What the library calls on threads of the program, and what it does on its own threads, is not recorded.
-#include <profkit/impl/record/default_scope.hpp>
-#include <profkit/impl/record/memory_events.hpp>
+#include <profkit/impl/record/memory_poll.hpp>
 #include <profkit/impl/record/own_thread.hpp>
 #include <profkit/impl/record/quiet_thread.hpp>
+#include <profkit/impl/record/scope_token.hpp>
 #include <profkit/memory_source.hpp>
 #include <profkit/scope.hpp>
 

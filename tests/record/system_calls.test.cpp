@@ -2,7 +2,7 @@
 //
 // After the first scope of a thread, scopes, tokens, counters, work and allocations make no system call while its log has memory: in the
 // child, seccomp kills the process at any call except exit. (A log without memory requests twice as much from the system.)
-#include <profkit/impl/record/memory_events.hpp>
+#include <profkit/impl/record/memory_poll.hpp>
 #include <profkit/scope.hpp>
 #include <profkit/session.hpp>
 

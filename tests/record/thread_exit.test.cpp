@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Threads that end inside steps and scopes: `pthread_exit`, `pthread_cancel`.
+#include <profkit/impl/collect/built_in_collectors.hpp>
 #include <profkit/impl/collect/collector_list.hpp>
-#include <profkit/impl/collect/host_memory.hpp>
-#include <profkit/impl/record/no_cancellation.hpp>
+#include <profkit/impl/record/quiet_thread.hpp>
 #include <profkit/impl/record/thread_exit.hpp>
 #include <profkit/memory_source.hpp>
 #include <profkit/scope.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <profkit/impl/report/column_numbers.hpp>
+#include <profkit/impl/report/numbers.hpp>
 
 #include <catch2/catch_test_macros.hpp>
 #include <limits>

@@ -3,7 +3,7 @@
 #include <profkit/impl/report/folded_scopes.hpp>
 #include <profkit/impl/report/kernels_section.hpp>
 #include <profkit/impl/report/make_document.hpp>
-#include <profkit/impl/report/sentence_numbers.hpp>
+#include <profkit/impl/report/numbers.hpp>
 
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>

@@ -2,8 +2,8 @@
 #include <profkit/analyze.hpp>
 #include <profkit/csv_printer.hpp>
 #include <profkit/impl/report/json_text.hpp>
-#include <profkit/impl/report/kernel_tables.hpp>
-#include <profkit/impl/report/quality_text.hpp>
+#include <profkit/impl/report/kernels_section.hpp>
+#include <profkit/impl/report/quality_section.hpp>
 #include <profkit/report.hpp>
 
 #include <unistd.h>

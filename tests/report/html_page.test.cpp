@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <profkit/impl/report/cells.hpp>
 #include <profkit/impl/report/html_page.hpp>
 #include <profkit/impl/report/html_printer.hpp>
-#include <profkit/impl/report/html_text.hpp>
-#include <profkit/impl/report/short_names.hpp>
+#include <profkit/impl/report/numbers.hpp>
+#include <profkit/impl/report/shown_text.hpp>
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <profkit/csv_printer.hpp>
-#include <profkit/impl/report/memory_table.hpp>
+#include <profkit/impl/report/memory_section.hpp>
 #include <profkit/impl/report/trace_json.hpp>
 #include <profkit/report.hpp>
 

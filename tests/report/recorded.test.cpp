@@ -5,7 +5,7 @@
 #include <profkit/impl/analyze/gpu/attribution.hpp>
 #include <profkit/impl/analyze/gpu/counted_operations.hpp>
 #include <profkit/impl/analyze/time/measured_time.hpp>
-#include <profkit/impl/profile/rank_record.hpp>
+#include <profkit/impl/profile/record_types.hpp>
 #include <profkit/impl/report/trace_json.hpp>
 #include <profkit/report.hpp>
 #include <profkit/save_load.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <profkit/analyze.hpp>
 #include <profkit/csv_printer.hpp>
-#include <profkit/impl/report/quality_text.hpp>
+#include <profkit/impl/report/quality_section.hpp>
 #include <profkit/impl/report/scope_tables.hpp>
 #include <profkit/report.hpp>
 #include <profkit/save_load.hpp>

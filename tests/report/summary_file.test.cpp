@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <profkit/analyze.hpp>
-#include <profkit/impl/profile/archived_state.hpp>
+#include <profkit/impl/profile/archive_reader.hpp>
 #include <profkit/report.hpp>
 #include <profkit/save_load.hpp>
 #include <profkit/summary_file.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <profkit/analyze.hpp>
 #include <profkit/impl/analyze/gpu/attribution.hpp>
-#include <profkit/impl/report/idle_cause_names.hpp>
+#include <profkit/impl/report/report_view.hpp>
 #include <profkit/impl/report/trace_json.hpp>
 #include <profkit/save_load.hpp>
 

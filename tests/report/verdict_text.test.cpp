@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <profkit/analyze.hpp>
 #include <profkit/csv_printer.hpp>
+#include <profkit/impl/report/headline.hpp>
 #include <profkit/impl/report/steps_section.hpp>
-#include <profkit/impl/report/verdict_text.hpp>
 #include <profkit/report.hpp>
 
 #include <catch2/catch_approx.hpp>

@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <profkit/impl/analyze/gpu/api_call_kind.hpp>
 #include <profkit/impl/analyze/gpu/attribution.hpp>
 #include <profkit/impl/analyze/gpu/counted_operations.hpp>
 #include <profkit/impl/analyze/gpu/gpu_idle.hpp>
 #include <profkit/impl/analyze/gpu/gpu_step_periods.hpp>
-#include <profkit/impl/analyze/gpu/innermost_scopes.hpp>
-#include <profkit/impl/analyze/memory/memory_changes.hpp>
 #include <profkit/impl/analyze/memory/scope_memory.hpp>
 #include <profkit/impl/analyze/time/measured_time.hpp>
 #include <profkit/impl/analyze/window.hpp>

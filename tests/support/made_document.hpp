@@ -2,7 +2,7 @@
 #pragma once
 
 #include <profkit/document.hpp>
-#include <profkit/impl/report/cells.hpp>
+#include <profkit/impl/report/numbers.hpp>
 
 #include <cmath>
 #include <cstddef>

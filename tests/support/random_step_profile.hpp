@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <profkit/impl/analyze/gpu/api_call_kind.hpp>
+#include <profkit/impl/analyze/gpu/counted_operations.hpp>
 #include <profkit/profile.hpp>
 
 #include <algorithm>

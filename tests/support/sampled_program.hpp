@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <ctime>
 #include <map>
-#include <profkit/impl/collect/host_samples.hpp>
+#include <profkit/impl/collect/built_in_collectors.hpp>
 #include <profkit/impl/drain/log_drain.hpp>
 #include <profkit/impl/record/recording_start.hpp>
 #include <profkit/options.hpp>

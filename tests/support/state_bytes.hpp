@@ -3,8 +3,6 @@
 
 #include <profkit/impl/profile/archive_reader.hpp>
 #include <profkit/impl/profile/archive_writer.hpp>
-#include <profkit/impl/profile/archived_state.hpp>
-#include <profkit/impl/profile/byte_output.hpp>
 
 #include <sstream>
 #include <string>

@@ -3,7 +3,6 @@
 
 #include <profkit/impl/analyze/summary_fields.hpp>
 #include <profkit/impl/profile/archive_writer.hpp>
-#include <profkit/impl/profile/byte_output.hpp>
 
 #include <string>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <profkit/analyze.hpp>
-#include <profkit/impl/profile/rank_record.hpp>
+#include <profkit/impl/profile/record_types.hpp>
 #include <profkit/profile.hpp>
 #include <profkit/save_load.hpp>
 #include <profkit/summary_file.hpp>

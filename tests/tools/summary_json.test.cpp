@@ -3,7 +3,7 @@
 
 #include <profkit/analyze.hpp>
 #include <profkit/impl/analyze/summary_fields.hpp>
-#include <profkit/impl/profile/described.hpp>
+#include <profkit/impl/profile/flat_records.hpp>
 #include <profkit/report.hpp>
 #include <profkit/save_load.hpp>
 #include <profkit/time.hpp>

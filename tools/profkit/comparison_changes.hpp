@@ -5,8 +5,8 @@
 
 #include <profkit/document.hpp>
 #include <profkit/impl/report/change_words.hpp>
-#include <profkit/impl/report/column_numbers.hpp>
 #include <profkit/impl/report/number_format.hpp>
+#include <profkit/impl/report/numbers.hpp>
 
 #include <algorithm>
 #include <cmath>

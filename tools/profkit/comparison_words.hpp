@@ -4,9 +4,8 @@
 #include <fmt/format.h>
 
 #include <profkit/impl/report/change_words.hpp>
-#include <profkit/impl/report/column_numbers.hpp>
 #include <profkit/impl/report/number_format.hpp>
-#include <profkit/impl/report/sentence_numbers.hpp>
+#include <profkit/impl/report/numbers.hpp>
 
 #include <algorithm>
 #include <cmath>

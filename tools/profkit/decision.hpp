@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <profkit/impl/analyze/verdict/student.hpp>
+#include <profkit/impl/analyze/verdict/noise_fit.hpp>
 
 #include <algorithm>
 #include <cmath>

@@ -12,7 +12,7 @@
 #include <profkit/document.hpp>
 #include <profkit/error.hpp>
 #include <profkit/impl/profile/atomic_file.hpp>
-#include <profkit/impl/profile/rank_record.hpp>
+#include <profkit/impl/profile/record_types.hpp>
 #include <profkit/impl/report/html_page.hpp>
 #include <profkit/impl/report/report_code.hpp>
 #include <profkit/impl/report/text_width.hpp>

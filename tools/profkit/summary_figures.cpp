@@ -3,10 +3,10 @@
 
 #include <profkit/error.hpp>
 #include <profkit/impl/report/folded_scopes.hpp>
+#include <profkit/impl/report/headline.hpp>
 #include <profkit/impl/report/report_view.hpp>
 #include <profkit/impl/report/samples_section.hpp>
 #include <profkit/impl/report/steps_section.hpp>
-#include <profkit/impl/report/verdict_text.hpp>
 
 #include <algorithm>
 #include <chrono>

@@ -3,11 +3,11 @@
 
 #include <profkit/error.hpp>
 #include <profkit/impl/analyze/summary_fields.hpp>
-#include <profkit/impl/profile/described.hpp>
+#include <profkit/impl/profile/flat_records.hpp>
 #include <profkit/impl/profile/path_table.hpp>
-#include <profkit/impl/report/idle_cause_names.hpp>
-#include <profkit/impl/report/json_names.hpp>
-#include <profkit/impl/report/verdict_text.hpp>
+#include <profkit/impl/report/headline.hpp>
+#include <profkit/impl/report/json_text.hpp>
+#include <profkit/impl/report/report_view.hpp>
 #include <profkit/summary.hpp>
 #include <profkit/time.hpp>
 #include <profkit/work.hpp>

@@ -3,9 +3,9 @@
 
 #include <fmt/format.h>
 
-#include <profkit/impl/report/idle_cause_names.hpp>
-#include <profkit/impl/report/quality_text.hpp>
-#include <profkit/impl/report/verdict_text.hpp>
+#include <profkit/impl/report/headline.hpp>
+#include <profkit/impl/report/quality_section.hpp>
+#include <profkit/impl/report/report_view.hpp>
 #include <profkit/profile.hpp>
 #include <profkit/summary.hpp>
 

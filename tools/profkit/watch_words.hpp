@@ -3,8 +3,8 @@
 
 #include <fmt/format.h>
 
-#include <profkit/impl/report/quality_text.hpp>
-#include <profkit/impl/report/sentence_numbers.hpp>
+#include <profkit/impl/report/numbers.hpp>
+#include <profkit/impl/report/quality_section.hpp>
 #include <profkit/impl/report/text_width.hpp>
 #include <profkit/impl/report/trend_section.hpp>
 #include <profkit/summary.hpp>

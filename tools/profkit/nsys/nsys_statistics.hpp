@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <profkit/impl/analyze/time/select_quantile.hpp>
+#include <profkit/impl/analyze/time/quantiles.hpp>
 #include <profkit/impl/profile/own_containers.hpp>
 #include <profkit/statistics.hpp>
 #include <string>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <profkit/impl/profile/described.hpp>
+#include <profkit/impl/profile/flat_records.hpp>
 #include <tuple>
 
 #include "job_summary.hpp"

@@ -5,7 +5,7 @@
 #include <optional>
 #include <profkit/impl/analyze/ranks/rank_timeline.hpp>
 #include <profkit/impl/profile/own_memory.hpp>
-#include <profkit/impl/profile/rank_record.hpp>
+#include <profkit/impl/profile/record_types.hpp>
 #include <profkit/profile.hpp>
 #include <profkit/summary.hpp>
 #include <string>

@@ -3,7 +3,7 @@
 
 #include <profkit/document.hpp>
 #include <profkit/impl/profile/own_memory.hpp>
-#include <profkit/impl/report/cells.hpp>
+#include <profkit/impl/report/numbers.hpp>
 #include <string>
 #include <utility>
 

@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <map>
 #include <profkit/impl/analyze/ranks/found_collectives.hpp>
-#include <profkit/impl/analyze/time/select_quantile.hpp>
+#include <profkit/impl/analyze/time/quantiles.hpp>
 #include <profkit/impl/profile/own_memory.hpp>
 #include <profkit/time.hpp>
 #include <string>

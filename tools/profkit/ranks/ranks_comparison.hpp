@@ -7,10 +7,9 @@
 #include <cstddef>
 #include <profkit/document.hpp>
 #include <profkit/impl/profile/own_memory.hpp>
-#include <profkit/impl/report/cells.hpp>
+#include <profkit/impl/report/numbers.hpp>
 #include <profkit/impl/report/samples_section.hpp>
-#include <profkit/impl/report/sentence_numbers.hpp>
-#include <profkit/impl/report/short_names.hpp>
+#include <profkit/impl/report/shown_text.hpp>
 #include <string>
 #include <tuple>
 #include <utility>

@@ -9,8 +9,7 @@
 #include <cstddef>
 #include <profkit/document.hpp>
 #include <profkit/impl/profile/own_memory.hpp>
-#include <profkit/impl/report/text_bar.hpp>
-#include <profkit/impl/report/text_table.hpp>
+#include <profkit/impl/report/first_screen.hpp>
 #include <profkit/impl/report/text_width.hpp>
 #include <string>
 #include <string_view>

@@ -7,8 +7,7 @@
 #include <cstddef>
 #include <profkit/document.hpp>
 #include <profkit/impl/profile/own_memory.hpp>
-#include <profkit/impl/report/cells.hpp>
-#include <profkit/impl/report/sentence_numbers.hpp>
+#include <profkit/impl/report/numbers.hpp>
 #include <string>
 #include <utility>
 

@@ -12,7 +12,7 @@
 #include <profkit/impl/analyze/gpu/attribution.hpp>
 #include <profkit/impl/analyze/gpu/gpu_idle.hpp>
 #include <profkit/impl/profile/own_memory.hpp>
-#include <profkit/impl/report/idle_cause_names.hpp>
+#include <profkit/impl/report/report_view.hpp>
 #include <profkit/impl/report/trace_content.hpp>
 #include <profkit/impl/report/trace_json.hpp>
 #include <profkit/profile.hpp>

@@ -15,12 +15,10 @@
 #include "complete_summary.hpp"
 #include "gpu/attribution.hpp"
 #include "gpu/counted_operations.hpp"
-#include "gpu/device_clocks.hpp"
-#include "gpu/device_utilization.hpp"
+#include "gpu/device_readings.hpp"
 #include "gpu/gpu_step_periods.hpp"
 #include "gpu/step_budget.hpp"
-#include "kinds/kind_positions.hpp"
-#include "kinds/kind_recorder.hpp"
+#include "kinds/kind_names.hpp"
 #include "kinds/kind_table.hpp"
 #include "kinds/step_kinds.hpp"
 #include "memory/memory_sums.hpp"
@@ -32,9 +30,8 @@
 #include "merge/stretch_figures.hpp"
 #include "merge/trend_part.hpp"
 #include "ranks/timeline_recorder.hpp"
-#include "samples/sample_sums.hpp"
-#include "time/adopted_sums.hpp"
-#include "time/adoption_rows.hpp"
+#include "samples/sample_rows.hpp"
+#include "time/adopted_scopes.hpp"
 #include "time/measured_time.hpp"
 #include "window.hpp"
 #include "work/model_flops.hpp"
@@ -180,3 +177,20 @@ class analysis_work {
 };
 
 }  // namespace profkit::detail
+
+namespace profkit {
+
+[[gnu::used]] inline summary analyze(profile const& profile, analyze_options const& with) {
+  return detail::analysis_work::of_whole(profile, with);
+}
+
+[[gnu::used]] inline void analysis::add(profile const& records, window_frame const& frame, attribution const* launched) {
+  detail::analysis_work{parts_}.add(records, frame, launched);
+}
+
+[[gnu::used]] inline summary analysis::finish() const {
+  detail::analysis_parts copy{parts_};
+  return detail::complete_summary(copy, [](detail::kind_table&, bool) {});
+}
+
+}  // namespace profkit

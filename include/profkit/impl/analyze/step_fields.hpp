@@ -3,7 +3,6 @@
 
 #include <tuple>
 
-#include "../profile/described.hpp"
 #include "../profile/flat_records.hpp"
 #include "step_kind_summary.hpp"
 #include "verdict/verdict_summary.hpp"

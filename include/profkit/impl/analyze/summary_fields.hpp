@@ -4,11 +4,10 @@
 #include <tuple>
 
 #include "../../summary.hpp"
-#include "../profile/described.hpp"
 #include "../profile/flat_records.hpp"
-#include "copied_record_fields.hpp"
+#include "check_summary.hpp"
 #include "gpu/utilization_summary.hpp"
-#include "ranks/timeline_fields.hpp"
+#include "ranks/timeline_part.hpp"
 #include "step_fields.hpp"
 #include "work/work_summary.hpp"
 

@@ -8,7 +8,7 @@
 #include "../../time.hpp"
 #include "../profile/own_memory.hpp"
 #include "gpu/gpu_step_periods.hpp"
-#include "memory/memory_changes.hpp"
+#include "memory/scope_memory.hpp"
 
 namespace profkit {
 

@@ -19,7 +19,7 @@
 #include "../../collector.hpp"
 #include "../../profile_builder.hpp"
 #include "../profile/own_memory.hpp"
-#include "../record/no_cancellation.hpp"
+#include "../record/quiet_thread.hpp"
 #include "../record/ticks.hpp"
 
 namespace profkit::detail {

@@ -17,7 +17,7 @@
 #include "../profile/own_containers.hpp"
 #include "../profile/own_memory.hpp"
 #include "../record/calendar_clock.hpp"
-#include "cuda_environment.hpp"
+#include "cuda_driver.hpp"
 #include "cupti_tracing.hpp"
 #include "scope_node_paths.hpp"
 

@@ -15,7 +15,7 @@
 #include "../../time.hpp"
 #include "../profile/own_containers.hpp"
 #include "cupti_library.hpp"
-#include "function_label.hpp"
+#include "function_names.hpp"
 
 namespace profkit::detail {
 

@@ -20,7 +20,6 @@
 #include "../record/process_identity.hpp"
 #include "../record/quiet_thread.hpp"
 #include "cuda_driver.hpp"
-#include "cupti_allocations.hpp"
 #include "cupti_buffers.hpp"
 #include "cupti_graph_nodes.hpp"
 #include "cupti_launches.hpp"

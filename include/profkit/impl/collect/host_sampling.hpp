@@ -25,13 +25,11 @@
 #include "../record/recorder.hpp"
 #include "../record/thread_log.hpp"
 #include "../record/ticks.hpp"
-#include "code_sample.hpp"
+#include "built_in_collectors.hpp"
 #include "cpu_timer_ring.hpp"
 #include "function_names.hpp"
-#include "host_samples.hpp"
 #include "perf_ring.hpp"
 #include "sample_source.hpp"
-#include "signal_stack.hpp"
 
 namespace profkit::detail {
 

@@ -18,11 +18,9 @@
 #include "../../memory_source.hpp"
 #include "../profile/own_memory.hpp"
 #include "../record/errno_keeper.hpp"
-#include "../record/no_cancellation.hpp"
 #include "../record/process_identity.hpp"
-#include "gpu_utilization.hpp"
-#include "host_memory.hpp"
-#include "host_samples.hpp"
+#include "../record/quiet_thread.hpp"
+#include "built_in_collectors.hpp"
 #include "host_sampling.hpp"
 #include "utilization_measurement.hpp"
 

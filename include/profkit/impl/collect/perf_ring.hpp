@@ -18,7 +18,7 @@
 
 #include "../profile/own_memory.hpp"
 #include "../record/process_identity.hpp"
-#include "code_sample.hpp"
+#include "sample_source.hpp"
 
 namespace profkit::detail {
 

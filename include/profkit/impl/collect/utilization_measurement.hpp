@@ -17,12 +17,12 @@
 #include "../../error.hpp"
 #include "../../profile_builder.hpp"
 #include "../../time.hpp"
-#include "../profile/device_utilization_record.hpp"
 #include "../profile/own_memory.hpp"
+#include "../profile/record_types.hpp"
 #include "../record/calendar_clock.hpp"
 #include "../record/handoff_queue.hpp"
+#include "built_in_collectors.hpp"
 #include "device_windows.hpp"
-#include "gpu_utilization.hpp"
 
 namespace profkit::detail {
 

@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "../../work.hpp"
-#include "../profile/finite.hpp"
+#include "../profile/numbers.hpp"
 #include "../record/log_event.hpp"
 #include "../record/thread_log.hpp"
 #include "../record/thread_registry.hpp"

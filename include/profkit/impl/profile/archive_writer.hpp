@@ -17,14 +17,32 @@
 #include <utility>
 
 #include "../../time.hpp"
-#include "byte_output.hpp"
-#include "described.hpp"
 #include "flat_records.hpp"
+#include "numbers.hpp"
 #include "own_memory.hpp"
 #include "record_fields.hpp"
-#include "wide_integer.hpp"
 
 namespace profkit::detail {
+
+/// A destination for bytes.
+class byte_output {
+ public:
+  virtual void write(std::string_view bytes) = 0;
+
+ protected:
+  ~byte_output() = default;
+};
+
+/// Appends bytes to a string.
+template <class String>
+class string_output final : public byte_output {
+ public:
+  explicit string_output(String& to) noexcept : to_{&to} {}
+  void write(std::string_view bytes) override { to_->append(bytes); }
+
+ private:
+  String* to_;
+};
 
 /// Writes values as bytes. Numbers are in memory order (little endian, as on every platform with CUDA); texts and lists have a length
 /// before them.

@@ -21,7 +21,7 @@
 #include <utility>
 
 #include "../../error.hpp"
-#include "byte_output.hpp"
+#include "archive_writer.hpp"
 #include "file_access.hpp"
 
 namespace profkit::detail {

@@ -12,7 +12,6 @@
 
 #include "../../profile.hpp"
 #include "archive_writer.hpp"
-#include "byte_output.hpp"
 #include "flat_records.hpp"
 #include "journal_format.hpp"
 #include "own_memory.hpp"

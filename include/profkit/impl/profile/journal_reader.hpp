@@ -10,9 +10,9 @@
 
 #include "../../error.hpp"
 #include "../../profile.hpp"
-#include "input_file.hpp"
-#include "journal_file.hpp"
+#include "file_access.hpp"
 #include "journal_format.hpp"
+#include "journal_output.hpp"
 
 namespace profkit {
 

@@ -14,6 +14,11 @@
 
 namespace profkit::detail {
 
+/// @throws profkit::error with `what` unless the condition holds.
+inline void check_read(bool is_right, char const* what) {
+  if (!is_right) throw error{std::string{"the file is damaged: "} + what};
+}
+
 /// Adds times up to 146 years, which is half of the range of 64-bit nanoseconds. Sums in analyses and reports are parts of this sum. So
 /// they cannot overflow, not even the sum of two files.
 class time_sum {

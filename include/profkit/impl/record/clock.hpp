@@ -9,7 +9,7 @@
 #include <initializer_list>
 
 #include "../../time.hpp"
-#include "../profile/wide_integer.hpp"
+#include "../profile/numbers.hpp"
 #include "recorder.hpp"
 
 #if defined(__x86_64__) || defined(__i386__)

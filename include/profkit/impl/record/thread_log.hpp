@@ -5,7 +5,6 @@
 #include <cstdint>
 
 #include "log_event.hpp"
-#include "open_scope_word.hpp"
 #include "ticks.hpp"
 
 namespace profkit::detail {

@@ -17,7 +17,6 @@
 
 #include "errno_keeper.hpp"
 #include "log_memory.hpp"
-#include "no_cancellation.hpp"
 #include "process_identity.hpp"
 #include "quiet_thread.hpp"
 #include "recorder.hpp"

@@ -12,12 +12,10 @@
 #include "../../document.hpp"
 #include "../profile/own_memory.hpp"
 #include "../profile/own_sort.hpp"
-#include "cells.hpp"
 #include "headline.hpp"
-#include "idle_cause_names.hpp"
-#include "quality_text.hpp"
+#include "numbers.hpp"
+#include "quality_section.hpp"
 #include "report_view.hpp"
-#include "sentence_numbers.hpp"
 
 // The section "Where the step went": the time of each part of the step, and the activity of the GPU in it.
 

@@ -7,9 +7,9 @@
 #include <string>
 
 #include "../../document.hpp"
-#include "../profile/finite.hpp"
-#include "column_numbers.hpp"
+#include "../profile/numbers.hpp"
 #include "number_format.hpp"
+#include "numbers.hpp"
 
 namespace profkit::detail {
 

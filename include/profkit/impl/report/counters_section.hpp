@@ -7,9 +7,8 @@
 #include <utility>
 
 #include "../../document.hpp"
-#include "cells.hpp"
+#include "numbers.hpp"
 #include "report_view.hpp"
-#include "sentence_numbers.hpp"
 
 // The section "Counters": values that the program recorded.
 

@@ -14,8 +14,8 @@
 #include "../../summary.hpp"
 #include "../profile/own_containers.hpp"
 #include "../profile/own_sort.hpp"
+#include "numbers.hpp"
 #include "report_kinds.hpp"
-#include "sentence_numbers.hpp"
 
 namespace profkit::detail {
 

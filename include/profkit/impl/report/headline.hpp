@@ -2,16 +2,226 @@
 #pragma once
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <array>
+#include <chrono>
+#include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <string>
 
 #include "../../summary.hpp"
+#include "../analyze/gpu/device_readings.hpp"
 #include "../analyze/verdict/step_verdict.hpp"
-#include "quality_text.hpp"
+#include "../profile/own_memory.hpp"
+#include "number_format.hpp"
+#include "numbers.hpp"
+#include "quality_section.hpp"
 #include "report_view.hpp"
-#include "sentence_numbers.hpp"
+
+namespace profkit {
+
+/// @brief A progress line such as "00:20:11: 1234 steps measured; host step time 1.310 ms, p95 1.402 ms; GPU busy 93.0 %".
+/// @param summary the figures so far.
+/// @param elapsed time since the session began.
+/// @return the line, without a line end.
+[[nodiscard]] inline std::string status_line(summary const& summary, std::chrono::nanoseconds elapsed) {
+  auto const seconds = std::chrono::duration_cast<std::chrono::seconds>(elapsed).count();
+  std::string text = fmt::format("{:02}:{:02}:{:02}: ", seconds / 3600, seconds / 60 % 60, seconds % 60);
+  if (!summary.covers_steps) return text + fmt::format("{} scopes recorded, no step made", summary.scopes_recorded);
+  step_summary const& steps = summary.steps;
+  text += fmt::format("{} steps measured", steps.host.count);
+  if (steps.host.count == 0) return text + fmt::format(", {} warm-up steps made", steps.warmup);
+  text += fmt::format("; host step time {} ms, p95 {} ms", detail::format_ms(steps.host.mean), detail::format_ms(steps.host.p95));
+  if (summary.budget && summary.budget->wall.count() > 0.0)
+    text += fmt::format("; GPU busy {:.1f} %", 100.0 * (summary.budget->busy / summary.budget->wall));
+  return text;
+}
+
+/// @brief The name of a verdict, such as "still warming".
+[[nodiscard]] inline char const* verdict_name(step_verdict verdict) noexcept {
+  switch (verdict) {
+    case step_verdict::too_few:
+      return "too few";
+    case step_verdict::stable:
+      return "stable";
+    case step_verdict::noisy:
+      return "noisy";
+    case step_verdict::drifting:
+      return "drifting";
+    case step_verdict::still_warming:
+      return "still warming";
+    case step_verdict::throttled:
+      return "throttled";
+  }
+  return "unknown";
+}
+
+namespace detail {
+
+/// 0.0412 -> "+-4.1 %", 0.00041 -> "+-0.041 %". Rounds what is below 0.001 % up.
+inline std::string format_half_width(double share) {
+  constexpr double smallest = 0.001;
+  double const percent = 100.0 * share;
+  return percent >= 0.095 || percent <= 0.0 ? fmt::format("+-{:.1f} %", percent) : fmt::format("+-{:.2g} %", std::max(percent, smallest));
+}
+
+inline std::string outlier_words(verdict_summary const& verdict) {
+  return fmt::format("{} outlier{}", verdict.outliers, verdict.outliers == 1 ? "" : "s");
+}
+
+inline std::string interval_words(verdict_summary const& verdict) {
+  std::string const outliers = outlier_words(verdict);
+  if (!verdict.relative_half_width) return fmt::format("n = {}, {}", verdict.measured, outliers);
+  return fmt::format("the mean is known to {}; n = {} (effective {:.0f}), {}", format_half_width(*verdict.relative_half_width),
+                     verdict.measured, *verdict.effective_samples, outliers);
+}
+
+/// Why the verdict is `too few` instead of `stable`.
+inline std::string too_few_words(verdict_summary const& verdict) {
+  if (verdict.measured < verdict_bounds::min_steps) {
+    return fmt::format("n = {}; at least {} measured steps are needed to say more", verdict.measured, verdict_bounds::min_steps);
+  }
+  std::string const known = interval_words(verdict);
+  if (verdict.measured < verdict_bounds::min_stable_steps) {
+    return fmt::format("{}; with fewer than {}, a kind of step that is 1 in 10 may be unseen", known, verdict_bounds::min_stable_steps);
+  }
+  return fmt::format("{}; {} if the steps change slowly, which only 100 steps show", known,
+                     format_half_width(verdict.cautious_half_width.value_or(0.0)));
+}
+
+inline std::string throttled_words(detail::own_vector<clock_summary> const& clocks) {
+  std::string text;
+  for (clock_summary const& each : clocks) {
+    if (each.throttled_readings == 0) continue;
+    text += fmt::format("{}device {} had slowed down in {} of {} readings ({}; SM clock down to {} of {} MHz)", text.empty() ? "" : "; ",
+                        each.device, each.throttled_readings, each.readings, fmt::join(clock_reason_names(each.reasons), ", "),
+                        each.min_mhz, each.device_max_mhz);
+  }
+  return text;
+}
+
+inline std::string drift_words(verdict_summary const& verdict) {
+  if (verdict.finding == warmup_finding::never_steady && !has_trend(verdict)) {
+    return fmt::format("from step {} on the steps take {:+.1f} %, too late for a warm-up", *verdict.steady_from, 100.0 * verdict.change);
+  }
+  return fmt::format("{:+.1f} % from the first measured step to the last (p = {:.1g})", 100.0 * verdict.drift.value_or(0.0),
+                     verdict.drift_p_value.value_or(1.0));
+}
+
+}  // namespace detail
+
+/// @brief The reason of a verdict, such as "the mean is known to +-4.1 %; n = 30 (effective 11), 1 outlier".
+[[nodiscard]] inline std::string verdict_reason(verdict_summary const& verdict,
+                                                ::profkit::detail::own_vector<clock_summary> const& clocks) {
+  switch (verdict.verdict) {
+    case step_verdict::throttled:
+      return detail::throttled_words(clocks);
+    case step_verdict::too_few:
+      return detail::too_few_words(verdict);
+    case step_verdict::still_warming:
+      return fmt::format("use at least {} warm-up steps; after them a step is {:.1f} % {}", *verdict.steady_from,
+                         100.0 * std::fabs(verdict.change), verdict.change < 0.0 ? "shorter" : "longer");
+    case step_verdict::drifting:
+      return detail::drift_words(verdict);
+    case step_verdict::noisy:
+    case step_verdict::stable:
+      break;
+  }
+  return detail::interval_words(verdict);
+}
+
+/// @brief States whether the warm-up was long enough, such as "warm-up 5 given; steady from step 3".
+[[nodiscard]] inline std::string warmup_words(verdict_summary const& verdict) {
+  std::string given = fmt::format("warm-up {} given; ", verdict.warmup);
+  switch (verdict.finding) {
+    case warmup_finding::unknown:
+      return given + "too few steps to find the steady part";
+    case warmup_finding::enough:
+      return given + fmt::format("steady from step {}", *verdict.steady_from);
+    case warmup_finding::too_short:
+      return given + fmt::format("still warming: use at least {}", *verdict.steady_from);
+    case warmup_finding::never_steady:
+      return given + fmt::format("never steady: the steps changed again at step {}", *verdict.steady_from);
+    case warmup_finding::drifting:
+      return given + "no steady part: the steps drift";
+  }
+  return given;
+}
+
+/// @brief A line about the clocks of a device, such as "device 0: SM clock 1755 to 1980 of 1980 MHz, mean 1966, power cap; 512 W, at most
+/// 650; at most 61 C; 30 readings".
+[[nodiscard]] inline std::string clock_words(clock_summary const& clock) {
+  std::string text = fmt::format(
+      "device {}: SM clock {} to {} of {} MHz, mean {:.0f}, {}", clock.device, clock.min_mhz, clock.max_mhz, clock.device_max_mhz,
+      clock.mean_mhz, clock.reasons == 0 ? "never slowed down" : fmt::format("{}", fmt::join(clock_reason_names(clock.reasons), ", ")));
+  if (clock.mean_watt) text += fmt::format("; {:.0f} W, at most {:.0f}", *clock.mean_watt, *clock.max_watt);
+  if (clock.max_celsius) text += fmt::format("; at most {} C", *clock.max_celsius);
+  return text + fmt::format("; {} {}", clock.readings, clock.readings == 1 ? "reading" : "readings");
+}
+
+namespace detail {
+
+inline std::string verdict_line(char const* what, verdict_summary const& verdict,
+                                ::profkit::detail::own_vector<clock_summary> const& clocks) {
+  std::string text = fmt::format("{}: {}: {}\n", what, verdict_name(verdict.verdict), verdict_reason(verdict, clocks));
+  if (verdict.ci95_low) {
+    text += fmt::format("  95 % interval of the mean {} to {} ms, MAD {} ms", format_ms(verdict.ci95_low), format_ms(verdict.ci95_high),
+                        format_ms(verdict.mad));
+    if (verdict.drift) text += fmt::format(", drift {:+.1f} % (p = {:.2g})", 100.0 * *verdict.drift, *verdict.drift_p_value);
+    text += fmt::format(", {}", outlier_words(verdict));
+    // An event with a probability of 3 / n is not seen in n trials with a probability of 5 % ("rule of three": J. A. Hanley and A.
+    // Lippman-Hand, "If nothing goes wrong, is everything all right?", JAMA 249, 1983).
+    if (verdict.measured >= verdict_bounds::min_steps)
+      text += fmt::format("; a kind of step rarer than 1 in {} may be unseen", verdict.measured / 3);
+    text += "\n";
+  }
+  return text + "  " + warmup_words(verdict) + "\n";
+}
+
+inline std::string stop_words(stop_record const& stop, std::uint64_t measured, bool host_runs_ahead) {
+  std::string const reached =
+      stop.reached ? fmt::format("the mean {} step time is known to {}", stop.is_of_gpu ? "GPU" : "host", format_half_width(*stop.reached))
+                   : "the mean step time is not known yet";
+  std::string wanted = fmt::format("{}, wanted +-{:g} %", reached, 100.0 * stop.wanted);
+  if (host_runs_ahead && !stop.is_of_gpu) wanted += "; the GPU takes longer: collect profkit::cuda_step_timer to stop by its time";
+  if (stop.reached && *stop.reached <= stop.wanted) return fmt::format("stopped after {} measured steps: {}\n", measured, wanted);
+  if (measured >= stop.max_steps) return fmt::format("stopped at the bound of {} measured steps: {}\n", stop.max_steps, wanted);
+  return fmt::format("the program ended the loop after {} measured steps: {}\n", measured, wanted);
+}
+
+}  // namespace detail
+
+/// @brief States that the host runs ahead of the GPU, and by how many steps. Empty if it does not.
+[[nodiscard]] inline std::string run_ahead_text(step_summary const& steps) {
+  if (!steps.gpu_period || !steps.gpu_period->is_longer) return "";
+  gpu_period_summary const& gpu = *steps.gpu_period;
+  double const most = gpu.max_steps_ahead.value_or(0.0);
+  std::string const ahead = most >= 1.0 ? fmt::format("The host runs ahead of the GPU by up to {:.0f} {} (median {:g})", most,
+                                                      most == 1.0 ? "step" : "steps", *gpu.median_steps_ahead)
+                                        : "The host does not wait for the GPU within a step";
+  return fmt::format("{}: step time is the GPU's, {} ms (host {} ms).\n", ahead, detail::format_ms(gpu.time.mean),
+                     detail::format_ms(gpu.host_mean));
+}
+
+/// @brief The lines below the table of steps: verdicts with reasons, warm-up, clocks.
+[[nodiscard]] inline std::string verdict_text(summary const& summary) {
+  step_summary const& steps = summary.steps;
+  bool const host_runs_ahead = steps.gpu_period && steps.gpu_period->is_longer;
+  std::string text = host_runs_ahead ? detail::verdict_line("GPU (kernels)", steps.gpu_period->verdict, steps.clocks) : "";
+  text += detail::verdict_line("host", steps.host_verdict, steps.clocks);
+  if (steps.gpu_verdict) text += detail::verdict_line("GPU (CUDA events)", *steps.gpu_verdict, steps.clocks);
+  for (clock_summary const& each : steps.clocks) text += clock_words(each) + "\n";
+  if (steps.clocks.empty())
+    text += fmt::format("GPU clocks: n/a ({}), so throttling is unknown\n",
+                        detail::why_not_collected(summary, collector_kind::gpu_clocks, "not read after a measured step"));
+  if (steps.stop) text += detail::stop_words(*steps.stop, steps.host.count, host_runs_ahead);
+  return text;
+}
+
+}  // namespace profkit
 
 // The sentence at the top of a report.
 

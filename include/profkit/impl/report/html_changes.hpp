@@ -10,11 +10,10 @@
 #include "../../document.hpp"
 #include "../profile/own_memory.hpp"
 #include "change_words.hpp"
-#include "column_numbers.hpp"
-#include "html_limits.hpp"
 #include "html_lines.hpp"
-#include "html_text.hpp"
-#include "own_format.hpp"
+#include "html_page.hpp"
+#include "number_format.hpp"
+#include "numbers.hpp"
 
 // Cells and figures of a comparison: changes with their ranges around zero, a difference as the sum of its parts, and pairs of runs.
 

@@ -10,12 +10,11 @@
 #include <string_view>
 
 #include "../../document.hpp"
-#include "../profile/finite.hpp"
+#include "../profile/numbers.hpp"
 #include "../profile/own_memory.hpp"
-#include "column_numbers.hpp"
-#include "html_limits.hpp"
-#include "html_text.hpp"
-#include "own_format.hpp"
+#include "html_page.hpp"
+#include "number_format.hpp"
+#include "numbers.hpp"
 
 namespace profkit::detail {
 

@@ -9,10 +9,9 @@
 
 #include "../../document.hpp"
 #include "../profile/own_memory.hpp"
-#include "html_limits.hpp"
 #include "html_lines.hpp"
-#include "html_text.hpp"
-#include "own_format.hpp"
+#include "html_page.hpp"
+#include "number_format.hpp"
 #include "shown_text.hpp"
 
 namespace profkit::detail {

@@ -11,13 +11,11 @@
 
 #include "../../document.hpp"
 #include "../profile/own_memory.hpp"
-#include "column_numbers.hpp"
-#include "html_anchors.hpp"
 #include "html_cells.hpp"
-#include "html_limits.hpp"
-#include "html_text.hpp"
-#include "own_format.hpp"
-#include "short_names.hpp"
+#include "html_page.hpp"
+#include "number_format.hpp"
+#include "numbers.hpp"
+#include "shown_text.hpp"
 
 namespace profkit::detail {
 

@@ -3,13 +3,30 @@
 
 #include <fmt/format.h>
 
+#include <cstddef>
+#include <iterator>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "../../time.hpp"
-#include "../profile/finite.hpp"
+#include "../profile/numbers.hpp"
+#include "../profile/own_memory.hpp"
 
 namespace profkit::detail {
+
+/// `fmt::vformat` for results that may be large.
+inline own_string own_vformat(fmt::string_view text, fmt::format_args arguments) {
+  fmt::basic_memory_buffer<char, fmt::inline_buffer_size, block_allocator<char>> buffer;
+  fmt::vformat_to(std::back_inserter(buffer), text, arguments);
+  return own_string(buffer.data(), buffer.size());
+}
+
+/// `fmt::format` for results that may be large.
+template <class... Arguments>
+own_string own_format(fmt::format_string<Arguments...> text, Arguments&&... arguments) {
+  return own_vformat(text, fmt::make_format_args(arguments...));
+}
 
 inline constexpr char const* not_measured = "n/a";
 

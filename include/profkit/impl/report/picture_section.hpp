@@ -13,11 +13,11 @@
 #include "../../document.hpp"
 #include "../profile/own_memory.hpp"
 #include "budget_section.hpp"
+#include "html_icicle.hpp"
+#include "numbers.hpp"
 #include "report_view.hpp"
-#include "sampled_boxes.hpp"
 #include "samples_section.hpp"
 #include "scopes_section.hpp"
-#include "sentence_numbers.hpp"
 
 // The section "Picture of the step": the nesting of scopes, as an icicle for each kind of step.
 

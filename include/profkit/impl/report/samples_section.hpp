@@ -13,10 +13,9 @@
 #include "../../summary.hpp"
 #include "../profile/own_memory.hpp"
 #include "../profile/own_sort.hpp"
-#include "cells.hpp"
+#include "numbers.hpp"
 #include "report_view.hpp"
-#include "sentence_numbers.hpp"
-#include "short_names.hpp"
+#include "shown_text.hpp"
 
 // The section "Host samples": the functions in the self time of scopes.
 

@@ -11,7 +11,7 @@
 #include "../../document.hpp"
 #include "../../summary.hpp"
 #include "../profile/own_memory.hpp"
-#include "cells.hpp"
+#include "numbers.hpp"
 
 // Tables of scopes over all measured steps: one row per path, or one row per name.
 

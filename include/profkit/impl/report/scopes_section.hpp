@@ -10,13 +10,12 @@
 
 #include "../../document.hpp"
 #include "../profile/own_memory.hpp"
-#include "cells.hpp"
 #include "headline.hpp"
-#include "quality_text.hpp"
+#include "numbers.hpp"
+#include "quality_section.hpp"
 #include "report_view.hpp"
 #include "scope_tables.hpp"
-#include "sentence_numbers.hpp"
-#include "short_names.hpp"
+#include "shown_text.hpp"
 
 // The section "Scopes": the folded tree of each kind of step.
 

@@ -17,15 +17,14 @@
 #include "../../summary.hpp"
 #include "../profile/own_memory.hpp"
 #include "../profile/own_sort.hpp"
-#include "cells.hpp"
 #include "findings.hpp"
+#include "headline.hpp"
 #include "number_format.hpp"
-#include "quality_text.hpp"
+#include "numbers.hpp"
+#include "quality_section.hpp"
 #include "report_view.hpp"
-#include "sentence_numbers.hpp"
 #include "trend_section.hpp"
-#include "verdict_text.hpp"
-#include "work_words.hpp"
+#include "work_section.hpp"
 
 // The section "Steps": how reliable the step time is.
 

@@ -25,8 +25,8 @@
 #include "../profile/atomic_file.hpp"
 #include "../profile/file_access.hpp"
 #include "../profile/own_memory.hpp"
-#include "idle_cause_names.hpp"
 #include "json_text.hpp"
+#include "report_view.hpp"
 #include "trace_content.hpp"
 
 namespace profkit::detail {

@@ -14,10 +14,9 @@
 #include "../../document.hpp"
 #include "../../summary.hpp"
 #include "../profile/own_memory.hpp"
-#include "cells.hpp"
 #include "number_format.hpp"
+#include "numbers.hpp"
 #include "report_view.hpp"
-#include "sentence_numbers.hpp"
 
 namespace profkit::detail {
 

@@ -17,7 +17,7 @@
 #include "../../report.hpp"
 #include "../record/own_thread.hpp"
 #include "../record/waker.hpp"
-#include "../report/status_line.hpp"
+#include "../report/headline.hpp"
 #include "console.hpp"
 
 namespace profkit::detail {

@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "../profile/rank_record.hpp"
+#include "../profile/record_types.hpp"
 
 namespace profkit {
 

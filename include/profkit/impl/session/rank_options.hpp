@@ -14,7 +14,7 @@
 
 #include "../../options.hpp"
 #include "../profile/file_access.hpp"
-#include "../profile/rank_record.hpp"
+#include "../profile/record_types.hpp"
 
 namespace profkit::detail {
 

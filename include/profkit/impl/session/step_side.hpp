@@ -11,7 +11,7 @@
 #include "../../options.hpp"
 #include "../../step.hpp"
 #include "../../time.hpp"
-#include "../analyze/verdict/stop_rule.hpp"
+#include "../analyze/verdict/step_verdict.hpp"
 #include "../collect/collector_list.hpp"
 #include "../collect/host_probe.hpp"
 #include "../collect/run_ahead_limiter.hpp"

@@ -6,16 +6,76 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include "../../../profile.hpp"
 #include "../../../time.hpp"
 #include "../../profile/own_memory.hpp"
-#include "../time/bucket_order.hpp"
 #include "../time/measured_time.hpp"
+#include "../time/quantiles.hpp"
 #include "attribution.hpp"
 
 namespace profkit::detail {
+
+/// The kind of a CUDA runtime or driver call, as far as it determines causes of GPU idle time.
+enum class api_call_kind : std::uint8_t {
+  other = 0,
+  launch = 1,           ///< enqueues a kernel, a graph or a host function
+  copy = 2,             ///< enqueues a copy or a memset, or waits until it is done
+  synchronisation = 3,  ///< waits for the device
+};
+
+/// @param name as CUPTI reports it, such as "cudaLaunchKernel_v7000" or "cuMemcpyHtoDAsync_v2".
+inline api_call_kind kind_of_api_call(std::string_view name) {
+  for (std::string_view const prefix : {"cuda", "cu"}) {
+    if (name.substr(0, prefix.size()) != prefix) continue;
+    std::string_view const rest = name.substr(prefix.size());
+    auto const begins_with = [&](std::string_view word) { return rest.substr(0, word.size()) == word; };
+    if (begins_with("Launch") || begins_with("GraphLaunch")) return api_call_kind::launch;
+    if (begins_with("Memcpy") || begins_with("Memset")) return api_call_kind::copy;
+    if (rest.find("Synchronize") != std::string_view::npos) return api_call_kind::synchronisation;
+    return api_call_kind::other;
+  }
+  return api_call_kind::other;
+}
+
+/// For each name: whether its calls enqueue work.
+inline own_vector<bool> are_launching(own_vector<std::string> const& names) {
+  own_vector<bool> result;
+  for (std::string const& name : names) {
+    api_call_kind const kind = kind_of_api_call(name);
+    result.push_back(kind == api_call_kind::launch || kind == api_call_kind::copy);
+  }
+  return result;
+}
+
+/// Counts the GPU work that is missing in a copy of a running session's profile.
+/// @param times_steps whether a collector adds to `profile::gpu_steps`.
+/// @param into receives the counts.
+inline void count_missing_work(profile const& so_far, bool times_steps, snapshot_record& into) {
+  own_vector<bool> launches;  // by position in `api_names`: whether calls launch work
+  for (std::string const& name : so_far.api_names) {
+    api_call_kind const kind = kind_of_api_call(name);
+    launches.push_back(kind == api_call_kind::launch || kind == api_call_kind::copy);
+  }
+  own_vector<std::uint64_t> arrived;
+  arrived.reserve(so_far.gpu_operations.size());
+  for (gpu_operation_record const& each : so_far.gpu_operations) arrived.push_back(each.correlation);
+  if (!std::is_sorted(arrived.begin(), arrived.end())) std::sort(arrived.begin(), arrived.end());
+  into.missing_operations =
+      static_cast<std::uint64_t>(std::count_if(so_far.api_calls.begin(), so_far.api_calls.end(), [&](api_call_record const& call) {
+        return launches[call.name] && !std::binary_search(arrived.begin(), arrived.end(), call.correlation);
+      }));
+  if (!times_steps) return;
+  own_vector<std::uint64_t> timed;
+  for (gpu_step_record const& each : so_far.gpu_steps) timed.push_back(each.step);
+  std::sort(timed.begin(), timed.end());
+  into.untimed_steps = static_cast<std::uint64_t>(std::count_if(so_far.steps.begin(), so_far.steps.end(), [&](step_record const& step) {
+    return !std::binary_search(timed.begin(), timed.end(), step.index);
+  }));
+}
 
 /// The part of a GPU operation that most analyses need, compact because they iterate over all operations many times.
 struct timed_operation {

@@ -15,7 +15,7 @@
 #include "../../../time.hpp"
 #include "../../profile/own_memory.hpp"
 #include "../../profile/own_sort.hpp"
-#include "../kinds/kind_positions.hpp"
+#include "../kinds/kind_names.hpp"
 #include "../merge/add_rows.hpp"
 #include "../time/durations.hpp"
 #include "../time/measured_time.hpp"
@@ -23,7 +23,6 @@
 #include "../time/thread_timeline.hpp"
 #include "attribution.hpp"
 #include "counted_operations.hpp"
-#include "innermost_scopes.hpp"
 
 namespace profkit::detail {
 

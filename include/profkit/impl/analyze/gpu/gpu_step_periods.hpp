@@ -9,10 +9,10 @@
 
 #include "../../../profile.hpp"
 #include "../../../time.hpp"
-#include "../../profile/check_read.hpp"
 #include "../../profile/own_memory.hpp"
 #include "../../profile/own_sort.hpp"
-#include "../kinds/kind_positions.hpp"
+#include "../../profile/validate.hpp"
+#include "../kinds/kind_names.hpp"
 #include "../kinds/step_kinds.hpp"
 #include "../time/measured_time.hpp"
 #include "attribution.hpp"

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
@@ -13,6 +14,42 @@
 #include "counted_operations.hpp"
 
 namespace profkit::detail {
+
+/// Computes the length of a union of intervals. Intervals are added in the order of their beginnings.
+class union_length {
+ public:
+  /// @return whether the union grew.
+  bool add(interval const& time) {
+    if (time.end <= covered_until_) return false;
+    length_ += time.end - std::max(time.begin, covered_until_);
+    covered_until_ = time.end;
+    return true;
+  }
+
+  [[nodiscard]] std::chrono::nanoseconds length() const noexcept { return length_; }
+
+ private:
+  timestamp covered_until_ = timestamp::min();
+  std::chrono::nanoseconds length_{};
+};
+
+/// The part of the union of all operations that a window adds: the union of its own operations without what operations of earlier windows
+/// cover. Operations are added in the order of their beginnings.
+class added_union {
+ public:
+  /// @param is_earlier the operation belongs to an earlier window.
+  /// @return whether the union of all operations grew.
+  bool add(interval const& time, bool is_earlier) {
+    if (is_earlier) earlier_.add(time);
+    return all_.add(time);
+  }
+
+  [[nodiscard]] std::chrono::nanoseconds length() const noexcept { return all_.length() - earlier_.length(); }
+
+ private:
+  union_length all_;
+  union_length earlier_;
+};
 
 /// The span (first start to last end) of the operations launched in each scope. It includes work on other threads in scopes that adopted
 /// this one. Each launch of a CUDA graph counts as one scope, for the scopes in which its nodes were captured. Each launch outside the

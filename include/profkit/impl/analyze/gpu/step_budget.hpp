@@ -2,24 +2,247 @@
 #pragma once
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "../../../kernel_class.hpp"
 #include "../../../profile.hpp"
+#include "../../../time.hpp"
+#include "../../profile/own_containers.hpp"
 #include "../../profile/own_memory.hpp"
-#include "../kinds/kind_positions.hpp"
+#include "../../profile/own_sort.hpp"
+#include "../kinds/kind_names.hpp"
 #include "../merge/add_rows.hpp"
+#include "../step_kind_summary.hpp"
+#include "../time/durations.hpp"
 #include "../time/measured_time.hpp"
+#include "../time/path_tree.hpp"
 #include "../time/thread_timeline.hpp"
 #include "attribution.hpp"
-#include "busy_sums.hpp"
 #include "counted_operations.hpp"
 #include "gpu_idle.hpp"
 
 namespace profkit::detail {
+
+/// Maps paths to parts of the budget: a scope directly inside the step, the step itself, or the outermost scope of another thread.
+class budget_parts {
+ public:
+  explicit budget_parts(own_vector<path_record>&&) = delete;  // borrowed, so no converted temporary
+  explicit budget_parts(own_vector<path_record> const& paths) : paths_{paths} {
+    for (std::uint32_t path = 0; path < paths.size(); ++path) {  // parents precede their children
+      std::uint32_t const parent = paths[path].parent;
+      bool const is_top = parent == path_record::no_parent || paths[parent].is_step;
+      top_of_.push_back(is_top ? path : top_of_[parent]);
+    }
+  }
+
+  [[nodiscard]] std::uint32_t operator()(std::uint32_t path) const { return top_of_[path]; }
+
+  [[nodiscard]] std::string name_of(std::uint32_t top) const {
+    if (paths_[top].is_step) return "step itself";
+    return shown_name(paths_[top]) + (paths_[top].parent == path_record::no_parent ? " (not in a step)" : "");
+  }
+
+ private:
+  own_vector<path_record> const& paths_;
+  own_vector<std::uint32_t> top_of_;
+};
+
+/// Computes a union of intervals inside the measured steps. Intervals are added in the order of their beginnings.
+class union_in_steps {
+ public:
+  explicit union_in_steps(measured_time const& when) : clip_{when} {}
+
+  /// @param step the step that contains the interval; n/a if no single step contains all of it.
+  /// @param visit called with a step and the growth of the union in it.
+  template <class Visit>
+  void add(interval const& time, std::optional<std::size_t> step, Visit const& visit) {
+    if (time.end <= covered_until_) return;
+    interval const added{std::max(time.begin, covered_until_), time.end};
+    covered_until_ = time.end;
+    if (step) return visit(*step, added.duration());
+    clip_(added, [&](interval const& part, std::size_t in) { visit(in, part.duration()); });
+  }
+
+ private:
+  step_clip clip_;
+  timestamp covered_until_ = timestamp::min();
+};
+
+/// GPU busy time in the measured steps by part of the budget. Figures of several stretches of time add up.
+class busy_sums {
+ public:
+  busy_sums() = default;
+
+  /// Computes the busy time by kind of step.
+  /// @param communicates by kernel name: whether its class is `communication`.
+  [[nodiscard]] static own_vector<busy_sums> of_kinds(profile const& profile, measured_time const& when, kind_positions const& kinds,
+                                                      counted_operations const& operations, own_vector<bool> const& communicates) {
+    own_vector<busy_sums> result(kinds.count);
+    bool const some_communicate = std::find(communicates.begin(), communicates.end(), true) != communicates.end();
+    for (busy_sums& each : result) {
+      each.of_path_.resize(profile.paths.size());
+      each.some_communicate_ = some_communicate;
+    }
+    auto const sums_of = [&](std::size_t step) -> busy_sums& { return result[kinds(step)]; };
+    for (std::size_t step = 0; step < when.steps().size(); ++step) sums_of(step).wall_ += when.steps()[step].duration();
+    union_in_steps all{when};
+    union_in_steps copies{when};
+    union_in_steps all_but_copies{when};
+    union_in_steps communication{when};
+    union_in_steps all_but_communication{when};
+    step_clip clip{when};
+    for (timed_operation const& each : operations.all()) {  // if several run, the moment counts for the one that began first
+      std::optional<std::size_t> const step = clip.step_around(each.time);
+      // Time without other operations is the union of all operations minus the union of the others.
+      all.add(each.time, step, [&](std::size_t in, std::chrono::nanoseconds grown) {
+        busy_sums& sums = sums_of(in);
+        (each.path == attribution::none ? sums.outside_ : sums.of_path_[each.path]).time += grown;
+        sums.overlap_ -= grown;
+        sums.copies_.alone += grown;
+        if (some_communicate) sums.communication_.alone += grown;
+      });
+      if (step) {
+        sums_of(*step).overlap_ += each.time.duration();
+      } else {
+        clip(each.time, [&](interval const& part, std::size_t in) { sums_of(in).overlap_ += part.duration(); });
+      }
+      if (each.kind == gpu_operation_kind::kernel) {
+        all_but_copies.add(each.time, step, [&](std::size_t in, std::chrono::nanoseconds grown) { sums_of(in).copies_.alone -= grown; });
+      } else {
+        copies.add(each.time, step, [&](std::size_t in, std::chrono::nanoseconds grown) { sums_of(in).copies_.time += grown; });
+      }
+      if (!some_communicate) continue;
+      if (each.kind == gpu_operation_kind::kernel && communicates[each.name]) {
+        communication.add(each.time, step,
+                          [&](std::size_t in, std::chrono::nanoseconds grown) { sums_of(in).communication_.time += grown; });
+      } else {
+        all_but_communication.add(each.time, step,
+                                  [&](std::size_t in, std::chrono::nanoseconds grown) { sums_of(in).communication_.alone -= grown; });
+      }
+    }
+    return result;
+  }
+
+  void add(busy_sums const& other) {
+    add_rows(of_path_, other.of_path_);
+    outside_.add(other.outside_);
+    wall_ += other.wall_;
+    overlap_ += other.overlap_;
+    copies_.add(other.copies_);
+    communication_.add(other.communication_);
+    some_communicate_ = some_communicate_ || other.some_communicate_;
+  }
+
+  /// @return the number of paths.
+  [[nodiscard]] std::size_t paths() const noexcept { return of_path_.size(); }
+
+  /// @return the time charged to the scopes with the path themselves.
+  [[nodiscard]] std::chrono::nanoseconds of_path(std::size_t path) const {
+    return path < of_path_.size() ? of_path_[path].time : std::chrono::nanoseconds{};
+  }
+
+  /// @return the time of operations launched outside any scope.
+  [[nodiscard]] std::chrono::nanoseconds outside() const noexcept { return outside_.time; }
+
+  /// @param idle idle time of the same steps.
+  /// @param paths the paths that both refer to.
+  /// @param in_order `paths` in the order of the rows.
+  [[nodiscard]] budget_summary summarize(gpu_idle const& idle, own_vector<path_record> const& paths,
+                                         own_vector<std::uint32_t> const& in_order) const {
+    budget_parts const part_of{paths};
+    own_vector<row> rows(paths.size() + 1);  // by path of a part; the last row: outside any scope
+    rows.back().busy = outside_.time;
+    rows.back().idle = idle.unattributed_by_cause;
+    budget_summary result;
+    own_hash_map<std::string, std::size_t> known;
+    for (std::uint32_t const path : in_order) {
+      row& to = rows[part_of(path)];
+      if (path < of_path_.size()) to.busy += of_path_[path].time;
+      if (path >= idle.of_path.size() || !idle.of_path[path] || idle.of_path[path]->self.count() == 0) continue;
+      gpu_idle::times const& times = *idle.of_path[path];
+      gpu_idle::add_causes(to.idle, times.self_by_cause);
+      std::string const name = name_without_place(paths, path);
+      std::size_t const position = known.try_emplace(name, result.starving.size()).first->second;
+      if (position == result.starving.size()) result.starving.push_back({name, {}, {}});
+      starving_scope& starving = result.starving[position];
+      starving.total += to_ms(times.self);
+      for (std::size_t cause = 0; cause < idle_causes; ++cause) starving.by_cause[cause] += to_ms(times.self_by_cause[cause]);
+    }
+    own_stable_sort(result.starving.begin(), result.starving.end(),
+                    [](starving_scope const& a, starving_scope const& b) { return a.total > b.total; });
+    auto const add_line = [&](std::string part, row const& from) {
+      std::chrono::nanoseconds const total = from.total();
+      if (total.count() == 0) return;
+      budget_row line{std::move(part), to_ms(from.busy), {}, {}};
+      for (std::size_t cause = 0; cause < idle_causes; ++cause) line.idle[cause] = to_ms(from.idle[cause]);
+      line.total = to_ms(total);
+      result.busy += line.busy;
+      result.rows.push_back(std::move(line));
+    };
+    for (std::uint32_t const top : in_order) add_line(part_of.name_of(top), rows[top]);
+    add_line(outside_any_scope, rows.back());
+    result.wall = to_ms(wall_);
+    result.has_launches = idle.has_launches();
+    result.overlap = to_ms(overlap_);
+    result.copies = {to_ms(copies_.time), to_ms(copies_.alone)};
+    if (some_communicate_) result.communication = {to_ms(communication_.time), to_ms(communication_.alone)};
+    return result;
+  }
+
+ private:
+  struct busy_time {
+    std::chrono::nanoseconds time{};
+
+    template <class Archive>
+    friend void fields(Archive& archive, busy_time& value) {
+      archive.amount(value.time);
+    }
+
+    void add(busy_time const& other) { time += other.time; }
+  };
+
+  struct shared_time {
+    std::chrono::nanoseconds time{};
+    std::chrono::nanoseconds alone{};  ///< no operation of another kind ran
+
+    template <class Archive>
+    friend void fields(Archive& archive, shared_time& value) {
+      archive.amount(value.time), archive.amount(value.alone);
+    }
+
+    void add(shared_time const& other) {
+      time += other.time;
+      alone += other.alone;
+    }
+  };
+
+  struct row {
+    std::chrono::nanoseconds busy{};
+    gpu_idle::causes idle{};
+
+    [[nodiscard]] std::chrono::nanoseconds total() const { return std::accumulate(idle.begin(), idle.end(), busy); }
+  };
+
+  template <class Archive>
+  friend void fields(Archive& archive, busy_sums& value) {
+    archive(value.of_path_), archive(value.outside_), archive.amount(value.wall_), archive.amount(value.overlap_), archive(value.copies_);
+    archive(value.communication_), archive(value.some_communicate_);
+  }
+
+  own_vector<busy_time> of_path_;
+  busy_time outside_;
+  std::chrono::nanoseconds wall_{};
+  std::chrono::nanoseconds overlap_{};
+  shared_time copies_;
+  shared_time communication_;
+  bool some_communicate_ = false;
+};
 
 /// The inputs that both budgets of a window share.
 struct budget_basis {

@@ -27,7 +27,6 @@
 #include "../time/path_tree.hpp"
 #include "../time/step_times.hpp"
 #include "kind_names.hpp"
-#include "kind_positions.hpp"
 #include "kind_table.hpp"
 
 namespace profkit::detail {

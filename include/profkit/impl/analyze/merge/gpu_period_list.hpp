@@ -13,7 +13,7 @@
 #include "../../../statistics.hpp"
 #include "../../../time.hpp"
 #include "../gpu/gpu_step_periods.hpp"
-#include "../kinds/kind_positions.hpp"
+#include "../kinds/kind_names.hpp"
 #include "step_series.hpp"
 
 namespace profkit::detail {

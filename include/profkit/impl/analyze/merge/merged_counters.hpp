@@ -14,7 +14,7 @@
 #include "../../../statistics.hpp"
 #include "../../../summary.hpp"
 #include "../../../time.hpp"
-#include "../../profile/finite.hpp"
+#include "../../profile/numbers.hpp"
 #include "../../profile/own_memory.hpp"
 #include "../../profile/own_sort.hpp"
 #include "../time/measured_time.hpp"

@@ -10,7 +10,7 @@
 #include "../../../profile.hpp"
 #include "../../../time.hpp"
 #include "../../profile/own_containers.hpp"
-#include "../kinds/kind_positions.hpp"
+#include "../kinds/kind_names.hpp"
 #include "step_series.hpp"
 
 namespace profkit::detail {

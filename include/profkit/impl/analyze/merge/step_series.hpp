@@ -11,7 +11,7 @@
 
 #include "../../../time.hpp"
 #include "../../profile/own_memory.hpp"
-#include "../kinds/kind_positions.hpp"
+#include "../kinds/kind_names.hpp"
 #include "../time/durations.hpp"
 
 namespace profkit::detail {

@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "../../profile/own_memory.hpp"
-#include "../memory/memory_balance.hpp"
+#include "../memory/memory_sums.hpp"
 #include "../ranks/timeline_part.hpp"
 #include "../time/time_per_step.hpp"
 #include "gpu_period_list.hpp"

@@ -17,7 +17,7 @@
 #include "../gpu/attribution.hpp"
 #include "../gpu/counted_operations.hpp"
 #include "rank_timeline.hpp"
-#include "timeline_fields.hpp"
+#include "timeline_part.hpp"
 
 namespace profkit::detail {
 

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <tuple>
@@ -16,10 +17,216 @@
 #include "../../../time.hpp"
 #include "../../profile/own_memory.hpp"
 #include "../../profile/own_sort.hpp"
+#include "../gpu/attribution.hpp"
+#include "../gpu/counted_operations.hpp"
+#include "../merge/add_rows.hpp"
+#include "../time/measured_time.hpp"
 #include "../time/path_tree.hpp"
-#include "sample_sums.hpp"
 
 namespace profkit::detail {
+
+/// The calls of one function in which a thread can wait for a device.
+struct device_wait {
+  std::uint64_t calls = 0;
+  std::uint64_t ns = 0;  ///< sum of their durations
+
+  void add(device_wait const& other) {
+    calls += other.calls;
+    ns += other.ns;
+  }
+
+  template <class Archive>
+  friend void fields(Archive& archive, device_wait& state) {
+    archive.amount(state.calls), archive.amount(state.ns);
+  }
+};
+
+/// By name of the function.
+using device_waits = std::map<std::string, device_wait>;
+
+/// Removes version suffixes: "cudaStreamSynchronize" for "cudaStreamSynchronize_v3020" and "cudaStreamSynchronize_ptsz_v7000".
+inline std::string name_without_version(std::string const& name) {
+  std::size_t const digits = name.find_last_not_of("0123456789");
+  std::string result = digits != std::string::npos && digits > 0 && digits + 1 < name.size() && name.compare(digits - 1, 2, "_v") == 0
+                           ? name.substr(0, digits - 1)
+                           : name;
+  for (char const* const suffix : {"_ptsz", "_ptds"}) {
+    std::size_t const at = result.rfind(suffix);
+    if (at != std::string::npos && at + 5 == result.size()) result.resize(at);
+  }
+  return result;
+}
+
+/// A part of a call that waits for a device, inside the measured time and outside all calls that began earlier. So a driver call inside a
+/// runtime call does not count.
+struct wait_piece {
+  interval time;
+  std::uint32_t thread = 0;  ///< position in `profile::threads`
+  std::uint32_t name = 0;    ///< position in `profile::api_names`
+  std::uint64_t calls = 0;   ///< 1 if the call begins in it
+};
+
+/// The pieces at a moment depend only on the calls at that moment, so all windows find the same pieces.
+/// @param calls positions of the calls of a lane, by their beginning.
+inline void add_wait_pieces(profile const& profile, grouped_positions::range calls, own_vector<interval> const& measured,
+                            own_vector<wait_piece>& to) {
+  timestamp covered = timestamp::min();  // the latest end of the calls so far
+  for (std::uint32_t const position : calls) {
+    api_call_record const& call = profile.api_calls[position];
+    interval const rest{std::max(call.time.begin, covered), call.time.end};
+    bool const is_outer = covered <= call.time.begin;
+    covered = std::max(covered, call.time.end);
+    auto at = std::upper_bound(measured.begin(), measured.end(), rest.begin,
+                               [](timestamp moment, interval const& each) { return moment < each.end; });
+    for (; at != measured.end() && at->begin < rest.end; ++at) {
+      interval const time{std::max(rest.begin, at->begin), std::min(rest.end, at->end)};
+      if (time.begin < time.end) to.push_back({time, call.thread, call.name, is_outer && time.begin == call.time.begin ? 1U : 0U});
+    }
+  }
+}
+
+/// Finds the calls that wait for a device in the measured time, with the innermost scope open on their thread.
+/// @param has_waited receives for each sample whether it was taken in such a call, because most calls wait by polling the device.
+/// @return the waits by path; calls outside any scope are omitted.
+inline own_vector<device_waits> find_device_waits(profile const& profile, thread_lanes const& lanes, measured_time const& when,
+                                                  own_vector<bool>& has_waited) {
+  own_vector<bool> waits;
+  for (std::string const& name : profile.api_names) {
+    api_call_kind const kind = kind_of_api_call(name);
+    bool const is_async = name.find("Async") != std::string::npos;
+    waits.push_back(kind == api_call_kind::synchronisation || (kind == api_call_kind::copy && !is_async));
+  }
+  auto const lane_of_call = [&](std::uint32_t i) {
+    return waits[profile.api_calls[i].name] ? std::size_t{lanes.lane_of(profile.api_calls[i].thread)} : lanes.count();
+  };
+  grouped_positions const calls{profile.api_calls.size(), lanes.count(), lane_of_call,
+                                [&](std::uint32_t i) { return profile.api_calls[i].time.begin; }};
+  own_vector<wait_piece> pieces;
+  own_vector<interval> const measured = when.stretches();
+  for (std::size_t lane = 0; lane < lanes.count(); ++lane) add_wait_pieces(profile, calls[lane], measured, pieces);
+  own_vector<std::uint32_t> parent_of;
+  own_vector<std::uint32_t> const scope_of = innermost_scopes(
+      profile, lanes, pieces, [](std::uint32_t) { return true; }, [&](std::uint32_t i) { return middle_of(pieces[i].time); }, parent_of);
+
+  own_vector<device_waits> result(profile.paths.size());
+  auto const lane_of_sample = [&](std::uint32_t i) { return std::size_t{lanes.lane_of(profile.samples[i].thread)}; };
+  grouped_positions const samples{profile.samples.size(), lanes.count(), lane_of_sample,
+                                  [&](std::uint32_t i) { return profile.samples[i].time; }};
+  for (std::size_t i = 0; i < pieces.size(); ++i) {
+    if (scope_of[i] == no_scope) continue;
+    interval const& time = pieces[i].time;
+    result[profile.scopes[scope_of[i]].path][name_without_version(profile.api_names[pieces[i].name])].add(
+        {pieces[i].calls, static_cast<std::uint64_t>(time.duration().count())});
+    grouped_positions::range const of_thread = samples[lanes.lane_of(pieces[i].thread)];
+    auto next = std::lower_bound(of_thread.begin(), of_thread.end(), time.begin,
+                                 [&](std::uint32_t sample, timestamp moment) { return profile.samples[sample].time < moment; });
+    for (; next != of_thread.end() && profile.samples[*next].time < time.end; ++next) has_waited[*next] = true;
+  }
+  return result;
+}
+
+/// Host samples in the measured time, by path and function, and the calls that wait for a device, by path and name. All sums are integers.
+class sample_sums {
+ public:
+  struct sum {
+    std::uint64_t samples = 0;
+    std::uint64_t ns = 0;
+
+    void add(sum const& other) {
+      samples += other.samples;
+      ns += other.ns;
+    }
+
+    template <class Archive>
+    friend void fields(Archive& archive, sum& state) {
+      archive.amount(state.samples), archive.amount(state.ns);
+    }
+  };
+
+  /// Name, module and caller.
+  using function_key = std::tuple<std::string, std::string, std::string>;
+  using functions = std::map<function_key, sum>;
+  /// Source file and line.
+  using place = std::pair<std::string, std::uint32_t>;
+
+  sample_sums() = default;
+
+  /// @param lanes null: do not look for calls that wait for a device.
+  sample_sums(profile const& profile, measured_time const& when, thread_lanes const* lanes) {
+    own_vector<bool> has_waited(profile.samples.size());
+    if (profile.sampling && lanes != nullptr && !profile.api_calls.empty()) waits_ = find_device_waits(profile, *lanes, when, has_waited);
+    if (profile.samples.empty()) return;
+    own_vector<std::map<std::uint32_t, sum>> by_position(profile.paths.size() + 1);
+    measured_time_cursor in{when};
+    for (std::size_t i = 0; i < profile.samples.size(); ++i) {
+      sample_record const& each = profile.samples[i];
+      if (!in.contains(each.time) || has_waited[i]) continue;
+      by_position[each.path == path_record::no_parent ? profile.paths.size() : each.path][each.function].add({1, each.weight});
+    }
+    rows_.resize(profile.paths.size());
+    for (std::size_t path = 0; path <= profile.paths.size(); ++path) {
+      functions& to = path == profile.paths.size() ? outside_ : rows_[path];
+      for (auto const& [position, each] : by_position[path]) {
+        function_record const& function = profile.functions[position];
+        function_key const key{function.name, function.module, function.caller};
+        to[key].add(each);
+        if (!function.file.empty()) keep(key, {function.file, function.line});
+      }
+    }
+  }
+
+  void add(sample_sums const& other) {
+    grow_rows(rows_, other.rows_.size());
+    for (std::size_t path = 0; path < other.rows_.size(); ++path) add(other.rows_[path], rows_[path]);
+    grow_rows(waits_, other.waits_.size());
+    for (std::size_t path = 0; path < other.waits_.size(); ++path) {
+      for (auto const& [name, each] : other.waits_[path]) waits_[path][name].add(each);
+    }
+    add(other.outside_, outside_);
+    for (auto const& [function, where] : other.places_) keep(function, where);
+  }
+
+  /// The source position of a function; without a file if it is unknown.
+  [[nodiscard]] place place_of(function_key const& function) const {
+    auto const found = places_.find(function);
+    return found == places_.end() ? place{} : found->second;
+  }
+
+  /// Whether all positions of paths are below a number.
+  [[nodiscard]] bool is_in(std::size_t paths) const noexcept { return rows_.size() <= paths && waits_.size() <= paths; }
+
+  /// The number of rows for paths; later paths have no samples.
+  [[nodiscard]] std::size_t paths() const noexcept { return rows_.size(); }
+  [[nodiscard]] functions const& of_path(std::size_t path) const { return rows_[path]; }
+  /// The calls of a path that wait for a device.
+  [[nodiscard]] device_waits const& waits_of(std::size_t path) const {
+    static device_waits const none;
+    return path < waits_.size() ? waits_[path] : none;
+  }
+  /// The samples outside any scope.
+  [[nodiscard]] functions const& outside() const noexcept { return outside_; }
+
+  static void add(functions const& from, functions& to) {
+    for (auto const& [function, each] : from) to[function].add(each);
+  }
+
+ private:
+  template <class Archive>
+  friend void fields(Archive& archive, sample_sums& state) {
+    archive(state.rows_), archive(state.outside_), archive(state.places_), archive(state.waits_);
+  }
+
+  /// Functions can share a key, for example overloads. Keeps the smallest place.
+  void keep(function_key const& function, place const& where) {
+    auto const [known, is_new] = places_.emplace(function, where);
+    if (!is_new) known->second = std::min(known->second, where);
+  }
+
+  own_vector<functions> rows_;  ///< by path
+  functions outside_;
+  std::map<function_key, place> places_;
+  own_vector<device_waits> waits_;  ///< by path
+};
 
 /// A share with its 95 % interval. Source: E. B. Wilson, "Probable inference, the law of succession, and statistical inference", Journal of
 /// the American Statistical Association 22 (1927).

@@ -2,20 +2,228 @@
 #pragma once
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <utility>
 
 #include "../../../profile.hpp"
 #include "../../../summary.hpp"
+#include "../../profile/own_containers.hpp"
 #include "../../profile/own_memory.hpp"
-#include "adopted_sums.hpp"
-#include "adoption_rows.hpp"
+#include "../gpu/attribution.hpp"
+#include "../gpu/counted_operations.hpp"
+#include "../gpu/operation_spans.hpp"
+#include "../merge/add_rows.hpp"
 #include "durations.hpp"
+#include "measured_time.hpp"
 #include "path_tree.hpp"
 
 namespace profkit::detail {
+
+[[nodiscard]] inline bool has_adopted(own_vector<path_record> const& paths) {
+  return std::any_of(paths.begin(), paths.end(), [](path_record const& path) { return path.adopted_from != path_record::no_parent; });
+}
+
+/// Finds the scopes for which adopting scopes work, and the roles. Depends on the paths only.
+///
+/// Work belongs only to the innermost adopting scope around it. It counts for the adopted scope and for all scopes around that scope. If
+/// the adopted scope is an adopting scope itself, or lies in one, the work counts for the original scope but in its own row: "backward of
+/// work in backward" can be a second derivative, or the derivative of a recomputation.
+class adoption_rows {
+ public:
+  static constexpr std::uint32_t none = path_record::no_parent;
+  static constexpr std::size_t no_row = static_cast<std::size_t>(-1);
+
+  /// The work for one path in one role.
+  struct row {
+    std::uint32_t path;
+    std::size_t role;
+    std::size_t above;  ///< the row of the path's parent in the same role
+  };
+
+  explicit adoption_rows(own_vector<path_record>&&) = delete;  // borrowed, so no converted temporary
+  explicit adoption_rows(own_vector<path_record> const& paths) : paths_{paths}, row_of_(paths.size(), no_row) { find_origins(); }
+
+  [[nodiscard]] bool adopts(std::size_t path) const { return paths_[path].adopted_from != none; }
+
+  /// @return the innermost adopting path around the path, possibly itself; `none` if there is none.
+  [[nodiscard]] std::uint32_t around(std::size_t path) const { return around_[path]; }
+
+  /// @return the row of an adopting path.
+  [[nodiscard]] std::size_t row_of(std::size_t path) const { return row_of_[path]; }
+
+  /// @return the rows; rows of parents precede those of their children.
+  [[nodiscard]] own_vector<row> const& rows() const noexcept { return rows_; }
+
+  /// @return the roles in the order of their first appearance.
+  [[nodiscard]] own_vector<std::string> const& roles() const noexcept { return roles_; }
+
+ private:
+  /// Finds for each path the adopting path around it, and for each adopting path its row. A path follows all paths that it refers to.
+  void find_origins() {
+    own_vector<std::uint32_t> first(paths_.size(), none);  // by adopting path: the path from which its chain of adoptions starts
+    around_.assign(paths_.size(), none);
+    for (std::uint32_t path = 0; path < paths_.size(); ++path) {
+      path_record const& record = paths_[path];
+      if (!adopts(path)) {
+        if (record.parent != none) around_[path] = around_[record.parent];
+        continue;
+      }
+      around_[path] = path;
+      std::uint32_t const within = around_[record.adopted_from];
+      first[path] = within == none ? path : first[within];
+      path_record const& origin = paths_[first[path]];
+      row_of_[path] = row_for(origin.adopted_from, role_named(within == none ? record.role : record.role + " of work in " + origin.role));
+    }
+  }
+
+  std::size_t role_named(std::string const& name) {
+    auto const [known, is_new] = role_at_.try_emplace(name, roles_.size());
+    if (is_new) roles_.push_back(name);
+    return known->second;
+  }
+
+  /// Finds or creates the row of a path, after the rows of all paths around it.
+  std::size_t row_for(std::uint32_t path, std::size_t role) {
+    own_vector<std::uint32_t> missing;  // innermost first
+    std::size_t above = no_row;
+    for (; path != none; path = paths_[path].parent) {
+      auto const known = row_at_.find({path, role});
+      if (known != row_at_.end()) {
+        above = known->second;
+        break;
+      }
+      missing.push_back(path);
+    }
+    for (auto each = missing.rbegin(); each != missing.rend(); ++each) {
+      rows_.push_back({*each, role, above});
+      above = row_at_[{*each, role}] = rows_.size() - 1;
+    }
+    return above;
+  }
+
+  own_vector<path_record> const& paths_;
+  own_vector<std::uint32_t> around_;
+  own_vector<std::size_t> row_of_;  ///< row of each adopting path
+  own_vector<std::string> roles_;
+  own_hash_map<std::string, std::size_t> role_at_;  ///< by role: its position in `roles_`
+  own_vector<row> rows_;
+  std::map<std::pair<std::uint32_t, std::size_t>, std::size_t> row_at_;
+};
+
+/// Sums over scopes and adopting scopes, by path. Sums of windows add up.
+class adopted_sums {
+ public:
+  struct sums {
+    std::uint64_t count = 0;  ///< number of scopes
+    std::uint64_t operations = 0;
+    std::chrono::nanoseconds host{};
+    std::chrono::nanoseconds kernels{};
+
+    template <class Archive>
+    friend void fields(Archive& archive, sums& state) {
+      archive(state.count), archive(state.operations), archive.amount(state.host), archive.amount(state.kernels);
+    }
+
+    void add(sums const& other) {
+      count += other.count;
+      operations += other.operations;
+      host += other.host;
+      kernels += other.kernels;
+    }
+  };
+
+  adopted_sums() = default;
+
+  /// @param counted null if kernels were not collected. Only the window's own operations count.
+  /// @param earlier the measured time of earlier windows.
+  adopted_sums(profile const& profile, measured_time const& when, attribution const& launched, counted_operations const* counted,
+               measured_time const& earlier)
+      : own_(profile.paths.size()), work_(profile.paths.size()) {
+    adoption_rows const rows{profile.paths};
+    add_scopes(profile, when, launched, rows);
+    if (counted != nullptr) add_operations(profile, launched, *counted, earlier, rows);
+  }
+
+  void add(adopted_sums const& other) {
+    add_rows(own_, other.own_);
+    add_rows(work_, other.work_);
+    for (auto const& [row, busy] : other.busy_) busy_[row] += busy;
+  }
+
+  /// Whether all positions of paths are below a number.
+  [[nodiscard]] bool is_in(std::size_t paths) const {
+    bool const has_paths = own_.size() <= paths && work_.size() <= paths;
+    return has_paths && (busy_.empty() || busy_.rbegin()->first.first < paths);
+  }
+
+  /// @return the work in a path, outside adopting scopes.
+  [[nodiscard]] sums own(std::size_t path) const { return path < own_.size() ? own_[path] : sums{}; }
+
+  /// @return the work in an adopting path, outside other adopting scopes.
+  [[nodiscard]] sums work(std::size_t path) const { return path < work_.size() ? work_[path] : sums{}; }
+
+  /// @return the GPU busy time for a path in a role.
+  [[nodiscard]] std::chrono::nanoseconds busy(std::uint32_t path, std::string const& role) const {
+    auto const known = busy_.find({path, role});
+    return known == busy_.end() ? std::chrono::nanoseconds{} : known->second;
+  }
+
+ private:
+  template <class Archive>
+  friend void fields(Archive& archive, adopted_sums& state) {
+    archive(state.own_), archive(state.work_), archive.amount(state.busy_);
+  }
+
+  void add_scopes(profile const& profile, measured_time const& when, attribution const& launched, adoption_rows const& rows) {
+    measured_time_cursor in{when};
+    for (std::uint32_t i = 0; i < profile.scopes.size(); ++i) {
+      scope_record const& scope = profile.scopes[i];
+      if (!in.contains(when.moment_of(scope))) continue;
+      sums& to = rows.adopts(scope.path) ? work_[scope.path] : own_[scope.path];
+      ++to.count;
+      to.host += scope.time.duration();
+      if (!rows.adopts(scope.path)) continue;
+      // Time in another adopting scope on this thread does not count for the outer one.
+      std::uint32_t outer = launched.parent_of[i];
+      while (outer != attribution::none && !rows.adopts(profile.scopes[outer].path)) outer = launched.parent_of[outer];
+      if (outer != attribution::none) work_[profile.scopes[outer].path].host -= scope.time.duration();
+    }
+  }
+
+  void add_operations(profile const& profile, attribution const& launched, counted_operations const& counted, measured_time const& earlier,
+                      adoption_rows const& rows) {
+    own_vector<added_union> busy(rows.rows().size());
+    bool const has_earlier = !earlier.is_empty();
+    for (timed_operation const& each : counted.all()) {
+      if (each.path == attribution::none) continue;
+      bool const is_own = each.is_counted();
+      std::uint32_t const adopting = rows.around(each.path);
+      if (is_own) {
+        sums& to = adopting == adoption_rows::none ? own_[each.path] : work_[adopting];
+        ++to.operations;
+        to.kernels += each.time.duration();
+      } else if (!has_earlier || !earlier.contains(launch_moment(profile, launched, each.record))) {
+        continue;
+      }
+      if (adopting == adoption_rows::none) continue;
+      for (std::size_t row = rows.row_of(adopting); row != adoption_rows::no_row; row = rows.rows()[row].above) {
+        // Time covered here is covered in all outer rows too.
+        if (!busy[row].add(each.time, !is_own) && is_own) break;
+      }
+    }
+    for (std::size_t row = 0; row < busy.size(); ++row) {
+      if (busy[row].length().count() > 0) busy_[{rows.rows()[row].path, rows.roles()[rows.rows()[row].role]}] = busy[row].length();
+    }
+  }
+
+  own_vector<sums> own_;                                                            ///< by path
+  own_vector<sums> work_;                                                           ///< by adopting path
+  std::map<std::pair<std::uint32_t, std::string>, std::chrono::nanoseconds> busy_;  ///< by path and role
+};
 
 /// The work of adopting scopes for each scope, compared with the scope's own work.
 class adopted_scopes {

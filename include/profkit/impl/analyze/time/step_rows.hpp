@@ -11,10 +11,10 @@
 #include "../../../profile.hpp"
 #include "../../../summary.hpp"
 #include "../../../time.hpp"
+#include "../../profile/numbers.hpp"
 #include "../../profile/own_memory.hpp"
-#include "../../profile/wide_integer.hpp"
 #include "../merge/add_rows.hpp"
-#include "exact_sums.hpp"
+#include "durations.hpp"
 
 namespace profkit::detail {
 

@@ -14,9 +14,8 @@
 #include "../../../time.hpp"
 #include "../../profile/own_memory.hpp"
 #include "../../profile/own_sort.hpp"
-#include "../gpu/api_call_kind.hpp"
 #include "../gpu/attribution.hpp"
-#include "../gpu/innermost_scopes.hpp"
+#include "../gpu/counted_operations.hpp"
 
 namespace profkit::detail {
 

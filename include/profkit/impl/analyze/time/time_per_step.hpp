@@ -12,7 +12,7 @@
 #include "../../profile/own_memory.hpp"
 #include "../gpu/attribution.hpp"
 #include "../gpu/counted_operations.hpp"
-#include "../kinds/kind_recorder.hpp"
+#include "../kinds/kind_table.hpp"
 #include "measured_time.hpp"
 #include "step_rows.hpp"
 

@@ -10,7 +10,7 @@
 
 #include "../../../time.hpp"
 #include "../../profile/own_memory.hpp"
-#include "quantile_sketch.hpp"
+#include "quantiles.hpp"
 
 namespace profkit {
 

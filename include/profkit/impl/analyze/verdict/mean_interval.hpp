@@ -9,7 +9,6 @@
 #include "../../../statistics.hpp"
 #include "../../profile/own_memory.hpp"
 #include "noise_fit.hpp"
-#include "student.hpp"
 
 namespace profkit {
 

@@ -11,10 +11,10 @@
 
 #include "../../../profile.hpp"
 #include "../../../time.hpp"
-#include "../../profile/check_read.hpp"
 #include "../../profile/own_memory.hpp"
-#include "../gpu/innermost_scopes.hpp"
-#include "../memory/memory_changes.hpp"
+#include "../../profile/validate.hpp"
+#include "../gpu/attribution.hpp"
+#include "../memory/scope_memory.hpp"
 
 namespace profkit::detail {
 

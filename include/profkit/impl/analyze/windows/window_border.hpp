@@ -11,10 +11,9 @@
 #include "../../../time.hpp"
 #include "../../profile/arrival.hpp"
 #include "../../profile/own_memory.hpp"
-#include "../gpu/api_call_kind.hpp"
 #include "../gpu/attribution.hpp"
 #include "../gpu/counted_operations.hpp"
-#include "../time/adoption_rows.hpp"
+#include "../time/adopted_scopes.hpp"
 #include "../time/thread_timeline.hpp"
 
 namespace profkit::detail {

@@ -14,7 +14,7 @@
 #include "../../../summary.hpp"
 #include "../../../time.hpp"
 #include "../../../work.hpp"
-#include "../../profile/finite.hpp"
+#include "../../profile/numbers.hpp"
 #include "../../profile/own_memory.hpp"
 #include "../merge/add_rows.hpp"
 #include "../time/measured_time.hpp"

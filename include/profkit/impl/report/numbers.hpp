@@ -6,13 +6,19 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 
 #include "../../document.hpp"
-#include "../profile/finite.hpp"
+#include "../../time.hpp"
+#include "../profile/numbers.hpp"
+#include "../profile/own_memory.hpp"
 #include "number_format.hpp"
+#include "shown_text.hpp"
 
 // Numbers with units and decimals that do not depend on their values, so that the files of two runs can be compared line by line.
 
@@ -202,6 +208,170 @@ inline std::string heading_text(column const& column, column_numbers const& numb
   if (column.heading.empty()) return numbers.unit();
   if (column.kind == column_kind::share) return numbers.unit() + " " + column.heading;
   return column.heading + (column.kind == column_kind::range ? ", " : " ") + numbers.unit();
+}
+
+}  // namespace profkit::detail
+
+// Numbers and names in sentences. Numbers have three significant digits (two below 1) and a no-break space before their unit.
+
+namespace profkit::detail {
+
+/// Signs in UTF-8; `printable` replaces them without UTF-8.
+inline constexpr char const* no_break_space = "\xc2\xa0";
+inline constexpr char const* plus_minus = "\xc2\xb1";
+inline constexpr char const* times_sign = "\xc3\x97";
+
+/// 1234.6 -> "1,235", 46.321 -> "46.3", 0.4217 -> "0.42".
+inline std::string significant(double value) {
+  double const size = value < 0.0 ? -value : value;
+  int const decimals = size >= 99.95 ? 0 : size >= 9.995 ? 1 : size >= 0.0995 ? 2 : size >= 0.00995 ? 3 : 4;
+  return value == 0.0 ? "0" : (value < 0.0 ? "\xe2\x88\x92" : "") + with_thousands(fmt::format("{:.{}f}", size, decimals));
+}
+
+/// "46.3 ms".
+inline std::string with_unit(double value, char const* unit) { return significant(value) + no_break_space + unit; }
+
+/// "46.3 ms", "1.20 s", "25.0 us".
+inline std::string time_words(milliseconds time) {
+  double const ms = time.count();
+  double const size = ms < 0.0 ? -ms : ms;
+  if (size >= 999.5) return with_unit(ms / 1000.0, "s");
+  return size >= 0.0995 || size == 0.0 ? with_unit(ms, "ms") : with_unit(ms * 1000.0, "\xc2\xb5s");
+}
+
+/// "44.8 of 46.3 ms".
+inline std::string part_words(milliseconds part, milliseconds whole) {
+  std::string first = time_words(part);
+  std::string const second = time_words(whole);
+  std::size_t const unit = first.find(no_break_space);
+  if (second.size() >= first.size() - unit && second.compare(second.size() - (first.size() - unit), std::string::npos, first, unit) == 0)
+    first.erase(unit);
+  return first + " of " + second;
+}
+
+/// 0.9671 -> "97 %", 0.0334 -> "3.3 %", 0.00001 -> "<0.1 %".
+inline std::string share_words(double share) {
+  double const percent = 100.0 * share;
+  std::string const digits = percent == 0.0   ? "0"
+                             : percent < 0.05 ? "<0.1"
+                             : percent < 9.95 ? fmt::format("{:.1f}", percent)
+                                              : fmt::format("{:.0f}", percent);
+  return digits + no_break_space + "%";
+}
+
+/// 12.09 GiB.
+inline std::string bytes_words(double bytes) {
+  constexpr double mib = 1024.0 * 1024.0;
+  double const size = bytes < 0.0 ? -bytes : bytes;
+  if (size >= 1024.0 * mib) return fmt::format("{:.2f}{}GiB", bytes / (1024.0 * mib), no_break_space);
+  return size >= mib || size == 0.0 ? with_unit(bytes / mib, "MiB") : with_unit(bytes / 1024.0, "KiB");
+}
+
+/// 354123 -> "354 k".
+inline std::string rate_words(double value) {
+  constexpr double from = 10'000.0;
+  if (value >= 1e6 * 10.0) return with_unit(value / 1e6, "M");
+  return value >= from ? with_unit(value / 1e3, "k") : significant(value);
+}
+
+/// "20,781".
+inline std::string count_words(std::uint64_t number) { return with_thousands(fmt::format("{}", number)); }
+
+/// "noisy" -> "Noisy".
+inline std::string capitalized(std::string text) {
+  if (!text.empty() && text.front() >= 'a' && text.front() <= 'z') text.front() = static_cast<char>(text.front() - 'a' + 'A');
+  return text;
+}
+
+/// "1 step", "36 steps".
+inline std::string counted(std::uint64_t number, char const* one, char const* several) {
+  return count_words(number) + " " + (number == 1 ? one : several);
+}
+
+/// A name from the program, short enough for a sentence.
+inline std::string name_words(std::string_view name) {
+  constexpr std::size_t max_name = 48;
+  return one_line(name, max_name);
+}
+
+}  // namespace profkit::detail
+
+// Functions that create cells and rows of a document.
+
+namespace profkit::detail {
+
+/// @param detail the complete text, if `text` is a short form.
+inline cell text_cell(std::string text, std::string detail = {}) { return {std::move(text), std::move(detail)}; }
+/// A number in the unit of its column: ms, bytes, a share of 1, or none.
+inline cell number_cell(double value) { return {value, {}}; }
+/// A whole number.
+inline cell count_cell(std::uint64_t value) { return number_cell(static_cast<double>(value)); }
+/// n/a. @param why the reason; a tooltip in HTML.
+inline cell missing_cell(std::string why) { return {std::monostate{}, std::move(why)}; }
+/// Prints nothing: the column does not apply to the row.
+inline cell empty_cell() { return text_cell({}); }
+
+/// n/a without a value.
+inline cell number_cell(std::optional<double> value, char const* why) { return value ? number_cell(*value) : missing_cell(why); }
+/// A time; n/a without one.
+inline cell ms_cell(std::optional<milliseconds> value, char const* why) { return value ? number_cell(value->count()) : missing_cell(why); }
+
+/// A bar of parts from left to right.
+inline cell bar(own_vector<bar_part> parts) { return {bar_cell{std::move(parts)}, {}}; }
+
+/// A column with a shorter heading for text, which contains its unit.
+inline column text_headed(column made, char const* short_heading) {
+  made.short_heading = short_heading;
+  return made;
+}
+
+/// A column of times. Its heading explains the colour of a part of the bars.
+inline column legend_column(char const* heading, char const* short_heading, colour meaning, char const* explanation) {
+  return text_headed({heading, column_kind::milliseconds, column_use::always, explanation, meaning}, short_heading);
+}
+
+/// A table with fixed units, folded on pages.
+inline data_table folded_list(char const* name, std::string caption) {
+  data_table result;
+  result.name = name;
+  result.folded_label = caption;
+  result.caption = std::move(caption);
+  result.shown_rows = 0;
+  result.has_fixed_units = true;
+  return result;
+}
+
+/// A table with fixed units for text. Pages have a shorter form of it.
+inline data_table text_list(char const* name, std::string caption) {
+  data_table result = folded_list(name, std::move(caption));
+  result.use = block_use::text;
+  return result;
+}
+
+/// A row at a depth of a tree.
+inline row row_at(std::uint32_t depth, own_vector<cell> cells) {
+  row result;
+  result.cells = std::move(cells);
+  result.depth = depth;
+  return result;
+}
+
+/// Adds a note for each line.
+inline void add_notes(section& to, std::string_view lines, block_use use) {
+  while (!lines.empty()) {
+    std::size_t const end = std::min(lines.find('\n'), lines.size());
+    if (end > 0) to.blocks.emplace_back(note{std::string{lines.substr(0, end)}, false, use});
+    lines.remove_prefix(std::min(end + 1, lines.size()));
+  }
+}
+
+/// A row that begins a group.
+inline row heading_row(std::string text, std::size_t columns) {
+  row result;
+  result.cells.push_back(text_cell(std::move(text)));
+  result.cells.resize(columns);
+  result.is_heading = true;
+  return result;
 }
 
 }  // namespace profkit::detail
