@@ -237,8 +237,8 @@ class device_windows {
 
   /// @param value percent, or MiB/s.
   static std::optional<std::uint32_t> stored(device_unit unit, double value) {
-    double const result = std::round(value * (is_rate(unit) ? 1024.0 : 1000.0));
-    bool const is_valid = result >= 0.0 && result <= static_cast<double>(std::numeric_limits<std::uint32_t>::max());  // false for NaN
+    double const result = (std::round)(value * (is_rate(unit) ? 1024.0 : 1000.0));
+    bool const is_valid = result >= 0.0 && result <= static_cast<double>((std::numeric_limits<std::uint32_t>::max)());  // false for NaN
     return is_valid ? std::optional{static_cast<std::uint32_t>(result)} : std::nullopt;
   }
 
