@@ -87,7 +87,7 @@ class analysis {
 
  private:
   template <class Archive>
-  friend void fields(Archive& archive, analysis& state);  // in analysis_state.hpp
+  friend void fields(Archive& archive, analysis& state);
 
   detail::analysis_parts parts_;
 };

@@ -41,14 +41,14 @@ inline void describe_other_recorders(own_vector<collector_record>& into) {
   }
 }
 
-/// Adds one entry for each library with scopes of which a newer version is on the disk but not loaded, and warns of it.
+/// Adds one entry for each library with scopes whose file was replaced after it was loaded, and prints a warning.
 inline void describe_replaced_libraries(own_vector<collector_record>& into) {
   find_replaced_libraries([&](char const* path) {
     std::string reason =
         std::string{"another file has replaced "} + path +
         " since it was loaded. Libraries with scopes stay loaded, so dlopen of the same path returns the old code: give each build "
         "of a plug-in another file name";
-    warn(reason.c_str());
+    warn(reason);
     std::string const name = path;
     into.push_back({"new version of " + name.substr(name.rfind('/') + 1), "not collected", std::move(reason), {}});
   });
