@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks that links between pages have a target (file and heading), and that README.md links to every page of docs/.
+"""Checks that links between pages have a target (file and heading), that headers named in pages exist, and that README.md links to every
+page of docs/.
 
 usage: check_links.py ROOT
 """
@@ -9,6 +10,7 @@ import re
 import sys
 
 PAGES = ["*.md", "docs/**/*.md", "examples/**/*.md", "packaging/**/*.md", "tests/**/*.md"]
+OTHERS = {"nvtx3.hpp", "host_swap.hpp"}  # of NVIDIA, and of the example in CONTRIBUTING.md
 
 
 def without_code(text):
@@ -27,8 +29,13 @@ def main():
     failures = []
     count = 0
     reached = set()
+    headers = {path.name for folder in ("include", "tools", "tests", "bench", "examples") for path in (root / folder).rglob("*.hpp")} | OTHERS
     for page in sorted({path for pattern in PAGES for path in root.glob(pattern)}):
-        text = without_code(page.read_text(encoding="utf-8"))
+        whole = page.read_text(encoding="utf-8")
+        for name in sorted({name for name in re.findall(r"`(?:[\w./]+/)?(\w+\.hpp)`", whole)} - headers):
+            if "results" not in page.parts and page.name != "CHANGELOG.md":  # these are about other versions, too
+                failures.append(f"{page.relative_to(root)}: there is no header {name}")
+        text = without_code(whole)
         for target in re.findall(r"\]\(([^)\s]+)\)", text):
             if re.match(r"[a-z]+:", target):
                 continue
