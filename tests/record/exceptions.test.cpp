@@ -134,60 +134,6 @@ TEST_CASE("exceptions that are rethrown, or thrown by a destructor, close scopes
   CHECK(count_scopes(profile, "around the destructor") == 1);
 }
 
-TEST_CASE("an exception caught inside a scope does not change the scope", "[exceptions]") {
-  profkit::session session{plain_options()};
-  for (int i = 0; i < 1000; ++i) {
-    PROF_SCOPE("outer");
-    try {
-      PROF_SCOPE("inner");
-      if (i % 2 == 0) throw i;
-    } catch (int) {
-      PROF_SCOPE("caught");
-    }
-    PROF_SCOPE("rest");
-  }
-  profkit::profile const profile = session.report().profile();
-  check_closed(profile);
-  CHECK(count_scopes(profile, "outer") == 1000);
-  CHECK(count_scopes(profile, "outer/inner") == 1000);
-  CHECK(count_scopes(profile, "outer/caught") == 500);
-  CHECK(count_scopes(profile, "outer/rest") == 1000);
-}
-
-TEST_CASE("steps that throw are counted and not measured, and the loop can continue", "[exceptions]") {
-  profkit::session session{plain_options(0, 10)};
-  int left = 0;
-  while (session.wants_step()) {
-    try {
-      profkit::step const step{session};
-      PROF_SCOPE("work");
-      std::this_thread::sleep_for(std::chrono::microseconds{10});  // a step without a length has no scopes
-      if (step.index() % 3 == 1) throw std::runtime_error{"a step that throws"};
-    } catch (std::runtime_error const&) {
-      ++left;
-    }
-  }
-  profkit::report const report = session.report();
-  check_closed(report.profile());
-  CHECK(left == 3);
-  CHECK(report.profile().quality.abandoned_steps == 3);
-  CHECK(report.profile().steps.size() == 7);
-  CHECK(count_scopes(report.profile(), "step/work") == 10);
-  CHECK(find_row(report.summary(), "step/work")->host.count == 7);
-}
-
-TEST_CASE("a step inside a step is an error with that message, and the outer one is measured", "[exceptions]") {
-  profkit::session session{plain_options(0, 2)};
-  for (profkit::step const step : session) {
-    if (step.index() == 0) CHECK_THROWS_AS(profkit::step{session}, profkit::error);
-    PROF_SCOPE("work");
-  }
-  profkit::profile const profile = session.report().profile();
-  check_closed(profile);
-  CHECK(profile.steps.size() == 2);
-  CHECK(count_scopes(profile, "step/work") == 2);
-}
-
 TEST_CASE("scopes of several threads that are open when the session stops are counted, and their ends are harmless", "[exceptions]") {
   constexpr int threads = 4;
   std::atomic<int> open{0};
