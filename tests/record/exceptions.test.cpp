@@ -21,6 +21,7 @@
 
 #include "../support/profile_of.hpp"
 #include "../support/repetitions.hpp"
+#include "../support/sanitizers.hpp"
 #include "../support/wait_for_drain.hpp"
 
 static_assert(std::is_nothrow_constructible_v<profkit::scope, profkit::site&, std::int64_t>);
@@ -75,18 +76,6 @@ void check_closed(profkit::profile const& profile) {
   CHECK(profile.quality.open_scopes == 0);
   CHECK(profile.quality.dropped_events == 0);
 }
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool is_sanitized = true;
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer)
-constexpr bool is_sanitized = true;
-#else
-constexpr bool is_sanitized = false;
-#endif
-#else
-constexpr bool is_sanitized = false;
-#endif
 
 /// Resident memory of this process in bytes.
 std::uint64_t resident_bytes() {
@@ -191,10 +180,10 @@ TEST_CASE("ten thousand short-lived threads are recorded in bounded memory", "[t
   CHECK(count_scopes(profile, "outer") == rounds * at_once);
   CHECK(count_scopes(profile, "outer/inner") == 3 * rounds * at_once);
   CHECK(profile.threads.size() == rounds * at_once + 1);
-  CHECK(logs_at_once <= logs_before + between_drains * at_once + 4);  // A log takes a few pages, a scope 24 bytes and a thread about 64
-                                                                      // bytes of the profile, and twice as much while its list grows.
+  CHECK(logs_at_once <= logs_before + between_drains * at_once + 4);
   // A log takes a few pages, a scope 24 bytes and a thread about 64 of the profile, twice as much while its list grows.
-  if (!is_sanitized) CHECK(bytes < logs_at_once * 8 * 4096 + 3 * (24 * 4 + 64) * rounds * at_once + (std::uint64_t{8} << 20U));
+  if (!under_address_sanitizer && !under_thread_sanitizer)
+    CHECK(bytes < logs_at_once * 8 * 4096 + 3 * (24 * 4 + 64) * rounds * at_once + (std::uint64_t{8} << 20U));
 }
 
 TEST_CASE("a fork with exec in a session of several threads runs the program and does not affect the session", "[fork]") {
