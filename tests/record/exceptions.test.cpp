@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Exceptions that leave scopes and steps, short-lived threads, and the child of a fork that runs another program.
+// Exceptions that leave scopes and steps, and short-lived threads.
 #include <profkit/scope.hpp>
 
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <catch2/catch_test_macros.hpp>
-#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <stdexcept>
@@ -184,44 +182,4 @@ TEST_CASE("ten thousand short-lived threads are recorded in bounded memory", "[t
   // A log takes a few pages, a scope 24 bytes and a thread about 64 of the profile, twice as much while its list grows.
   if (!under_address_sanitizer && !under_thread_sanitizer)
     CHECK(bytes < logs_at_once * 8 * 4096 + 3 * (24 * 4 + 64) * rounds * at_once + (std::uint64_t{8} << 20U));
-}
-
-TEST_CASE("a fork with exec in a session of several threads runs the program and does not affect the session", "[fork]") {
-  constexpr int children = 20;
-  std::atomic<bool> is_done{false};
-  profkit::session session{plain_options(0, children)};
-  std::vector<std::thread> living;
-  std::atomic<std::uint64_t> recorded{0};
-  for (int i = 0; i < 3; ++i) {
-    living.emplace_back([&] {
-      while (!is_done) {
-        {
-          PROF_SCOPE("beside");
-          std::this_thread::sleep_for(std::chrono::microseconds{50});
-        }
-        ++recorded;
-      }
-    });
-  }
-  for (profkit::step const step : session) {
-    PROF_SCOPE("fork");
-    ::pid_t const child = ::fork();
-    if (child == 0) {
-      PROF_SCOPE("in the child");
-      // Every other child ends without exec, with a scope open.
-      if (step.index() % 2 == 0) ::execl("/bin/sh", "sh", "-c", "exit 3", nullptr);
-      ::_exit(3);
-    }
-    REQUIRE(child > 0);
-    int status = -1;
-    REQUIRE(::waitpid(child, &status, 0) == child);
-    CHECK((WIFEXITED(status) && WEXITSTATUS(status) == 3));
-  }
-  is_done = true;
-  for (std::thread& each : living) each.join();
-  profkit::profile const profile = session.report().profile();
-  check_closed(profile);
-  CHECK(count_scopes(profile, "step/fork") == children);
-  CHECK(count_scopes(profile, "beside") == recorded);
-  CHECK(count_scopes(profile, "step/fork/in the child") == 0);
 }
