@@ -34,6 +34,9 @@
 #include <thread>
 #include <vector>
 
+#include "support/profile_of.hpp"
+#include "support/sanitizers.hpp"
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -44,22 +47,15 @@ constexpr std::uint64_t inner_scopes = 10;  ///< of each of them
 constexpr std::size_t threads = 2;
 constexpr int skipped = 4;
 
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-#define RUNS_SLOWLY
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer) || __has_feature(address_sanitizer)
-#define RUNS_SLOWLY
-#endif
-#endif
-#ifdef RUNS_SLOWLY  // several times as long: the content of the journal is checked, but not the delay
-constexpr int usual_kills = 40;
-constexpr milliseconds bound{10'000};
-constexpr bool fills_files = false;
+#ifdef RUNS_SLOWLY  // in the emulator
+constexpr bool is_slow = true;
 #else
-constexpr int usual_kills = 200;
-constexpr milliseconds bound{100};
-constexpr bool fills_files = true;
+constexpr bool is_slow = under_thread_sanitizer || under_address_sanitizer;
 #endif
+// If all takes several times as long, the content of the journal is checked, but not the delay.
+constexpr int usual_kills = is_slow ? 40 : 200;
+constexpr milliseconds bound{is_slow ? 10'000 : 100};
+constexpr bool fills_files = !is_slow;
 
 std::int64_t now_ns() {
   return static_cast<std::int64_t>(std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds{1});
@@ -237,12 +233,6 @@ class thread_check {
       return check_path(in, path, wanted);
     }
     require(known->second == wanted, "the scope " + known->second + " stands where " + wanted + " should");
-  }
-
-  static std::string path_name(profkit::profile const& profile, std::uint32_t path) {
-    profkit::path_record const& record = profile.paths.at(path);
-    std::string const name = record.index ? record.name + "_" + std::to_string(*record.index) : record.name;
-    return record.parent == profkit::path_record::no_parent ? name : path_name(profile, record.parent) + "/" + name;
   }
 
   std::string root_;

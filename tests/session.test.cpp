@@ -2,16 +2,12 @@
 #include <profkit/report.hpp>
 #include <profkit/session.hpp>
 
-#include <unistd.h>
-
 #include <atomic>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_exception.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <chrono>
-#include <cstddef>
 #include <cstdint>
-#include <filesystem>
 #include <profkit/impl/collect/built_in_collectors.hpp>
 #include <profkit/impl/session/session_impl.hpp>
 #include <stdexcept>
@@ -139,20 +135,6 @@ TEST_CASE("a collector that throws is reported and not called again, and the ses
     CHECK(summary.collectors.at(0).reason == std::string{"it broke in "} + where);
     CHECK(find_row(summary, "step/work")->host.count == 3);
   }
-}
-
-TEST_CASE("a collector that throws a number is not called again either", "[session]") {
-  class strange final : public profkit::collector {
-   public:
-    [[nodiscard]] std::string_view name() const noexcept override { return "strange"; }
-    void before_step(profkit::step_record const&) override { throw 42; }
-  };
-  profkit::session session{plain_options(0, 3)};
-  session.collect(strange{});
-  for (profkit::step step : session) work();
-  profkit::summary const summary = session.report().summary();
-  CHECK(summary.collectors.at(0).reason == "it threw an exception that is not a std::exception");
-  CHECK(find_row(summary, "step/work")->host.count == 3);
 }
 
 TEST_CASE("kernels=off switches the collector of kernels off, whatever its name, and no other", "[session]") {
@@ -299,49 +281,6 @@ TEST_CASE("switched off, steps=auto takes as many steps as without it", "[sessio
   CHECK_FALSE(session.wants_step());
 }
 
-TEST_CASE("the output directory of the options is written when the session ends", "[session]") {
-  std::filesystem::path const directory = std::filesystem::temp_directory_path() / ("profkit-session-" + std::to_string(::getpid()));
-  profkit::options options = plain_options();
-  options.output_directory = directory.string();
-  {
-    profkit::session session{options};
-    for (profkit::step step : session) PROF_SCOPE("work");
-  }
-  CHECK(std::filesystem::exists(directory / "report.json"));
-  std::filesystem::remove_all(directory);
-}
-
-TEST_CASE("%p in the name of the output directory is the number of the process", "[session]") {
-  std::filesystem::path const directory = std::filesystem::temp_directory_path() / ("profkit-process-" + std::to_string(::getpid()));
-  profkit::options options = plain_options();
-  options.output_directory = (directory / "rank.%p").string();
-  {
-    profkit::session session{options};
-    for (profkit::step step : session) PROF_SCOPE("work");
-  }
-  CHECK(std::filesystem::exists(directory / ("rank." + std::to_string(::getpid())) / "report.json"));
-  std::filesystem::remove_all(directory);
-}
-
-TEST_CASE("a trace is written with the reports, or alone in the current folder", "[session]") {
-  std::filesystem::path const before = std::filesystem::current_path();
-  std::filesystem::path const directory = std::filesystem::temp_directory_path() / ("profkit-trace-" + std::to_string(::getpid()));
-  std::filesystem::create_directories(directory);
-  std::filesystem::current_path(directory);
-  for (char const* const output : {"", "out"}) {
-    profkit::options options = plain_options();
-    options.trace = true;
-    options.output_directory = output;
-    profkit::session session{options};
-    for (profkit::step step : session) PROF_SCOPE("work");
-  }
-  std::filesystem::current_path(before);
-  CHECK(std::filesystem::file_size(directory / "trace.json") > 100);
-  CHECK_FALSE(std::filesystem::exists(directory / "report.json"));
-  CHECK(std::filesystem::file_size(directory / "out" / "trace.json") > 100);
-  std::filesystem::remove_all(directory);
-}
-
 TEST_CASE("a bound of the logs that leaves no room is refused", "[session]") {
   profkit::options options = plain_options();
   options.log_slots_per_thread = 15;
@@ -368,17 +307,6 @@ TEST_CASE("all collectors prepare for a step before any is called before it", "[
   }
   CHECK(entries == std::vector<std::string>{"prepare a0", "prepare b0", "before a0", "before b0", "prepare a1", "prepare b1", "before a1",
                                             "before b1"});
-}
-
-TEST_CASE("a step says whether kernels are collected in it", "[session]") {
-  profkit::options options = plain_options(1, 4);
-  options.kernels_every = 2;
-  profkit::session session{options};
-  for ([[maybe_unused]] profkit::step const step : session) {
-  }
-  std::vector<bool> found;
-  for (profkit::step_record const& step : session.report().profile().steps) found.push_back(step.has_kernels);
-  CHECK(found == std::vector<bool>{true, false, true, false, true});
 }
 
 namespace {
@@ -420,20 +348,6 @@ TEST_CASE("scopes are drained without a step: eight million on one thread, none 
   CHECK(report.profile().quality.dropped_events == 0);
 }
 
-TEST_CASE("consecutive threads are recorded without a step, even if there are more of them than logs", "[session][thread]") {
-  constexpr std::uint64_t threads = repetitions(20'000);  // there are 16,384 logs
-  std::atomic<int> rounds{0};
-  profkit::session session{plain_options()};
-  session.collect(round_counter{rounds});
-  for (std::uint64_t i = 0; i < threads; ++i) {
-    std::thread{[] { PROF_SCOPE("short"); }}.join();
-    if (i % (threads / 2) == threads / 2 - 1) wait_for_rounds(rounds);
-  }
-  profkit::report const report = session.report();
-  CHECK(report.profile().scopes.size() == threads);
-  CHECK(report.profile().quality.dropped_events == 0);
-}
-
 TEST_CASE("a thread that records at full speed does not stall the steps", "[session][thread]") {
   constexpr std::uint64_t steps = 50;
   profkit::options options = plain_options(0, steps);
@@ -458,105 +372,6 @@ TEST_CASE("a thread that records at full speed does not stall the steps", "[sess
   CHECK(profile.quality.bookkeeping < steps * std::chrono::milliseconds{5});
   CHECK(profile.steps.size() == steps);
   CHECK(count_scopes(profile, "hot") + profile.quality.dropped_events == opened);
-}
-
-TEST_CASE("what a session records does not depend on which thread drains it", "[session][thread]") {
-  // The same program twice: with time for the session's thread to drain in each step, and without.
-  auto const record = [](std::chrono::milliseconds pause) {
-    profkit::session session{plain_options(1, 4)};
-    for (profkit::step step : session) {
-      for (std::int64_t i = 0; i < 3; ++i) {
-        PROF_SCOPE_INDEXED("layer", i);
-        PROF_SCOPE("inner");
-        PROF_COUNTER("loss", static_cast<double>(i));
-      }
-      std::this_thread::sleep_for(pause);
-    }
-    return session.report().profile();
-  };
-  profkit::profile const beside = record(std::chrono::milliseconds{60});
-  profkit::profile const after = record(std::chrono::milliseconds{0});
-  CHECK(scope_names(beside) == scope_names(after));
-  CHECK(beside.counters.size() == after.counters.size());
-  REQUIRE(beside.steps.size() == 5);
-  for (std::size_t i = 0; i < beside.steps.size(); ++i) {
-    CHECK(beside.steps[i].index == after.steps[i].index);
-    CHECK(beside.steps[i].warmup == after.steps[i].warmup);
-  }
-}
-
-namespace {
-
-/// Drains until the step thread has run ten more steps, and remembers whether it did.
-class drains_during_steps final : public profkit::collector {
- public:
-  struct progress {
-    std::atomic<std::uint64_t> steps{0};
-    std::atomic<bool> over{false};  ///< no more steps will come
-    std::atomic<int> drained{0};    ///< drains during which there were ten steps
-    std::atomic<int> held_up{0};    ///< drains during which there were none for ten seconds
-  };
-
-  drains_during_steps(progress& seen, std::thread::id steps) : seen_{&seen}, steps_{steps} {}
-  [[nodiscard]] std::string_view name() const noexcept override { return "slow"; }
-  void drain(profkit::profile_builder&, bool last) override {
-    if (last) return;
-    if (std::this_thread::get_id() == steps_) fail("drained on the thread of the steps");
-    std::uint64_t const before = seen_->steps;
-    auto const end = std::chrono::steady_clock::now() + std::chrono::seconds{10};
-    while (seen_->steps < before + 10) {
-      if (seen_->over) return;
-      if (std::chrono::steady_clock::now() > end) {
-        ++seen_->held_up;
-        return;
-      }
-      std::this_thread::sleep_for(std::chrono::milliseconds{1});
-    }
-    ++seen_->drained;
-  }
-
- private:
-  progress* seen_;
-  std::thread::id steps_;
-};
-
-}  // namespace
-
-TEST_CASE("a collector that takes long to drain does not hold up the thread of the steps", "[session][thread]") {
-  drains_during_steps::progress seen;
-  profkit::options options = plain_options(0, 1'000'000);
-  profkit::session session{options};
-  auto const& slow = session.collect(drains_during_steps{seen, std::this_thread::get_id()});
-  while (seen.drained < 10 && seen.held_up == 0) {
-    profkit::step const step{session};
-    ++seen.steps;
-    std::this_thread::sleep_for(std::chrono::microseconds{200});
-  }
-  seen.over = true;
-  profkit::profile const profile = session.report().profile();
-  CHECK(slow.status().reason.empty());
-  CHECK(seen.held_up == 0);
-  CHECK(profile.steps.size() == seen.steps);
-}
-
-TEST_CASE("a collector that throws on the session's thread is reported, and logs are still drained", "[session][thread]") {
-  class breaks_when_drained final : public profkit::collector {
-   public:
-    [[nodiscard]] std::string_view name() const noexcept override { return "breaks"; }
-    void drain(profkit::profile_builder&, bool) override { throw std::runtime_error{"it broke"}; }
-  };
-  std::atomic<int> rounds{0};
-  profkit::session session{plain_options()};
-  auto const& broken_one = session.collect(breaks_when_drained{});
-  session.collect(round_counter{rounds});
-  { PROF_SCOPE("before"); }
-  wait_for_rounds(rounds);
-  CHECK(broken_one.status().reason == "it broke");
-  { PROF_SCOPE("after"); }
-  profkit::profile const profile = session.report().profile();
-  CHECK(count_scopes(profile, "before") + count_scopes(profile, "after") == 2);
-  CHECK(profile.collectors.at(0).status == "not collected");
-  CHECK(profile.collectors.at(1).status == "collected");
 }
 
 TEST_CASE("a session samples the host if its options request it, with one collector", "[session]") {
@@ -595,26 +410,4 @@ TEST_CASE("a report without host samples does not mention them", "[session]") {
   CHECK_FALSE(report.summary().host_samples);
   CHECK(report.text().find("SAMPLES") == std::string::npos);
   CHECK(report.full_text().find("Host samples") == std::string::npos);
-}
-
-TEST_CASE("a session goes from each state to those of the table, and to no other", "[session]") {
-  using profkit::detail::session_state;
-  constexpr session_state all[] = {session_state::created, session_state::running, session_state::ending, session_state::ended,
-                                   session_state::abandoned};
-  std::vector<std::string> permitted;
-  for (session_state const from : all) {
-    for (session_state const to : all) {
-      if (may_follow(from, to)) permitted.push_back(std::to_string(static_cast<int>(from)) + std::to_string(static_cast<int>(to)));
-    }
-  }
-  CHECK(permitted == std::vector<std::string>{"01", "03", "04", "12", "13", "14", "23", "24"});
-  profkit::detail::session_states states;
-  CHECK_FALSE(states.move(session_state::ending));
-  CHECK(states.is(session_state::created));
-  CHECK(states.move(session_state::running));
-  CHECK(states.move(session_state::ending));
-  CHECK_FALSE(states.move(session_state::running));
-  CHECK(states.move(session_state::ended));
-  CHECK_FALSE(states.move(session_state::abandoned));
-  CHECK(states.is(session_state::ended));
 }

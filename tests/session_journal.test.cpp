@@ -2,11 +2,9 @@
 #include <profkit/session.hpp>
 
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <atomic>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_exception.hpp>
@@ -20,7 +18,6 @@
 #include <profkit/impl/profile/journal_reader.hpp>
 #include <profkit/load_report.hpp>
 #include <profkit/save_load.hpp>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -160,19 +157,6 @@ TEST_CASE("a journal has more records and steps than a profile in memory", "[jou
   CHECK(report.summary().quality.untraced_records > 0);
 }
 
-TEST_CASE("a step that lasts for many rounds of the journal begins with its scope", "[journal]") {
-  journal_folder const folder;
-  profkit::session session{folder.options("journal", 3)};
-  for (profkit::step step : session) std::this_thread::sleep_for(std::chrono::milliseconds{120});
-  profkit::profile const profile = session.report().profile();
-  REQUIRE(profile.steps.size() == 3);
-  REQUIRE(profile.scopes.size() == 3);
-  for (std::size_t i = 0; i < 3; ++i) {
-    CHECK(profile.steps[i].time.begin == profile.scopes[i].time.begin);
-    CHECK(profile.steps[i].time.duration() >= std::chrono::milliseconds{119});
-  }
-}
-
 TEST_CASE("if a journal cannot be created, the error names it, and another session can be created", "[journal]") {
   journal_folder const folder;
   CHECK_THROWS_MATCHES(profkit::session{folder.options("missing/journal")}, profkit::error,
@@ -180,29 +164,6 @@ TEST_CASE("if a journal cannot be created, the error names it, and another sessi
   CHECK_THROWS_MATCHES(profkit::session{folder.options("")}, profkit::error,
                        MessageMatches(ContainsSubstring("it exists and is not a regular file")));
   CHECK_NOTHROW(profkit::session{folder.options()});
-}
-
-TEST_CASE("a journal that is a device or a pipe is refused", "[journal]") {
-  journal_folder const folder;
-  profkit::options options = folder.options("pipe");
-  REQUIRE(::mkfifo(options.journal.c_str(), 0600) == 0);
-  CHECK_THROWS_MATCHES(profkit::session{options}, profkit::error,
-                       MessageMatches(ContainsSubstring("pipe: it exists and is not a regular file")));
-  options.journal = "/dev/full";
-  CHECK_THROWS_MATCHES(profkit::session{options}, profkit::error, MessageMatches(ContainsSubstring("/dev/full: it exists")));
-}
-
-TEST_CASE("if the journal of PROFKIT cannot be created, the session continues without it and the report states why", "[journal]") {
-  journal_folder const folder;
-  profkit::options const options = folder.options("missing/journal");
-  ::setenv("PROFKIT", ("journal=" + options.journal).c_str(), 1);
-  profkit::session session{options};
-  ::unsetenv("PROFKIT");
-  for (profkit::step step : session) PROF_SCOPE("work");
-  profkit::report const report = session.report();
-  CHECK(count_scopes(report.profile(), "step/work") == options.measured_steps);
-  CHECK(journal_in(report.profile()).status == "not written");
-  CHECK_THAT(report.full_text(), ContainsSubstring("missing/journal: No such file or directory\n"));
 }
 
 TEST_CASE("a journal that reaches the file size limit ends there, without a signal", "[journal]") {
@@ -223,34 +184,6 @@ TEST_CASE("a journal that reaches the file size limit ends there, without a sign
   profkit::journal_content const found = profkit::load_journal(folder.journal());
   CHECK_FALSE(found.is_complete);
   CHECK(found.bytes_left_out > 0);
-}
-
-TEST_CASE("%p in the name of a journal is the number of the process, and an earlier journal is kept", "[journal]") {
-  journal_folder const folder;
-  for (int i = 0; i < 2; ++i) {
-    profkit::session session{folder.options("run.%p.journal")};
-    for (profkit::step step : session) {
-      for (int scopes = 0; scopes <= i; ++scopes) PROF_SCOPE("work");
-    }
-  }
-  fs::path const file = folder.path / ("run." + std::to_string(::getpid()) + ".journal");
-  CHECK(count_scopes(profkit::load(file.string() + ".before"), "step/work") == 1);
-  CHECK(count_scopes(profkit::load(file), "step/work") == 2);
-}
-
-TEST_CASE("a program that exits without ending its session has all of it in the journal", "[journal]") {
-  journal_folder const folder;
-  int const code = exit_code_of_child([&] {
-    static auto* const never_ended = new profkit::session{folder.options("journal", 7)};  // no leak: it stays reachable
-    for (profkit::step step : *never_ended) PROF_SCOPE("work");
-    std::exit(7);
-  });
-  CHECK(code == 7);
-  profkit::journal_content const found = profkit::load_journal(folder.journal());
-  CHECK(found.is_complete);
-  CHECK(found.bytes_left_out == 0);
-  CHECK(found.content.steps.size() == 7);
-  CHECK(count_scopes(found.content, "step/work") == 7);
 }
 
 TEST_CASE("the child of a fork does not affect the journal and the session of its parent", "[journal]") {
@@ -372,24 +305,6 @@ TEST_CASE("a full journal continues in another file, and its report has the figu
   CHECK_FALSE(fs::exists(folder.path / "journal.1"));
   profkit::report const before = profkit::load_report(folder.path / "journal.before");
   CHECK(find_row(before.summary(), "step/many")->host.count == steps * scopes_of_a_step);
-}
-
-TEST_CASE("a journal whose next file cannot be created ends, and says why", "[journal]") {
-  journal_folder const folder;
-  fs::create_directory(folder.path / "journal.next");
-  profkit::options options = folder.options("journal", 16);
-  options.journal_bytes = 2 * file_bytes;
-  profkit::session session{options};
-  for (profkit::step const step : session) {
-    static_cast<void>(step);
-    run_step();
-  }
-  profkit::report const report = session.report();
-  CHECK(find_row(report.summary(), "step/many")->host.count == 16 * scopes_of_a_step);
-  CHECK(journal_in(report.profile()).status == "not written");
-  CHECK_THAT(journal_in(report.profile()).reason,
-             ContainsSubstring("journal.next: it exists and is not a journal of profkit; it holds what came before"));
-  CHECK(find_row(profkit::load_report(folder.journal()).summary(), "step/many")->host.count > 0);
 }
 
 TEST_CASE("the size limit of a journal must be at least 1 MiB", "[journal]") {

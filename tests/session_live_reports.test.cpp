@@ -4,7 +4,6 @@
 #include <profkit/session.hpp>
 
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -144,17 +143,6 @@ TEST_CASE("a blocked disk does not stop recording and draining", "[session][live
   }
   CHECK_THAT(text_of(folder.path / "out" / "report.json"), ContainsSubstring("\"snapshot\": null"));
   CHECK_THAT(text_of(folder.path / "out" / "report.json"), ContainsSubstring("\"dropped_events\": 0"));
-}
-
-TEST_CASE("a report whose file is a pipe does not wait for a reader", "[session][live]") {
-  temporary_folder const folder{"live-reports-pipe"};
-  std::filesystem::create_directories(folder.path / "out");
-  REQUIRE(::mkfifo((folder.path / "out" / "report.json").c_str(), 0600) == 0);
-  {
-    profkit::session session{every(std::chrono::milliseconds{1}, folder.path / "out")};
-    CHECK(comes_true([&] { return std::filesystem::exists(folder.path / "out" / "trace.json"); }));
-  }
-  CHECK(std::filesystem::is_fifo(folder.path / "out" / "report.json"));
 }
 
 TEST_CASE("report() and the destructor end a session while a report is always due, and none is written afterwards", "[session][live]") {

@@ -11,13 +11,13 @@
 
 #include <catch2/catch_test_macros.hpp>
 #include <chrono>
+#include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <map>
 #include <optional>
 #include <string>
 #include <utility>
-#include <vector>
 
 namespace {
 
@@ -58,116 +58,86 @@ std::string in_current_folder(std::string const& path) { return (std::filesystem
 
 }  // namespace
 
-TEST_CASE("the rank is read from the variables of each launcher", "[rank]") {
-  CHECK_FALSE(rank_in({}).rank);
-  auto const torchrun =
-      rank_in({{"RANK", "5"}, {"WORLD_SIZE", "8"}, {"LOCAL_RANK", "1"}, {"TORCHELASTIC_RESTART_COUNT", "2"}, {"MASTER_ADDR", "node1"}})
-          .rank;
-  REQUIRE(torchrun);
-  CHECK(torchrun->launcher == "torchrun");
-  CHECK(torchrun->rank == 5);
-  CHECK(torchrun->size == 8);
-  CHECK(torchrun->local_rank == 1);
-  CHECK(torchrun->restart == 2);
-  auto const open_mpi = rank_in({{"OMPI_COMM_WORLD_RANK", "3"}, {"OMPI_COMM_WORLD_SIZE", "4"}, {"OMPI_COMM_WORLD_LOCAL_RANK", "0"}}).rank;
-  REQUIRE(open_mpi);
-  CHECK(open_mpi->launcher == "Open MPI");
-  CHECK(open_mpi->rank == 3);
-  CHECK(open_mpi->local_rank == 0);
-  auto const mpich = rank_in({{"PMI_RANK", "0"}, {"PMI_SIZE", "2"}}).rank;
-  REQUIRE(mpich);
-  CHECK(mpich->launcher == "MPICH");
-  CHECK_FALSE(mpich->local_rank);
-  auto const slurm =
-      rank_in({{"SLURM_PROCID", "1023"}, {"SLURM_STEP_NUM_TASKS", "1024"}, {"SLURM_LOCALID", "7"}, {"SLURM_RESTART_COUNT", "1"}}).rank;
-  REQUIRE(slurm);
-  CHECK(slurm->launcher == "Slurm");
-  CHECK(slurm->rank == 1023);
-  CHECK(slurm->restart == 1);
-}
-
-TEST_CASE("a launcher inside a Slurm job takes precedence, and incomplete variables of a launcher are ignored", "[rank]") {
+TEST_CASE("the rank is read from the variables of the launcher that started the process", "[rank]") {
+  struct expectation {
+    char const* why;
+    variables set;
+    char const* launcher;  // "" if the process is a run of its own
+    std::uint32_t rank = 0;
+    std::uint32_t size = 0;
+    std::optional<std::uint32_t> local_rank{};
+    std::uint32_t restart = 0;
+  };
+  auto const with = [](variables set, variables const& more) {
+    for (auto const& [name, value] : more) set[name] = value;
+    return set;
+  };
+  variables const open_mpi{{"OMPI_COMM_WORLD_RANK", "3"}, {"OMPI_COMM_WORLD_SIZE", "4"}, {"OMPI_COMM_WORLD_LOCAL_RANK", "1"}};
   variables const job{{"SLURM_PROCID", "0"}, {"SLURM_STEP_NUM_TASKS", "2"}};
-  variables inside = job;
-  inside.insert({{"RANK", "9"}, {"WORLD_SIZE", "16"}});
-  CHECK(rank_in(inside).rank->rank == 9);
-  variables half = job;
-  half.insert({"WORLD_SIZE", "16"});
-  CHECK(rank_in(half).rank->launcher == "Slurm");
-}
-
-TEST_CASE("a Slurm batch script and the shell of salloc are not ranks of the job", "[rank]") {
   variables const batch{
       {"SLURM_JOB_ID", "12"}, {"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "8"}, {"SLURM_NPROCS", "8"}, {"SLURM_LOCALID", "0"}};
-  auto const plain = rank_in(batch);
-  CHECK_FALSE(plain.rank);
-  CHECK(plain.wrong.empty());
-  variables shell = batch;  // salloc starts it by srun --interactive --preserve-env, which keeps SLURM_NTASKS of the job
-  shell.insert({"SLURM_STEP_NUM_TASKS", "1"});
-  CHECK(rank_in(shell).rank->size == 1);
-  variables task = batch;
-  task["SLURM_PROCID"] = "1";
-  task["SLURM_STEP_NUM_TASKS"] = "2";  // srun -n 2 in the job of 8
-  CHECK(rank_in(task).rank->rank == 1);
-  CHECK(rank_in(task).rank->size == 2);
-  variables container = batch;  // gets a part of the variables of a task
-  container.erase("SLURM_JOB_ID");
-  CHECK(rank_in(container).rank->size == 8);
-}
-
-TEST_CASE("a launcher with one rank yields to a later one with several ranks", "[rank]") {
-  variables const image{{"RANK", "0"}, {"WORLD_SIZE", "1"}, {"LOCAL_RANK", "0"}};
-  CHECK(rank_in(image).rank->launcher == "torchrun");
-  variables mpirun = image;
-  mpirun.insert({{"OMPI_COMM_WORLD_RANK", "3"}, {"OMPI_COMM_WORLD_SIZE", "4"}, {"OMPI_COMM_WORLD_LOCAL_RANK", "1"}});
-  auto const found = rank_in(mpirun).rank;
-  REQUIRE(found);
-  CHECK(found->launcher == "Open MPI");
-  CHECK(found->rank == 3);
-  CHECK(found->size == 4);
-  CHECK(found->local_rank == 1);
-  mpirun.insert({{"SLURM_PROCID", "1"}, {"SLURM_STEP_NUM_TASKS", "8"}});  // srun starts the daemons of mpirun
-  CHECK(rank_in(mpirun).rank->launcher == "Open MPI");
-  mpirun["OMPI_COMM_WORLD_SIZE"] = "1";
-  mpirun["OMPI_COMM_WORLD_RANK"] = "0";
-  CHECK(rank_in(mpirun).rank->launcher == "Slurm");
-  mpirun["SLURM_STEP_NUM_TASKS"] = "x";
-  auto const first = rank_in(mpirun);
-  REQUIRE(first.rank);
-  CHECK(first.rank->launcher == "torchrun");
-  CHECK(first.wrong.empty());
-}
-
-TEST_CASE("empty variables of a launcher count as unset", "[rank]") {
-  variables const open_mpi{{"OMPI_COMM_WORLD_RANK", "1"}, {"OMPI_COMM_WORLD_SIZE", "2"}};
-  for (auto const& [rank, size] : std::vector<std::pair<std::string, std::string>>{{"", ""}, {"", "3"}, {"x", ""}}) {
-    variables set = open_mpi;
-    set.insert({{"RANK", rank}, {"WORLD_SIZE", size}});
-    auto const found = rank_in(set);
-    REQUIRE(found.rank);
-    CHECK(found.rank->launcher == "Open MPI");
-  }
-  auto const alone = rank_in({{"RANK", ""}, {"WORLD_SIZE", "3"}});
-  CHECK_FALSE(alone.rank);
-  CHECK(alone.wrong.empty());
-}
-
-TEST_CASE("a missing local rank is that of another launcher with the same rank and size", "[rank]") {
+  variables const one{{"RANK", "0"}, {"WORLD_SIZE", "1"}, {"LOCAL_RANK", "0"}};
   variables const pmi2{{"PMI_RANK", "5"}, {"PMI_SIZE", "8"}, {"SLURM_PROCID", "5"}, {"SLURM_STEP_NUM_TASKS", "8"}, {"SLURM_LOCALID", "1"}};
-  CHECK(rank_in(pmi2).rank->launcher == "MPICH");
-  CHECK(rank_in(pmi2).rank->local_rank == 1);
-  variables hydra = pmi2;
-  hydra.insert({"MPI_LOCALRANKID", "3"});
-  CHECK(rank_in(hydra).rank->local_rank == 3);
-  variables daemon = pmi2;  // the tasks of the step are the daemons of mpirun, one on each host
-  daemon["SLURM_STEP_NUM_TASKS"] = "2";
-  daemon["SLURM_PROCID"] = "1";
-  daemon["SLURM_LOCALID"] = "0";
-  CHECK_FALSE(rank_in(daemon).rank->local_rank);
-  variables script = pmi2;  // export RANK=$PMI_RANK WORLD_SIZE=$PMI_SIZE
-  script.insert({{"RANK", "5"}, {"WORLD_SIZE", "8"}});
-  CHECK(rank_in(script).rank->launcher == "torchrun");
-  CHECK(rank_in(script).rank->local_rank == 1);
+  variables const srun{{"SLURM_PROCID", "1"}, {"SLURM_STEP_NUM_TASKS", "8"}};
+  variables const one_of_mpirun{{"OMPI_COMM_WORLD_RANK", "0"}, {"OMPI_COMM_WORLD_SIZE", "1"}};
+  expectation const all[] = {
+      {"no launcher", {}, ""},
+      {"torchrun",
+       {{"RANK", "5"}, {"WORLD_SIZE", "8"}, {"LOCAL_RANK", "1"}, {"TORCHELASTIC_RESTART_COUNT", "2"}, {"MASTER_ADDR", "node1"}},
+       "torchrun",
+       5,
+       8,
+       1,
+       2},
+      {"Open MPI", open_mpi, "Open MPI", 3, 4, 1},
+      {"MPICH", {{"PMI_RANK", "0"}, {"PMI_SIZE", "2"}}, "MPICH", 0, 2},
+      {"Slurm",
+       {{"SLURM_PROCID", "1023"}, {"SLURM_STEP_NUM_TASKS", "1024"}, {"SLURM_LOCALID", "7"}, {"SLURM_RESTART_COUNT", "1"}},
+       "Slurm",
+       1023,
+       1024,
+       7,
+       1},
+      {"a launcher inside a Slurm job", with(job, {{"RANK", "9"}, {"WORLD_SIZE", "16"}}), "torchrun", 9, 16},
+      {"incomplete variables of a launcher", with(job, {{"WORLD_SIZE", "16"}}), "Slurm", 0, 2},
+      {"a Slurm batch script is no rank of the job", batch, ""},
+      {"the shell of salloc, which srun --interactive --preserve-env starts", with(batch, {{"SLURM_STEP_NUM_TASKS", "1"}}), "Slurm", 0, 1,
+       0},
+      {"srun -n 2 in a job of 8", with(batch, {{"SLURM_PROCID", "1"}, {"SLURM_STEP_NUM_TASKS", "2"}}), "Slurm", 1, 2, 0},
+      {"a container gets a part of the variables of a task",
+       {{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "8"}, {"SLURM_LOCALID", "0"}},
+       "Slurm",
+       0,
+       8,
+       0},
+      {"one rank", one, "torchrun", 0, 1, 0},
+      {"one rank yields to a later launcher with several", with(one, open_mpi), "Open MPI", 3, 4, 1},
+      {"srun starts the daemons of mpirun", with(with(one, open_mpi), srun), "Open MPI", 3, 4, 1},
+      {"srun starts single ranks of mpirun", with(with(with(one, open_mpi), srun), one_of_mpirun), "Slurm", 1, 8},
+      {"the later launcher is invalid", with(with(with(one, open_mpi), srun), with(one_of_mpirun, {{"SLURM_STEP_NUM_TASKS", "x"}})),
+       "torchrun", 0, 1, 0},
+      {"empty variables count as unset", with(open_mpi, {{"RANK", ""}, {"WORLD_SIZE", ""}}), "Open MPI", 3, 4, 1},
+      {"an empty rank", with(open_mpi, {{"RANK", ""}, {"WORLD_SIZE", "3"}}), "Open MPI", 3, 4, 1},
+      {"an empty size", with(open_mpi, {{"RANK", "x"}, {"WORLD_SIZE", ""}}), "Open MPI", 3, 4, 1},
+      {"an empty rank alone", {{"RANK", ""}, {"WORLD_SIZE", "3"}}, ""},
+      {"the local rank is that of another launcher with the same rank and size", pmi2, "MPICH", 5, 8, 1},
+      {"the launcher's own local rank", with(pmi2, {{"MPI_LOCALRANKID", "3"}}), "MPICH", 5, 8, 3},
+      {"the tasks of the step are the daemons of mpirun, one on each host",
+       with(pmi2, {{"SLURM_STEP_NUM_TASKS", "2"}, {"SLURM_PROCID", "1"}, {"SLURM_LOCALID", "0"}}), "MPICH", 5, 8},
+      {"export RANK=$PMI_RANK WORLD_SIZE=$PMI_SIZE", with(pmi2, {{"RANK", "5"}, {"WORLD_SIZE", "8"}}), "torchrun", 5, 8, 1},
+  };
+  for (expectation const& each : all) {
+    INFO(each.why);
+    auto const found = rank_in(each.set);
+    CHECK(found.wrong.empty());
+    CHECK(found.rank.has_value() == (*each.launcher != '\0'));
+    if (!found.rank) continue;
+    CHECK(found.rank->launcher == each.launcher);
+    CHECK(found.rank->rank == each.rank);
+    CHECK(found.rank->size == each.size);
+    CHECK(found.rank->local_rank == each.local_rank);
+    CHECK(found.rank->restart == each.restart);
+  }
 }
 
 TEST_CASE("variables without a valid rank are named, and the process is a separate run", "[rank]") {

@@ -3,11 +3,9 @@
 #include <profkit/report.hpp>
 #include <profkit/session.hpp>
 
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <chrono>
@@ -16,7 +14,6 @@
 #include <string>
 #include <string_view>
 #include <thread>
-#include <utility>
 #include <vector>
 
 #include "support/profile_of.hpp"
@@ -54,23 +51,6 @@ std::string figures_of(profkit::profile profile, std::size_t steps) {
 }
 
 }  // namespace
-
-TEST_CASE("a snapshot inside a step has the earlier steps, and the session continues", "[session][snapshot]") {
-  profkit::session session{plain_options(1, 5)};
-  for (profkit::step step : session) {
-    some_work(10);
-    profkit::report const so_far = session.snapshot();
-    profkit::step_summary const& steps = so_far.summary().steps;
-    CHECK(steps.warmup + steps.host.count == step.index());
-    REQUIRE(so_far.profile().quality.snapshot);
-    CHECK(so_far.profile().quality.snapshot->is_step_open);
-    CHECK_FALSE(so_far.profile().quality.snapshot->is_behind);
-  }
-  profkit::report const all = session.report();
-  CHECK(all.summary().steps.host.count == 5);
-  CHECK_FALSE(all.profile().quality.snapshot);
-  CHECK(count_scopes(all.profile(), "beside") == 6 * 10);
-}
 
 TEST_CASE("a snapshot between steps has everything that ended before", "[session][snapshot]") {
   profkit::session session{plain_options(0, 3)};
@@ -128,37 +108,6 @@ TEST_CASE("a snapshot in the first step has no step figures yet", "[session][sna
   }
 }
 
-TEST_CASE("snapshots on other threads do not disturb the steps, and end with the session", "[session][snapshot][thread]") {
-  constexpr std::uint64_t steps = 200;
-  profkit::session session{plain_options(0, steps)};
-  std::atomic<bool> has_begun{false};
-  std::vector<std::thread> askers;
-  std::vector<std::vector<std::size_t>> seen(2);
-  for (auto& mine : seen) {
-    askers.emplace_back([&] {
-      while (mine.empty() || mine.back() < steps) {
-        mine.push_back(session.snapshot().profile().steps.size());
-        has_begun = true;
-      }
-    });
-  }
-  while (!has_begun) std::this_thread::sleep_for(std::chrono::milliseconds{1});
-  for (profkit::step step : session) {
-    some_work(20);
-    std::this_thread::sleep_for(std::chrono::microseconds{500});
-  }
-  profkit::report const all = session.report();  // while snapshots are requested
-  for (std::thread& each : askers) each.join();
-  CHECK(all.profile().steps.size() == steps);
-  CHECK(count_named(all.profile(), "inner") == 20 * steps);
-  CHECK(all.profile().quality.dropped_events == 0);
-  for (auto const& mine : seen) {
-    CHECK(std::is_sorted(mine.begin(), mine.end()));
-    CHECK(mine.size() > 2);
-  }
-  CHECK_FALSE(session.snapshot().profile().quality.snapshot);  // it is the report
-}
-
 TEST_CASE("a snapshot has the status of each collector", "[session][snapshot]") {
   class silent final : public profkit::collector {
    public:
@@ -189,53 +138,4 @@ TEST_CASE("a snapshot counts the steps without a GPU time so far", "[session][sn
   profkit::report const so_far = session.snapshot();
   CHECK(so_far.profile().quality.snapshot->untimed_steps == 2);
   CHECK_THAT(so_far.full_text(), ContainsSubstring("2 steps have no time between CUDA events yet"));
-}
-
-TEST_CASE("a collector cannot ask for a snapshot on the session's own thread", "[session][snapshot]") {
-  class curious final : public profkit::collector {
-   public:
-    curious(profkit::session& session, std::string& answer, std::atomic<bool>& is_done)
-        : session_{&session}, answer_{&answer}, is_done_{&is_done} {}
-    [[nodiscard]] std::string_view name() const noexcept override { return "curious"; }
-    void drain(profkit::profile_builder&, bool) override {
-      if (*is_done_) return;
-      try {
-        static_cast<void>(session_->snapshot());
-      } catch (profkit::error const& failure) {
-        *answer_ = failure.what();
-      }
-      *is_done_ = true;
-    }
-
-   private:
-    profkit::session* session_;
-    std::string* answer_;
-    std::atomic<bool>* is_done_;
-  };
-  std::string answer;
-  std::atomic<bool> is_done{false};
-  profkit::session session{plain_options()};
-  session.collect(curious{session, answer, is_done});
-  while (!is_done) std::this_thread::sleep_for(std::chrono::milliseconds{1});
-  CHECK_THAT(answer, ContainsSubstring("called by a collector"));
-}
-
-TEST_CASE("a snapshot is empty if profkit is off, and in the child of a fork", "[session][snapshot]") {
-  profkit::options off = plain_options(0, 1);
-  off.enabled = false;
-  {
-    profkit::session session{off};
-    for (profkit::step step : session) {
-      CHECK_THAT(session.snapshot().full_text(), ContainsSubstring("Nothing was recorded: profkit is off"));
-    }
-  }
-  profkit::session session{plain_options(0, 1)};
-  ::pid_t const child = ::fork();
-  if (child == 0) {
-    bool const is_empty = session.snapshot().full_text().find("belongs to process") != std::string::npos;
-    ::_exit(is_empty ? 0 : 1);
-  }
-  int status = -1;
-  REQUIRE(::waitpid(child, &status, 0) == child);
-  CHECK(status == 0);
 }

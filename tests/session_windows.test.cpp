@@ -11,7 +11,6 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <map>
 #include <profkit/analyze.hpp>
 #include <profkit/save_load.hpp>
@@ -22,7 +21,6 @@
 #include <utility>
 #include <vector>
 
-#include "support/made_full_profile.hpp"
 #include "support/profile_of.hpp"
 #include "support/random_loop_profile.hpp"
 #include "support/random_memory_profile.hpp"
@@ -215,59 +213,6 @@ TEST_CASE("figures summed while records arrive, or continued from a journal, are
   for (char const* const name : {"small-128-train-fp32", "small-512-fwd-fp32", "tiny-128-train-bf16"}) {
     INFO(name);
     CHECK(check_stream(profkit::load(std::string{TEST_DATA "/"} + name + ".profile"), 1) >= 3);
-  }
-}
-
-namespace {
-
-/// 300 consecutive scopes of 100 us.
-profkit::profile made_row_of_scopes(profkit::timestamp begin) {
-  profkit::profile result;
-  result.paths = {{profkit::path_record::no_parent, "row", {}, "a.cpp", 1}};
-  result.threads = {{1, "first"}, {2, "second"}};
-  result.counter_names = {"level"};
-  for (int i = 0; i < 300; ++i) result.scopes.push_back({{begin + i * 100us, begin + (i + 1) * 100us}, 0, 0});
-  return result;
-}
-
-std::uint64_t count_added(profkit::detail::window_stream const& stream) {
-  profkit::summary const summary = stream.sums().finish();
-  profkit::scope_summary const* const row = find_row(summary, "row");
-  return row == nullptr ? 0 : row->host.count;
-}
-
-}  // namespace
-
-TEST_CASE("if no figure depends on the order of events of several threads, a window ends a millisecond before the newest event") {
-  constexpr profkit::timestamp begin{1000s};
-  profkit::detail::window_stream stream;
-  stream.waiting() = made_row_of_scopes(begin);
-  profkit::detail::arrival until;
-  until.logs_until = begin + 30ms;
-  SECTION("scopes and counters alone") {
-    stream.add_complete(until);
-    CHECK(count_added(stream) == 289);  // one ends with the window, and is in the next one
-    // Late records count in the next window.
-    stream.waiting().scopes.push_back({{begin + 1ms, begin + 2ms}, 0, 1});
-    stream.waiting().counters.push_back({begin + 1ms, 7.0, 0, 1});
-    until.logs_until = begin + 60ms;
-    stream.add_complete(until);
-    CHECK(stream.waiting().scopes.empty());
-    CHECK(count_added(stream) == 301);
-    profkit::summary const summary = stream.sums().finish();
-    CHECK(find_row(summary, "row")->host.max == profkit::milliseconds{1.0});
-    REQUIRE(summary.counters.size() == 1);
-    CHECK(summary.counters[0].count == 1);
-  }
-  SECTION("with memory") {
-    stream.waiting().allocators = {{"arena", 0, false}};
-    stream.add_complete(until);
-    CHECK(count_added(stream) == 99);
-  }
-  SECTION("with kernels") {
-    stream.waiting().collectors = {{"kernels", "collected", {}, profkit::collector_kind::kernels}};
-    stream.add_complete(until);
-    CHECK(count_added(stream) == 0);  // 50 ms for those of graphs
   }
 }
 

@@ -1,9 +1,9 @@
 # The unit tests of the library, one program per folder, and separate test programs.
 
-profkit_add_unit_tests(top SOURCES options.test.cpp session.test.cpp session_journal.test.cpp session_live_memory.test.cpp session_live_reports.test.cpp session_rank.test.cpp session_snapshot.test.cpp session_windows.test.cpp)
-profkit_add_unit_tests(record SOURCES record/calendar_clock.test.cpp record/clock.test.cpp record/collective.test.cpp record/exceptions.test.cpp record/fork.test.cpp record/memory_events.test.cpp record/quiet_thread.test.cpp record/scope.test.cpp record/scope_listener.test.cpp
+profkit_add_unit_tests(top SOURCES options.test.cpp session.test.cpp session_journal.test.cpp session_live_reports.test.cpp session_rank.test.cpp session_snapshot.test.cpp session_windows.test.cpp)
+profkit_add_unit_tests(record SOURCES record/clock.test.cpp record/collective.test.cpp record/exceptions.test.cpp record/fork.test.cpp record/memory_events.test.cpp record/quiet_thread.test.cpp record/scope.test.cpp record/scope_listener.test.cpp
                                       record/scope_token.test.cpp record/step.test.cpp record/thread_exit.test.cpp record/thread_log.test.cpp record/work.test.cpp)
-profkit_add_unit_tests(drain SOURCES drain/drain_pace.test.cpp drain/event_records.test.cpp drain/log_drain.test.cpp drain/samples.test.cpp drain/scope_paths.test.cpp LIBRARIES ${CMAKE_DL_LIBS})
+profkit_add_unit_tests(drain SOURCES drain/drain_pace.test.cpp drain/event_records.test.cpp drain/log_drain.test.cpp drain/scope_paths.test.cpp LIBRARIES ${CMAKE_DL_LIBS})
 profkit_add_unit_tests(collect SOURCES collect/run_ahead_limiter.test.cpp collect/function_names.test.cpp collect/host_probe.test.cpp collect/host_samples.test.cpp collect/host_samples_safe.test.cpp collect/signal_stack.test.cpp collect/memory_source.test.cpp collect/nccl_collectives.test.cpp docs/host_swap.test.cpp LIBRARIES profkit::nccl ${CMAKE_DL_LIBS})
 # The example of CONTRIBUTING.md includes headers as a file in include/profkit does.
 target_include_directories(profkit_collect_tests PRIVATE docs "${PROJECT_SOURCE_DIR}/include/profkit")

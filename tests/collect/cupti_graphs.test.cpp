@@ -8,8 +8,6 @@
 #include <profkit/scope.hpp>
 #include <profkit/session.hpp>
 
-#include <dlfcn.h>
-
 #include <catch2/catch_test_macros.hpp>
 #include <cstddef>
 #include <cstdint>
@@ -207,23 +205,6 @@ TEST_CASE("a node captured outside any scope is charged to the scope that launch
   for (auto const& each : profile.graph_nodes) CHECK(each.path == profkit::path_record::no_parent);
   CHECK(charged_to(profile) == counts{{"replay", 1}, {"-", 1}});
   CHECK(operations_of_graphs(profile) == std::pair<std::uint64_t, std::uint64_t>{2, 0});
-}
-
-TEST_CASE("each captured node is passed on once, and not before it is known to be no copy", "[cupti]") {
-  profkit::session session{plain_options()};
-  session.collect(profkit::cupti_kernels());
-  profkit::detail::cupti_graph_nodes& nodes = profkit::detail::cupti_graph_nodes::instance();
-  std::size_t taken = 0;  // the session's thread takes the others
-  auto const take = [&](bool last) { return nodes.take_changed(last).size(); };
-  constexpr std::size_t captured = 100;
-  for (std::size_t i = 0; i < captured; ++i) static_cast<void>(fake_cupti().capture(1));
-  taken += take(false);
-  CHECK(taken < captured);
-  CHECK(take(false) == 0);
-  static_cast<void>(fake_cupti().clone(fake_cupti().capture(1), 2));
-  taken += take(false);
-  CHECK(take(true) == 0);
-  CHECK(taken + session.report().profile().graph_nodes.size() == captured + 2);
 }
 
 TEST_CASE("a graph captured before kernel collection is counted as such, and nothing is stored for it", "[cupti]") {

@@ -23,12 +23,6 @@ __attribute__((noinline)) int some_function(int value) {
   return value + 1;
 }
 
-template <class T>
-__attribute__((noinline)) T some_template(T value) {
-  asm volatile("" : "+r"(value));
-  return value + 2;
-}
-
 }  // namespace named
 
 namespace {
@@ -67,17 +61,6 @@ TEST_CASE("functions have qualified names without results, parameters and templa
   std::string const deep = "_Z1f" + std::string(1'000'000, 'P') + "i";  // a pointer to a pointer to ...
   CHECK((function_label(deep) == deep));
   CHECK(function_label("") == "");
-}
-
-TEST_CASE("addresses of the program and of its libraries have names", "[function_names]") {
-  named_functions names;
-  profkit::function_record const own = function_at(names, inside(&named::some_function));
-  CHECK(own.name == "named::some_function");
-  CHECK(own.module == std::filesystem::read_symlink("/proc/self/exe").filename());
-  CHECK(own.caller.empty());
-  CHECK(function_at(names, inside(&named::some_template<int>)).name == "named::some_template");
-  profkit::function_record const of_library = function_at(names, reinterpret_cast<std::uintptr_t>(::dlsym(RTLD_DEFAULT, "getenv")) + 1);
-  CHECK(of_library.name.find("getenv") != std::string::npos);
 }
 
 TEST_CASE("functions of a module with debug information have the line where they begin", "[function_names]") {
@@ -125,49 +108,6 @@ TEST_CASE("code without a name gets its module and the nearest named caller", "[
   CHECK(unknown.name.empty());
   CHECK(unknown.module.empty());
   CHECK(unknown.caller == "named::some_function");
-}
-
-TEST_CASE("functions of a library keep their names when it is unloaded", "[function_names]") {
-  void* const library = ::dlopen(SAMPLED_LIBRARY, RTLD_NOW | RTLD_LOCAL);
-  REQUIRE(library != nullptr);
-  std::uint64_t const first = reinterpret_cast<std::uintptr_t>(::dlsym(library, "sampled_first")) + 1;
-  std::uint64_t const second = reinterpret_cast<std::uintptr_t>(::dlsym(library, "sampled_second")) + 1;
-  named_functions names;
-  CHECK(function_at(names, first).name == "sampled_first");
-  ::dlclose(library);
-  CHECK(function_at(names, first).name == "sampled_first");
-  CHECK(function_at(names, second).name == "sampled_second");
-  CHECK(function_at(names, second).module == std::filesystem::path{SAMPLED_LIBRARY}.filename());
-}
-
-TEST_CASE("an address in a library that replaced another one has no name until the second round after that", "[function_names]") {
-  named_functions names;
-  names.names.begin_round();
-  void* const first = ::dlopen(SAMPLED_LIBRARY, RTLD_NOW | RTLD_LOCAL);
-  REQUIRE(first != nullptr);
-  std::uint64_t const address = reinterpret_cast<std::uintptr_t>(::dlsym(first, "sampled_first")) + 1;
-  CHECK(function_at(names, address).name == "sampled_first");
-  ::dlclose(first);
-  void* const second = ::dlopen(SAMPLED_OTHER_LIBRARY, RTLD_NOW | RTLD_LOCAL);
-  REQUIRE(second != nullptr);
-  bool const is_same_place = reinterpret_cast<std::uintptr_t>(::dlsym(second, "other_first")) + 1 == address;
-  if (is_same_place) {
-    profkit::function_record const uncertain = function_at(names, address, {inside(&named::some_function)});
-    CHECK(uncertain.name.empty());
-    CHECK(uncertain.module == "a library that was unloaded or replaced");
-    CHECK(uncertain.caller == "named::some_function");
-    names.names.begin_round();
-    CHECK(function_at(names, address).name.empty());
-    names.names.begin_round();
-    CHECK(function_at(names, address).name == "other_first");
-  }
-  // A library that no round has seen may have been anywhere except at the places of libraries that stay.
-  ::dlclose(::dlopen(SAMPLED_LIBRARY, RTLD_NOW | RTLD_LOCAL));
-  std::uint64_t const of_second = reinterpret_cast<std::uintptr_t>(::dlsym(second, "other_first")) + 1;
-  CHECK(function_at(names, of_second).name.empty());
-  CHECK(function_at(names, inside(&named::some_function)).name == "named::some_function");
-  ::dlclose(second);
-  if (!is_same_place) SKIP("the libraries were not loaded at the same place");
 }
 
 TEST_CASE("a damaged symbol table gives names or none, and a file that was replaced gives none", "[function_names]") {

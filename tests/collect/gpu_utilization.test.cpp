@@ -47,7 +47,7 @@ using std::chrono::milliseconds;
 
 namespace {
 
-constexpr int sm_util = 2, tensor_util = 5, dram_util = 10, nvlink_receive = 60, pcie_send = 20;
+constexpr int sm_util = 2, tensor_util = 5, nvlink_receive = 60, pcie_send = 20;
 
 fake_nvml& nvml_state() {
   void* const library = ::dlopen("libnvidia-ml.so.1", RTLD_NOW);
@@ -133,18 +133,6 @@ TEST_CASE("counters are read over windows of measured steps, on the session's th
   CHECK(use.pcie_send->mean == Approx(1024.0 * 1024.0 * 1024.0));
   CHECK_FALSE(use.nvlink_receive);
   CHECK_FALSE(use.memory_active);
-}
-
-TEST_CASE("a step that is longer than a window has several windows", "[utilization]") {
-  fresh_device const fresh;
-  nvml_state().metrics[dram_util] = 23.0;
-  profkit::report const report = measure([] { work_for_readings(4); });
-  REQUIRE(report.profile().device_utilization.size() >= 3);
-  CHECK(report.profile().device_utilization[0].step == 0);
-  CHECK(report.profile().device_utilization[0].time.end == report.profile().device_utilization[1].time.begin);
-  REQUIRE(report.summary().utilization.size() == 1);
-  CHECK(report.summary().utilization[0].windows == report.profile().device_utilization.size());
-  CHECK(report.summary().utilization[0].dram->mean == Approx(0.23));
 }
 
 TEST_CASE("an excluded step and a long pause between steps are in no window", "[utilization]") {

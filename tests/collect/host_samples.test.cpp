@@ -3,8 +3,6 @@
 // Host samples of this kernel. Skipped if it rejects perf_event_open.
 #include <profkit/impl/collect/built_in_collectors.hpp>
 
-#include <dlfcn.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -19,10 +17,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
-#include <fstream>
 #include <iterator>
 #include <map>
-#include <memory>
 #include <profkit/scope.hpp>
 #include <string>
 #include <thread>
@@ -189,26 +185,6 @@ TEST_CASE("short-lived threads are sampled, each under its own scope", "[host_sa
   }
   for (int i = 0; i < 6; ++i) CHECK(samples[i] > 5);
   CHECK(program.made().sampling->lost == 0);
-}
-
-TEST_CASE("the child of a fork is not sampled, and sampling of the parent continues", "[host_samples]") {
-  sampled_program program;
-  SKIP_IF_REFUSED(program);
-  PROF_SCOPE("parent");
-  ::pid_t const child = ::fork();
-  REQUIRE(child >= 0);
-  if (child == 0) {
-    sampled::busy_third(100.0);
-    ::_exit(0);
-  }
-  sampled::busy_half(100.0);
-  int status = -1;
-  ::waitpid(child, &status, 0);
-  CHECK(status == 0);
-  program.stop();
-  std::map<std::string, double> found = program.times()["parent"];
-  CHECK(found["sampled::busy_half"] > 50.0);
-  CHECK(found.count("sampled::busy_third") == 0);
 }
 
 TEST_CASE("samples that do not fit into the ring are counted", "[host_samples]") {

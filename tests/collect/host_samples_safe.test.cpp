@@ -27,13 +27,11 @@
 #include <ctime>
 #include <filesystem>
 #include <fstream>
-#include <functional>
 #include <map>
 #include <profkit/impl/record/recorder.hpp>
 #include <profkit/scope.hpp>
 #include <string>
 #include <thread>
-#include <utility>
 #include <vector>
 
 #include "../support/sampled_program.hpp"
@@ -322,47 +320,6 @@ TEST_CASE("a thread that blocks the signal of the timers only at first is sample
   CHECK(time_in(program, "unblocked") > 0.0);
   CHECK(program.made().sampling->threads_without == 0);
   CHECK(program.made().sampling->why_without.empty());
-}
-
-TEST_CASE("a thread that opens no scope rarely makes the scopes of other threads take the slow path", "[host_samples]") {
-  SKIP_IN_EMULATOR();
-  if (under_thread_sanitizer) SKIP("ThreadSanitizer delays signals");
-  std::atomic<int> phase{0};
-  std::thread idle;
-  auto const wait_for = [&](int wanted) {
-    while (phase != wanted) std::this_thread::sleep_for(std::chrono::milliseconds{1});
-  };
-  {
-    sampled::program earlier{true};
-    idle = std::thread{[&] {
-      { PROF_SCOPE("earlier"); }
-      phase = 1;
-      wait_for(2);
-      for (int i = 0; i < 200; ++i) {
-        PROF_SCOPE("later");
-        sampled::busy_half(5.0);
-      }
-    }};
-    wait_for(1);
-  }
-  sampled::program program{false};
-  auto const is_asked = [] {
-    return (__atomic_load_n(&profkit::detail::recorder.flags, __ATOMIC_RELAXED) & profkit::detail::prepares_threads) != 0;
-  };
-  program.wait_for_rounds(18);
-  int rounds = 0;
-  int asked = 0;
-  for (; rounds < 32; ++rounds) {
-    program.wait_for_rounds(1);
-    asked += is_asked() ? 1 : 0;
-  }
-  CHECK(asked < rounds / 2);  // 2 rounds
-  phase = 2;
-  idle.join();
-  CHECK_FALSE(is_asked());
-  program.stop();
-  CHECK(time_in(program, "later") > 0.0);
-  CHECK(program.made().sampling->threads_without == 0);
 }
 
 TEST_CASE("no wait with a timeout ends early while its thread is sampled", "[host_samples]") {

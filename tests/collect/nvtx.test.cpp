@@ -10,7 +10,6 @@
 #include <catch2/catch_test_macros.hpp>
 #include <cstdlib>
 #include <memory>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -185,35 +184,6 @@ TEST_CASE("a session that measures no step opens no measure_loop", "[nvtx]") {
     }
   }
   CHECK(take_ranges() == entries{push_of_step(0), pop});
-}
-
-TEST_CASE("an exception out of a measured step ends measure_loop with the session", "[nvtx]") {
-  static_cast<void>(take_entries());
-  try {
-    profkit::session session{plain_options(1, 5)};
-    for (profkit::step step : session) {
-      PROF_SCOPE("work");
-      if (!step.is_warmup()) throw std::runtime_error{"it broke"};
-    }
-  } catch (std::runtime_error const&) {
-  }
-  CHECK(take_ranges() == entries{push_of_step(0), "push work in profkit payload 0", pop, pop, begin_of_loop, push_of_step(1),
-                                 "push work in profkit payload 1", pop, pop, end_of_loop});
-}
-
-TEST_CASE("each session has its own measure_loop, with one registered string", "[nvtx]") {
-  static_cast<void>(take_entries());
-  for (int i = 0; i < 2; ++i) {
-    profkit::session session{plain_options(0, 1)};
-    for (profkit::step step : session) {
-    }
-  }
-  entries const heard = take_entries();
-  entries const one{begin_of_loop, push_of_step(0), pop, end_of_loop};
-  entries both = one;
-  both.insert(both.end(), one.begin(), one.end());
-  CHECK(without_registrations(heard) == both);
-  CHECK(std::count(heard.begin(), heard.end(), "register measure_loop in profkit") <= 1);
 }
 
 TEST_CASE("readings of collectors before a measured step are inside measure_loop, those of the session's thread are not shown", "[nvtx]") {

@@ -23,23 +23,6 @@ std::uint64_t this_thread_id() { return static_cast<std::uint64_t>(::syscall(SYS
 
 }  // namespace
 
-TEST_CASE("a thread has its signal stack until it ends, and the child of a fork has its own", "[signal_stack]") {
-  signal_stack::prepare();
-  std::uint64_t id = 0;
-  std::thread{[&] {
-    id = this_thread_id();
-    CHECK_FALSE(signal_stack::has(id));
-    signal_stack::use();
-    CHECK(signal_stack::has(id));
-    ::pid_t const child = ::fork();
-    if (child == 0) ::_exit(signal_stack::has(id) ? 1 : 0);
-    int status = -1;
-    REQUIRE(::waitpid(child, &status, 0) == child);
-    CHECK(status == 0);
-  }}.join();
-  CHECK_FALSE(signal_stack::has(id));
-}
-
 TEST_CASE("checking for an existing signal stack makes no system call", "[signal_stack]") {
   if (under_thread_sanitizer || under_address_sanitizer) SKIP("sanitizers make system calls of their own");
   signal_stack::prepare();

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <vector>
 
 using profkit::detail::event_kind;
@@ -48,6 +49,26 @@ class events {
   profkit::detail::event_records records_{made_};
   profkit::detail::thread_reading reading_;
   profkit::detail::clock_line line_{{0, 0}};
+};
+
+/// The slots of a log, without gaps between its events.
+struct made_log {
+  made_log& enter(profkit::site const& where, std::uint64_t ticks) { return put({first_slot(where, event_kind::enter), ticks}); }
+  made_log& leave(std::uint64_t ticks) { return put({ticks | leave_mark}); }
+  made_log& call(profkit::site const& what, std::uint64_t begin, std::uint64_t correlation, std::uint64_t end) {
+    return put({first_slot(what, event_kind::begin_call), begin, correlation, end | leave_mark});
+  }
+  made_log& collective(profkit::detail::reported_collective const& what, std::uint64_t ticks, std::uint64_t sequence, std::uint64_t bytes) {
+    return put({first_slot(what, event_kind::reported_collective), ticks, sequence, bytes});
+  }
+
+  std::vector<std::uint64_t> slots{};
+
+ private:
+  made_log& put(std::initializer_list<std::uint64_t> event) {
+    slots.insert(slots.end(), event);
+    return *this;
+  }
 };
 
 std::int64_t ns(profkit::timestamp time) { return time.time_since_epoch().count(); }
@@ -101,51 +122,16 @@ TEST_CASE("a collective that follows a kernel launch immediately has its correla
   static profkit::communicator const group{"data", 7, 1, 4, 0};
   static profkit::detail::reported_collective const what{&group, "AllReduce", "ncclFloat32", "RING", "LL128", false};
   static profkit::detail::reported_collective const captured{&group, "AllReduce", "", "", "", true};
-  std::uint64_t const collective = first_slot(what, event_kind::reported_collective);
-  std::vector<std::uint64_t> const log{first_slot(outer_site, event_kind::enter),
-                                       100,  //
-                                       first_slot(launch, event_kind::begin_call),
-                                       110,
-                                       11,
-                                       120 | leave_mark,  //
-                                       collective,
-                                       130,
-                                       0,
-                                       4096,  // of the launch
-                                       collective,
-                                       131,
-                                       1,
-                                       8192,  // of the launch
-                                       first_slot(inner_site, event_kind::enter),
-                                       140,
-                                       150 | leave_mark,  //
-                                       collective,
-                                       160,
-                                       2,
-                                       4096,  // no longer
-                                       first_slot(launch, event_kind::begin_call),
-                                       170,
-                                       12,
-                                       180 | leave_mark,  //
-                                       first_slot(captured, event_kind::reported_collective),
-                                       190,
-                                       0,
-                                       4096,  // in a graph
-                                       first_slot(copy, event_kind::begin_call),
-                                       200,
-                                       13,
-                                       210 | leave_mark,  //
-                                       collective,
-                                       220,
-                                       3,
-                                       4096,              // not a kernel
-                                       230 | leave_mark,  //
-                                       collective,
-                                       240,
-                                       4,
-                                       4096};  // in no scope
+  made_log log;
+  log.enter(outer_site, 100).call(launch, 110, 11, 120);
+  log.collective(what, 130, 0, 4096).collective(what, 131, 1, 8192);  // of the launch
+  log.enter(inner_site, 140).leave(150);
+  log.collective(what, 160, 2, 4096);                                 // no longer
+  log.call(launch, 170, 12, 180).collective(captured, 190, 0, 4096);  // in a graph
+  log.call(copy, 200, 13, 210).collective(what, 220, 3, 4096);        // not a kernel
+  log.leave(230).collective(what, 240, 4, 4096);                      // in no scope
   events thread;
-  thread.take(log);
+  thread.take(log.slots);
   profkit::profile const& profile = thread.made();
   REQUIRE(profile.collectives.size() == 6);
   std::uint64_t const of_launch = profile.api_calls.at(0).correlation;
@@ -174,32 +160,12 @@ TEST_CASE("collectives in a row have no launch if none precedes the first of the
   static profkit::site launch{"cuLaunchKernelEx", "", 0};
   static profkit::communicator const group{"data", 7, 1, 4, 0};
   static profkit::detail::reported_collective const what{&group, "AllReduce", "ncclFloat32", "RING", "LL128", false};
-  std::uint64_t const collective = first_slot(what, event_kind::reported_collective);
-  std::vector<std::uint64_t> const log{collective,
-                                       100,
-                                       0,
-                                       64,  // no collector of kernels has recorded a launch
-                                       collective,
-                                       101,
-                                       1,
-                                       64,  //
-                                       first_slot(launch, event_kind::begin_call),
-                                       110,
-                                       11,
-                                       120 | leave_mark,  //
-                                       first_slot(outer_site, event_kind::enter),
-                                       130,  //
-                                       collective,
-                                       140,
-                                       2,
-                                       64,  //
-                                       collective,
-                                       141,
-                                       3,
-                                       64,
-                                       150 | leave_mark};
+  made_log log;
+  log.collective(what, 100, 0, 64).collective(what, 101, 1, 64);  // no collector of kernels has recorded a launch
+  log.call(launch, 110, 11, 120).enter(outer_site, 130);
+  log.collective(what, 140, 2, 64).collective(what, 141, 3, 64).leave(150);
   events thread;
-  thread.take(log);
+  thread.take(log.slots);
   profkit::profile const& profile = thread.made();
   REQUIRE(profile.collectives.size() == 4);
   for (profkit::collective_record const& each : profile.collectives) CHECK(each.correlation == 0);
@@ -213,23 +179,6 @@ TEST_CASE("a log that continues in another chunk separates no collective from it
   CHECK(call.launch_before(&slots[3]) == 5);
   call.continue_at(&slots[2], &slots[0]);  // another event lies between
   for (std::uint64_t const& each : slots) CHECK(call.launch_before(&each) == 0);
-}
-
-TEST_CASE("the scopes of all steps of a long log are found", "[drain]") {
-  profkit::detail::step_scopes scopes;
-  auto const at = [](std::uint64_t ticks) { return profkit::timestamp{std::chrono::nanoseconds{10 * ticks}}; };
-  constexpr std::uint64_t many = 100'000;
-  for (std::uint64_t i = 1; i <= many; ++i) {
-    scopes.begin(2 * i, at(2 * i));
-    scopes.end({at(2 * i), at(2 * i + 1)});
-  }
-  std::uint64_t found = 0;
-  for (std::uint64_t i = 1; i <= many; ++i) {
-    CHECK_FALSE(scopes.take(2 * i - 1));  // a step whose scope was dropped
-    auto const time = scopes.take(2 * i);
-    if (time && time->begin == at(2 * i) && time->end == at(2 * i + 1)) ++found;
-  }
-  CHECK(found == many);
 }
 
 TEST_CASE("steps that take turns on two threads, whose logs are read one after the other, have the times of their scopes", "[drain]") {

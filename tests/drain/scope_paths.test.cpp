@@ -123,20 +123,6 @@ TEST_CASE("scopes outside all others always have a path", "[paths]") {
   CHECK(profile.quality.collapsed_scopes == 10);
 }
 
-TEST_CASE("two sites with one name share a path", "[paths]") {
-  profkit::session session{plain_options(0, 1)};
-  for (profkit::step step : session) {
-    { PROF_SCOPE("part"); }
-    { PROF_SCOPE("part"); }
-    { PROF_SCOPE_INDEXED("part", 1); }
-    { PROF_SCOPE_INDEXED("part", 1); }
-  }
-  profkit::profile const profile = session.report().profile();
-  CHECK(profile.paths.size() == 3);
-  CHECK(count_scopes(profile, "step/part") == 2);
-  CHECK(count_scopes(profile, "step/part_1") == 2);
-}
-
 TEST_CASE("index 0 is not the path without an index", "[paths]") {
   profkit::session session{plain_options(0, 1)};
   for (profkit::step step : session) {

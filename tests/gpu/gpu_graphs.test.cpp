@@ -305,30 +305,6 @@ TEST_CASE("short-lived graphs are each charged to their own scopes", "[gpu]") {
   CHECK(charged(finish(session)) == expected);
 }
 
-TEST_CASE("operations launched without a graph, or captured outside scopes, are charged to the scope of their launch", "[gpu]") {
-  need_gpu();
-  fixture const with;
-  profkit::session session{plain_options()};
-  session.collect(profkit::cupti_kernels());
-  graph captured;
-  with.begin_capture();
-  with.work(1);
-  with.end_capture(captured);
-  runnable_graph const runnable{captured};
-  {
-    PROF_SCOPE("run");
-    runnable.replay(with.on);
-    with.work(2);
-    check(cudaStreamSynchronize(with.on.handle));
-  }
-  profkit::profile const profile = finish(session);
-  counts expected;
-  expect(expected, 1, "run", 1);
-  expect(expected, 2, "run", 1);
-  CHECK(charged(profile) == expected);
-  CHECK(operations_of_graphs(profile) == operations{3, 0});
-}
-
 TEST_CASE("a graph captured before the session is counted as such, and nothing is stored for it", "[gpu]") {
   need_gpu();
   fixture const with;

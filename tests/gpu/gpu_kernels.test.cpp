@@ -11,7 +11,6 @@
 #include <cstdint>
 #include <stdexcept>
 #include <string>
-#include <thread>
 
 #include "../support/profile_of.hpp"
 #include "gpu_support.hpp"
@@ -104,46 +103,6 @@ TEST_CASE("work that is not complete when the session ends is still collected", 
   for (auto const& each : profile.gpu_operations) CHECK(each.time.duration() > std::chrono::milliseconds{49});
 }
 
-TEST_CASE("sessions in sequence each collect their own kernels", "[gpu]") {
-  need_gpu();
-  device_memory const memory;
-  auto* const values = static_cast<int*>(memory.bytes);
-  for (int round = 1; round <= 4; ++round) {
-    profkit::session session{plain_options()};
-    session.collect(profkit::cupti_kernels());
-    {
-      PROF_SCOPE("round");
-      for (int i = 0; i < round; ++i) start_fill<3>(1, 32, nullptr, values);
-    }
-    profkit::profile const profile = session.report().profile();
-    REQUIRE(kernels_of(profile).status == "collected");
-    CHECK(operations_in(profile, "round").size() == static_cast<std::size_t>(round));
-    start_fill<4>(1, 32, nullptr, values);
-    check(cudaDeviceSynchronize());
-  }
-}
-
-TEST_CASE("each thread's kernels are charged to its own scopes", "[gpu]") {
-  need_gpu();
-  device_memory const memory;
-  auto* const values = static_cast<int*>(memory.bytes);
-  profkit::session session{plain_options()};
-  session.collect(profkit::cupti_kernels());
-  {
-    PROF_SCOPE("main");
-    std::thread{[values] {
-      start_fill<5>(1, 32, nullptr, values);
-      PROF_SCOPE("other");
-      start_fill<6>(1, 32, nullptr, values);
-    }}.join();
-    start_fill<7>(1, 32, nullptr, values);
-  }
-  profkit::profile const profile = session.report().profile();
-  CHECK(operations_in(profile, "") == names{"void (anonymous namespace)::fill<5>(int*)"});
-  CHECK(operations_in(profile, "other") == names{"void (anonymous namespace)::fill<6>(int*)"});
-  CHECK(operations_in(profile, "main") == names{"void (anonymous namespace)::fill<7>(int*)"});
-}
-
 TEST_CASE("all API calls can be requested, and one call is recorded for each launch", "[gpu]") {
   need_gpu();
   device_memory const memory;
@@ -165,15 +124,6 @@ TEST_CASE("all API calls can be requested, and one call is recorded for each lau
     CHECK(launches == 10);
     CHECK(synchronizations == (all ? 1 : 0));
   }
-}
-
-TEST_CASE("a second collector of kernels reports that one exists", "[gpu]") {
-  need_gpu();
-  profkit::session session{plain_options()};
-  session.collect(profkit::cupti_kernels());
-  auto& second = session.collect(profkit::cupti_kernels());
-  CHECK_FALSE(second.status().works);
-  CHECK(second.status().reason.find("another collector of kernels") != std::string::npos);
 }
 
 TEST_CASE("a call that waits for the device is recorded with its duration, and is no launch", "[gpu]") {
@@ -206,35 +156,6 @@ TEST_CASE("a call that waits for the device is recorded with its duration, and i
     CHECK(has_waited);
   }
   check(cudaEventDestroy(event));
-  check(cudaStreamDestroy(stream));
-}
-
-TEST_CASE("kernels of a graph are launched in the scope that launched the graph", "[gpu]") {
-  need_gpu();
-  device_memory const memory;
-  auto* const values = static_cast<int*>(memory.bytes);
-  cudaStream_t stream = nullptr;
-  check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
-  profkit::session session{plain_options()};
-  session.collect(profkit::cupti_kernels());
-  cudaGraph_t graph = nullptr;
-  cudaGraphExec_t runnable = nullptr;
-  {
-    PROF_SCOPE("capture");
-    check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
-    for (int i = 0; i < 5; ++i) start_fill<9>(1, 32, stream, values);
-    check(cudaStreamEndCapture(stream, &graph));
-    check(cudaGraphInstantiate(&runnable, graph, 0));
-  }
-  {
-    PROF_SCOPE("replay");
-    check(cudaGraphLaunch(runnable, stream));
-  }
-  profkit::profile const profile = session.report().profile();
-  CHECK(operations_in(profile, "capture").empty());
-  CHECK(operations_in(profile, "replay").size() == 5);
-  check(cudaGraphExecDestroy(runnable));
-  check(cudaGraphDestroy(graph));
   check(cudaStreamDestroy(stream));
 }
 

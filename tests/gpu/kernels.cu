@@ -99,13 +99,7 @@ void start_fill(dim3 blocks, dim3 threads, cudaStream_t stream, int* values) {
 template void start_fill<0>(dim3, dim3, cudaStream_t, int*);
 template void start_fill<1>(dim3, dim3, cudaStream_t, int*);
 template void start_fill<2>(dim3, dim3, cudaStream_t, int*);
-template void start_fill<3>(dim3, dim3, cudaStream_t, int*);
-template void start_fill<4>(dim3, dim3, cudaStream_t, int*);
-template void start_fill<5>(dim3, dim3, cudaStream_t, int*);
-template void start_fill<6>(dim3, dim3, cudaStream_t, int*);
-template void start_fill<7>(dim3, dim3, cudaStream_t, int*);
 template void start_fill<8>(dim3, dim3, cudaStream_t, int*);
-template void start_fill<9>(dim3, dim3, cudaStream_t, int*);
 
 void start_scale(dim3 blocks, dim3 threads, cudaStream_t stream, float4* out, float4 const* in, std::size_t count) {
   scale<<<blocks, threads, 0, stream>>>(out, in, count);

@@ -18,7 +18,7 @@ void* kernel_nothing();
 /// Each block keeps one multiprocessor busy for this duration.
 void start_busy(dim3 blocks, dim3 threads, cudaStream_t stream, std::uint64_t ns);
 
-/// Writes `number`, from 0 to 9.
+/// Writes `number`: 0, 1, 2 or 8.
 template <int number>
 void start_fill(dim3 blocks, dim3 threads, cudaStream_t stream, int* values);
 

@@ -3,15 +3,12 @@
 
 #include <fcntl.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_exception.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
-#include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstddef>
@@ -33,6 +30,8 @@ using Catch::Matchers::MessageMatches;
 namespace fs = std::filesystem;
 
 namespace {
+
+// What else may be in the place of a file is tested by tests/programs/outputs.py.
 
 struct counted_folder : temporary_folder {
   counted_folder() : temporary_folder{"new-file"} {}
@@ -109,32 +108,6 @@ TEST_CASE("on a full disk every writer names its file and the reason, and keeps 
   CHECK(folder.files() == 2);
 }
 
-TEST_CASE("a full device is named, and stays a device", "[atomic_file]") {
-  for (std::size_t const bytes : {10U, 1U << 20U}) {
-    try {
-      profkit::detail::write_file("/dev/full", std::string(bytes, 'x'));
-      FAIL("nothing was thrown");
-    } catch (profkit::error const& failure) {
-      CHECK(failure.code() == ENOSPC);
-      CHECK_THAT(failure.what(), ContainsSubstring("/dev/full: No space left on device"));
-    }
-  }
-  CHECK(fs::is_character_file("/dev/full"));
-}
-
-TEST_CASE("a folder that is missing, is a file, or has the name of the output file is named with the reason", "[atomic_file]") {
-  counted_folder const folder;
-  profkit::detail::write_file(folder.path / "file", "");
-  fs::create_directories(folder.path / "taken");
-  CHECK_THROWS_MATCHES(profkit::save({}, folder.path / "missing" / "p"), profkit::error,
-                       MessageMatches(ContainsSubstring("missing/p: No such file or directory")));
-  CHECK_THROWS_MATCHES(profkit::save({}, folder.path / "file" / "p"), profkit::error,
-                       MessageMatches(ContainsSubstring("file/p: Not a directory")));
-  CHECK_THROWS_MATCHES(profkit::save({}, folder.path / "taken"), profkit::error,
-                       MessageMatches(ContainsSubstring("taken: Is a directory")));
-  CHECK(folder.files() == 2);
-}
-
 TEST_CASE("a link stays a link, and a file keeps its permissions", "[atomic_file]") {
   counted_folder const folder;
   fs::create_directories(folder.path / "inside");
@@ -148,22 +121,7 @@ TEST_CASE("a link stays a link, and a file keeps its permissions", "[atomic_file
   CHECK((fs::status(real).permissions() & fs::perms::all) == fs::perms{0640});
 }
 
-TEST_CASE("the file that a link names is created, and a link to itself is an error", "[atomic_file]") {
-  counted_folder const folder;
-  fs::create_symlink("new", folder.path / "link");
-  fs::create_symlink("itself", folder.path / "itself");
-  fs::create_symlink("missing/new", folder.path / "lost");
-  profkit::detail::write_file(folder.path / "link", "content");
-  CHECK(fs::is_symlink(folder.path / "link"));
-  CHECK(content_of(folder.path / "new") == "content");
-  CHECK_THROWS_MATCHES(profkit::detail::write_file(folder.path / "itself", ""), profkit::error,
-                       MessageMatches(ContainsSubstring("itself: Too many levels of symbolic links")));
-  CHECK_THROWS_MATCHES(profkit::detail::write_file(folder.path / "lost", ""), profkit::error,
-                       MessageMatches(ContainsSubstring("lost: No such file or directory")));
-  CHECK(folder.files() == 4);
-}
-
-TEST_CASE("a pipe whose reader is missing or does not read, and a socket, are errors after a limited time", "[atomic_file]") {
+TEST_CASE("a pipe whose reader is missing or does not read is an error after a limited time", "[atomic_file]") {
   counted_folder const folder;
   fs::path const pipe = folder.path / "pipe";
   REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
@@ -180,14 +138,6 @@ TEST_CASE("a pipe whose reader is missing or does not read, and a socket, are er
                        MessageMatches(ContainsSubstring("pipe: Connection timed out")));
   CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds{10});
   ::close(reader);
-  ::sockaddr_un name{};
-  name.sun_family = AF_UNIX;
-  fs::path const place = folder.path / "socket";
-  REQUIRE(place.string().copy(name.sun_path, sizeof name.sun_path - 1) == place.string().size());
-  int const socket = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  REQUIRE(::bind(socket, reinterpret_cast<::sockaddr const*>(&name), sizeof name) == 0);
-  CHECK_THROWS_MATCHES(profkit::detail::write_file(place, "x"), profkit::error, MessageMatches(ContainsSubstring("not a regular file")));
-  ::close(socket);
 }
 
 TEST_CASE("a file that appears meanwhile is kept if nothing may be replaced", "[atomic_file]") {
@@ -199,31 +149,6 @@ TEST_CASE("a file that appears meanwhile is kept if nothing may be replaced", "[
   CHECK_THROWS_MATCHES(file.finish(), profkit::error, MessageMatches(ContainsSubstring("file: File exists")));
   CHECK(content_of(place) == "mine");
   CHECK(folder.files() == 1);
-}
-
-TEST_CASE("a file belongs to the folder in which it was begun", "[atomic_file]") {
-  counted_folder const folder;
-  fs::path const before = fs::current_path();
-  fs::create_directories(folder.path / "other");
-  fs::current_path(folder.path);
-  profkit::detail::atomic_file file{"file"};
-  fs::current_path("other");
-  file.finish();
-  fs::current_path(before);
-  CHECK(fs::exists(folder.path / "file"));
-  CHECK(fs::is_empty(folder.path / "other"));
-}
-
-TEST_CASE("if standard streams are closed, no file of profkit gets their numbers", "[atomic_file]") {
-  counted_folder const folder;
-  int const input = ::dup(STDIN_FILENO);
-  ::close(STDIN_FILENO);
-  {
-    profkit::detail::atomic_file const file{folder.path / "file"};
-    CHECK(::fcntl(STDIN_FILENO, F_GETFD) == -1);
-  }
-  ::dup2(input, STDIN_FILENO);
-  ::close(input);
 }
 
 TEST_CASE("a name may be as long as names can be", "[atomic_file]") {

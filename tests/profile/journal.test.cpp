@@ -171,27 +171,6 @@ TEST_CASE("a frame contains only the new nodes of graphs", "[journal]") {
   CHECK(sizes.back() == sizes.front());
 }
 
-TEST_CASE("the checksum is CRC-32C, for any division of the bytes into pieces", "[journal]") {
-  profkit::detail::checksum whole;
-  whole.add("123456789");
-  CHECK(whole.value() == 0xe3069283U);  // the check value of CRC-32C
-  std::string const zeros(32, '\0');
-  profkit::detail::checksum pieces;
-  for (std::size_t i = 0; i < zeros.size(); i += 5) pieces.add(std::string_view{zeros}.substr(i, 5));
-  CHECK(pieces.value() == 0x8a9136aaU);  // RFC 3720, B.4
-}
-
-TEST_CASE("a journal written in parts equals the profile", "[journal]") {
-  temporary_file const file;
-  made_journal const journal = journal_in_parts();
-  file.write(journal.bytes);
-  profkit::journal_content const loaded = profkit::load_journal(file.path);
-  CHECK(loaded.is_complete);
-  CHECK(loaded.bytes_left_out == 0);
-  CHECK(saved(loaded.content) == saved(journal.states.back()));
-  CHECK(saved(profkit::load(file.path)) == saved(journal.states.back()));
-}
-
 TEST_CASE("a journal truncated anywhere keeps all frames before the cut, and reports the ignored bytes", "[journal]") {
   temporary_file const file;
   made_journal const journal = journal_in_parts();
@@ -241,36 +220,6 @@ TEST_CASE("bytes after the last frame of a journal are ignored", "[journal]") {
   CHECK(loaded.bytes_left_out == 4);
 }
 
-TEST_CASE("a frame is written only if there are new records", "[journal]") {
-  profkit::detail::journal_encoder encoder;
-  profkit::profile state = made_profile();
-  profkit::detail::own_string bytes;
-  encoder.append(state, false, bytes);
-  CHECK_FALSE(bytes.empty());
-  bytes.clear();
-  state.time.end += std::chrono::seconds{1};
-  encoder.append(state, false, bytes);
-  CHECK(bytes.empty());
-  encoder.append(state, true, bytes);
-  CHECK_FALSE(bytes.empty());
-}
-
-TEST_CASE("many records are written in several frames, each of which is valid by itself", "[journal]") {
-  temporary_file const file;
-  profkit::detail::journal_encoder encoder;
-  profkit::profile state = made_profile();
-  state.scopes.resize(200'000, state.scopes.front());
-  state.work.resize(70'000);
-  profkit::detail::own_string bytes = encoder.beginning();
-  encoder.append(state, true, bytes);
-  file.write(bytes);
-  CHECK(saved(profkit::load(file.path)) == saved(state));
-  std::filesystem::resize_file(file.path, bytes.size() - 1);
-  std::size_t const most = profkit::load_journal(file.path).content.scopes.size();
-  CHECK(most < 200'000);
-  CHECK(most >= 100'000);
-}
-
 TEST_CASE("a frame with a length beyond the file is rejected", "[journal]") {
   temporary_file const file;
   for (std::uint64_t const size : {std::uint64_t{1}, std::uint64_t{1} << 40U, ~std::uint64_t{0}}) {
@@ -280,17 +229,6 @@ TEST_CASE("a frame with a length beyond the file is rejected", "[journal]") {
     file.write(bytes);
     CHECK(profkit::load_journal(file.path).bytes_left_out == sizeof header);
   }
-}
-
-TEST_CASE("a journal record with an invalid position is refused", "[journal]") {
-  temporary_file const file;
-  profkit::profile state = made_profile();
-  state.scopes.back().path = 1000;
-  profkit::detail::own_string bytes = profkit::detail::journal_encoder::beginning();
-  profkit::detail::journal_encoder{}.append(state, true, bytes);
-  file.write(bytes);
-  CHECK_THROWS_MATCHES(profkit::load(file.path), profkit::error,
-                       MessageMatches(ContainsSubstring(file.path.string()) && ContainsSubstring("without path")));
 }
 
 TEST_CASE("a journal of another format, or a file that is no journal, is named", "[journal]") {
@@ -343,23 +281,6 @@ TEST_CASE("a reader of a journal reads a late frame once its bytes are complete"
   file.write(journal.bytes);
   CHECK(reader.read(read).is_complete);
   CHECK(saved(read) == saved(journal.states.back()));
-}
-
-TEST_CASE("a reader of a journal appends, so that its caller may drop records but no tables", "[journal]") {
-  temporary_file const file;
-  made_journal const journal = journal_in_parts();
-  profkit::journal_reader reader{file.path};
-  profkit::profile read;
-  std::size_t scopes = 0;
-  for (std::size_t const end : journal.ends) {
-    file.write(journal.bytes.substr(0, end));
-    REQUIRE(reader.read(read).has_news);
-    scopes += read.scopes.size();
-    read.scopes.clear();
-    read.steps.clear();
-  }
-  CHECK(scopes == journal.states.back().scopes.size());
-  CHECK(read.paths.size() == journal.states.back().paths.size());
 }
 
 TEST_CASE("a reader of a journal starts again when the file is replaced, even by a longer one", "[journal]") {
@@ -516,25 +437,6 @@ TEST_CASE("a reader of a journal continues in the next file, and reports a file 
   found = late.read(of_late);
   CHECK((found.has_news && found.is_other_file && found.is_complete));
   CHECK(of_late.scopes.size() == 3);
-}
-
-TEST_CASE("a journal has the records of two lists in sequence", "[journal]") {
-  temporary_file const file;
-  profkit::detail::journal_encoder encoder;
-  profkit::profile const whole = profile_with_everything();
-  profkit::profile kept = whole;
-  profkit::profile rest;
-  rest.scopes.push_back(kept.scopes.back());
-  kept.scopes.pop_back();
-  profkit::detail::own_string bytes = encoder.beginning();
-  encoder.append(kept, false, bytes, rest);
-  encoder.append(kept, false, bytes, rest);  // nothing new
-  encoder.forget_rest();
-  encoder.append(kept, true, bytes, rest);
-  file.write(bytes);
-  profkit::profile expected = whole;
-  expected.scopes.push_back(rest.scopes.back());
-  CHECK(saved(profkit::load(file.path)) == saved(expected));
 }
 
 TEST_CASE("the times of all frames of a journal together must not overflow nanoseconds", "[journal]") {

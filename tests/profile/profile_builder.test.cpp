@@ -106,21 +106,3 @@ TEST_CASE("beyond the record budget records of any kind are counted and dropped,
   CHECK(made.steps.size() == 1);
   CHECK(made.gpu_steps.size() == 1);
 }
-
-TEST_CASE("correlations continue when 32 bits wrap around", "[builder]") {
-  profkit::profile_builder builder;
-  std::uint64_t const last = builder.extended_correlation(0xffffffffU);
-  std::uint64_t const next = builder.extended_correlation(2);
-  CHECK(next == last + 3);
-  CHECK(builder.extended_correlation(0xfffffffeU) == last - 1);  // a late record
-  CHECK(builder.extended_correlation(3) == next + 1);
-}
-
-TEST_CASE("the time of a launch is known after its call was added", "[builder]") {
-  profkit::profile_builder builder;
-  builder.add(call_with(5, 100));
-  CHECK(builder.launch_time(5) == time_at(100));
-  CHECK_FALSE(builder.launch_time(6));
-  builder.add(call_with(6, 200));
-  CHECK(builder.launch_time(6) == time_at(200));
-}

@@ -46,18 +46,6 @@ def folder_of_journal(program, folder):
     require(f"journal: not written ({reason})" in " ".join(printed.split()) and "\nwork " in printed, printed)
 
 
-def pipe_as_journal(program, folder):
-    """The output is read, or its pipe has no reader."""
-    os.mkfifo(folder / "pipe")
-    for has_reader in False, True:
-        reader = os.open(folder / "pipe", os.O_RDONLY | os.O_NONBLOCK) if has_reader else None
-        printed, said = run(program, folder, "report,journal=pipe")
-        require("cannot create the journal pipe: it exists and is not a regular file" in said, said)
-        require("\nwork " in printed, printed)
-        if reader is not None:
-            require(os.read(reader, 1) == b"", "something was written into the pipe")
-
-
 def many_steps(program, folder):
     """The program ends the loop itself, 4 steps after an overflow of the number would have ended it."""
     _, said = run(program, folder, "steps=18446744073709551615,warmup=5")

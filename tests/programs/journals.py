@@ -109,14 +109,6 @@ def closed(folder):
     folder.journal("run.journal", 1, "cut off")
 
 
-def pipe(folder):
-    """A pipe without a reader is refused, without waiting."""
-    os.mkfifo(folder.path / "run.journal")
-    done = subprocess.run([folder.program, "helper"], cwd=folder.path, env=folder.environment, stderr=subprocess.PIPE, text=True, timeout=60,
-                          check=False)
-    require("cannot create the journal run.journal: " in done.stderr, done.stderr)
-
-
 def require_state(folder, path, content):
     require(path.read_text() == content, f"{path.name} has changed; there are {folder.files()}")
 

@@ -14,19 +14,14 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstdio>
-#include <cstdlib>
 #include <string>
 #include <string_view>
 #include <thread>
 #include <vector>
 
-namespace {
+#include "../support/child_processes.hpp"
 
-void require(bool truth, std::string const& what) {
-  if (truth) return;
-  std::fprintf(stderr, "%s\n", what.c_str());
-  std::_Exit(1);
-}
+namespace {
 
 profkit::options plain_options() {
   profkit::options result;

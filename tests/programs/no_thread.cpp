@@ -17,6 +17,7 @@
 #include <string>
 #include <thread>
 
+#include "../support/child_processes.hpp"
 #include "../support/report_text.hpp"
 
 /// Replaces the function of the C library.
@@ -26,12 +27,6 @@ namespace {
 
 constexpr std::uint64_t steps = 20;
 constexpr std::uint64_t scopes = 2000;
-
-void require(bool truth, char const* what) {
-  if (truth) return;
-  std::fprintf(stderr, "%s\n", what);
-  std::_Exit(1);
-}
 
 void make_steps(profkit::session& session) {
   for (profkit::step step : session) {

@@ -12,19 +12,18 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <new>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <vector>
+
+#include "../support/child_processes.hpp"
 
 extern "C" void* __libc_malloc(std::size_t bytes);
 extern "C" void* __libc_calloc(std::size_t count, std::size_t bytes);
@@ -79,12 +78,6 @@ extern "C" int posix_memalign(void** memory, std::size_t alignment, std::size_t 
 }
 
 namespace {
-
-void require(bool truth, std::string const& what) {
-  if (truth) return;
-  std::fprintf(stderr, "%s\n", what.c_str());
-  std::_Exit(1);
-}
 
 // The same number of page faults with and without profkit.
 

@@ -18,13 +18,13 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
-#include <cstdlib>
 #include <ctime>
 #include <string>
 #include <string_view>
 #include <thread>
 #include <vector>
 
+#include "../support/child_processes.hpp"
 #include "../support/sanitizers.hpp"
 
 namespace {
@@ -40,12 +40,6 @@ void on_timer(int) {
   PROF_COUNTER("signals", 1);
   PROF_SCOPE_INDEXED("inside", 3);
   in_handlers += 3;
-}
-
-void require(bool truth, std::string const& what) {
-  if (truth) return;
-  std::fprintf(stderr, "%s\n", what.c_str());
-  std::_Exit(1);
 }
 
 /// Sends a signal to this thread 20,000 times a second, or with another period.

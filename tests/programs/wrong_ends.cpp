@@ -17,7 +17,6 @@
 #include <csetjmp>
 #include <cstdint>
 #include <cstdio>
-#include <cstdlib>
 #include <deque>
 #include <exception>
 #include <memory>
@@ -27,6 +26,8 @@
 #include <thread>
 #include <vector>
 
+#include "../support/child_processes.hpp"
+
 #if __has_include(<coroutine>) && defined(__cpp_impl_coroutine)
 #include <coroutine>
 #define HAS_COROUTINES 1
@@ -35,12 +36,6 @@
 #endif
 
 namespace {
-
-void require(bool truth, std::string const& what) {
-  if (truth) return;
-  std::fprintf(stderr, "%s\n", what.c_str());
-  std::_Exit(1);
-}
 
 void require_equal(std::uint64_t is, std::uint64_t wanted, char const* what) {
   require(is == wanted, std::to_string(is) + " " + what + ", not " + std::to_string(wanted));

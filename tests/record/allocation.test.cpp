@@ -63,76 +63,48 @@ __attribute__((noinline)) void operator delete[](void* memory) noexcept { ::oper
 __attribute__((noinline)) void operator delete(void* memory, std::size_t) noexcept { ::operator delete(memory); }
 __attribute__((noinline)) void operator delete[](void* memory, std::size_t) noexcept { ::operator delete(memory); }
 
-TEST_CASE("a million scopes allocate nothing, not even the first of a thread", "[allocation]") {
-  constexpr std::uint64_t scopes = repetitions(1'000'000);
+TEST_CASE("a million scopes and other events allocate nothing, not even the first scope of a thread", "[allocation]") {
+  static profkit::site pool{"pool", __FILE__, __LINE__};
+  constexpr std::uint64_t rounds = repetitions(200'000);
+  std::uint64_t by_first = 1;
   std::uint64_t during = 1;
   std::uint64_t by_string = 0;
   profkit::options options = plain_options();
-  options.max_records = 2 * scopes;
+  options.max_records = 10 * rounds;
   profkit::session session{options};
   std::thread{[&] {
     std::uint64_t const before = allocations;
-    for (std::uint64_t i = 0; i < scopes / 2; ++i) {
-      PROF_SCOPE("scope");
-      PROF_SCOPE_INDEXED("indexed", i % 12);
-      if (i % 1024 == 0) PROF_COUNTER("counter", i);
-    }
-    during = allocations - before;
-    std::string const text(1000, 'x');
-    by_string = allocations - before - during;
-  }}.join();
-  CHECK(during == 0);
-  CHECK(by_string > 0);  // the counter works
-  profkit::profile const profile = session.report().profile();
-  CHECK(profile.scopes.size() == scopes);
-  CHECK(profile.quality.dropped_events == 0);
-}
-
-TEST_CASE("taking tokens and adopting scopes allocate nothing, not even the first time", "[allocation]") {
-  profkit::options options = plain_options();
-  constexpr std::uint64_t rounds = repetitions(200'000);
-  std::uint64_t during = 1;
-  profkit::session session{options};
-  std::thread{[&] {
     { PROF_SCOPE("first"); }
-    std::uint64_t const before = allocations;
-    for (std::uint64_t i = 0; i < rounds; ++i) {
+    by_first = allocations - before;
+    profkit::record_allocation(pool, &session, 8);
+    std::uint64_t const after_first = allocations;
+    for (std::uint64_t i = 1; i < rounds; ++i) {
       profkit::scope_token token;
       {
-        PROF_SCOPE("outer");
+        PROF_SCOPE("scope");
         PROF_SCOPE_INDEXED("indexed", i % 12);
         token = profkit::scope_token::current();
+        if (i % 1024 == 0) PROF_COUNTER("counter", i);
       }
       PROF_ADOPT_SCOPE("role", token);
-    }
-    during = allocations - before;
-  }}.join();
-  CHECK(during == 0);
-  CHECK(session.report().profile().scopes.size() == 3 * rounds + 1);
-}
-
-TEST_CASE("recording allocations and work allocates nothing after a thread's first event, in a scope or outside", "[allocation]") {
-  static profkit::site pool{"pool", __FILE__, __LINE__};
-  profkit::options options = plain_options();
-  constexpr std::uint64_t rounds = repetitions(200'000);
-  std::uint64_t during = 1;
-  profkit::session session{options};
-  std::thread{[&] {
-    profkit::record_allocation(pool, &session, 8);
-    std::uint64_t const before = allocations;
-    for (std::uint64_t i = 1; i < rounds; ++i) {
-      PROF_SCOPE("scope", profkit::work{1.0, 2.0});
+      PROF_SCOPE("work", profkit::work{1.0, 2.0});
       profkit::record_allocation(pool, reinterpret_cast<void*>(i), i);
       profkit::record_release(pool, reinterpret_cast<void*>(i));
       profkit::add_work({1.0, 0.0});
+      PROF_SCOPE("last");
     }
-    during = allocations - before;
+    during = allocations - after_first;
+    std::string const text(1000, 'x');
+    by_string = allocations - after_first - during;
   }}.join();
+  CHECK(by_first == 0);
   CHECK(during == 0);
-  profkit::report const report = session.report();
-  CHECK(report.profile().allocations.size() == 2 * rounds - 1);
-  CHECK(report.profile().work.size() == 2 * (rounds - 1));
-  CHECK(report.profile().quality.dropped_events == 0);
+  CHECK(by_string > 0);  // the counter works
+  profkit::profile const profile = session.report().profile();
+  CHECK(profile.scopes.size() == 1 + 5 * (rounds - 1));
+  CHECK(profile.allocations.size() == 2 * rounds - 1);
+  CHECK(profile.work.size() == 2 * (rounds - 1));
+  CHECK(profile.quality.dropped_events == 0);
 }
 
 TEST_CASE("an operator new that is a scope and reports allocations records those of the program, not those of the library's threads",

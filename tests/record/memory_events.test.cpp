@@ -105,42 +105,6 @@ TEST_CASE("allocations are charged to the scopes of the calling thread", "[memor
   CHECK(summary.allocators[0].reused_addresses == 0);
 }
 
-TEST_CASE("concurrent allocations are charged to the scopes of their own thread", "[memory]") {
-  constexpr std::uint64_t threads = 4;
-  constexpr std::uint64_t rounds = 500;
-  profkit::session session{plain_options(0, 1)};
-  for (profkit::step step : session) {
-    std::vector<std::thread> running;
-    for (std::uint64_t thread = 0; thread < threads; ++thread) {
-      running.emplace_back([thread] {
-        for (std::uint64_t i = 0; i < rounds; ++i) {
-          PROF_SCOPE_INDEXED("worker", thread);
-          std::uint64_t const first = 2 * (thread * rounds + i) + 1;
-          profkit::record_allocation(pool, piece(first), 100 * (thread + 1));
-          {
-            PROF_SCOPE("inner");
-            profkit::record_allocation(pool, piece(first + 1), 7);
-          }
-          profkit::record_release(pool, piece(first));
-          profkit::record_release(pool, piece(first + 1));
-        }
-      });
-    }
-    for (std::thread& each : running) each.join();
-  }
-  profkit::summary const summary = session.report().summary();
-  for (std::uint64_t thread = 0; thread < threads; ++thread) {
-    std::string const path = "worker_" + std::to_string(thread);
-    profkit::scope_memory_summary const worker = memory_in(summary, path);
-    CHECK(worker.peak_bytes == 100 * (thread + 1) + 7);
-    CHECK(worker.retained_bytes == 0);
-    CHECK(worker.allocations == 2 * rounds);
-    CHECK(memory_in(summary, path + "/inner").peak_bytes == 7);
-    CHECK(memory_in(summary, path + "/inner").retained_bytes == static_cast<std::int64_t>(7 * rounds));
-  }
-  CHECK(summary.allocators.at(0).last_bytes == 0);
-}
-
 TEST_CASE("without a session nothing is recorded, and a session does not record earlier allocations", "[memory]") {
   profkit::record_allocation(pool, piece(1), 10);
   profkit::session session{plain_options(0, 1)};
@@ -153,48 +117,6 @@ TEST_CASE("without a session nothing is recorded, and a session does not record 
   for (profkit::step step : second) PROF_SCOPE("work");
   CHECK(second.report().profile().allocations.empty());
   CHECK(second.report().summary().allocators.empty());
-}
-
-TEST_CASE("allocations beyond the capacity of a log are dropped and counted, and scopes still end", "[memory]") {
-  profkit::options options = plain_options(0, 1);
-  options.log_slots_per_thread = 33;  // a size that no other test uses
-  profkit::session session{options};
-  for (profkit::step step : session) {
-    // A new thread, so that its log has the requested size.
-    std::thread{[] {
-      PROF_SCOPE("scope");
-      for (std::uint64_t i = 0; i < 100; ++i) profkit::record_allocation(pool, piece(i), 1);
-    }}.join();
-  }
-  profkit::report const report = session.report();
-  CHECK(report.profile().allocations.size() == 6);  // each takes 4 slots
-  CHECK(report.profile().quality.dropped_events == 94);
-  CHECK(memory_in(report.summary(), "scope").peak_bytes == 6);
-}
-
-TEST_CASE("no allocation has the time at which a scope of its thread begins or ends", "[memory]") {
-  profkit::session session{plain_options(0, 1)};
-  for (profkit::step step : session) {
-    for (std::uint64_t i = 0; i < 2000; ++i) {
-      PROF_SCOPE("outer");
-      profkit::record_allocation(pool, piece(i), 1);
-      {
-        PROF_SCOPE("inner");
-        profkit::record_release(pool, piece(i));
-      }
-    }
-  }
-  profkit::report const report = session.report();
-  profkit::scope_memory_summary const outer = memory_in(report.summary(), "step/outer");
-  CHECK(outer.allocations == 2000U);
-  CHECK(outer.peak_bytes == 1);
-  CHECK(outer.retained_bytes == 0);
-  CHECK(memory_in(report.summary(), "step/outer/inner").allocations == 0U);
-  profkit::timestamp last{};
-  for (profkit::scope_record const& scope : report.profile().scopes) {
-    CHECK(scope.time.end >= last);
-    last = scope.time.end;
-  }
 }
 
 TEST_CASE("with memory=scopes a source is read at both ends of every scope", "[memory]") {

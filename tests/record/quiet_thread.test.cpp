@@ -2,8 +2,6 @@
 //
 // What the library calls on threads of the program, and what it does on its own threads, is not recorded.
 #include <profkit/impl/record/memory_poll.hpp>
-#include <profkit/impl/record/own_thread.hpp>
-#include <profkit/impl/record/quiet_thread.hpp>
 #include <profkit/impl/record/scope_token.hpp>
 #include <profkit/memory_source.hpp>
 #include <profkit/scope.hpp>
@@ -13,7 +11,6 @@
 #include <atomic>
 #include <catch2/catch_test_macros.hpp>
 #include <cstdint>
-#include <cstdlib>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -133,84 +130,6 @@ TEST_CASE("a listener without a session may open scopes", "[quiet]") {
   { PROF_SCOPE("work"); }
   std::thread{[] { PROF_SCOPE("elsewhere"); }}.join();
   CHECK(listener_calls == 4);
-}
-
-TEST_CASE("a listener still sees the scope that is open", "[quiet]") {
-  static std::string seen;
-  seen.clear();
-  profkit::session session{plain_options(0, 1)};
-  std::thread{[] {
-    profkit::scope_listener const listener{[]() noexcept {
-      profkit::scope_token const open = profkit::scope_token::of_launches();
-      seen += open ? open.node()->where().name : "-";
-      seen += ' ';
-    }};
-    PROF_SCOPE("outer");
-    { PROF_SCOPE("work"); }
-  }}.join();
-  CHECK(seen == "- outer work outer ");
-}
-
-TEST_CASE("in a quiet block nothing is recorded, and after it everything", "[quiet]") {
-  profkit::session session{plain_options(0, 2)};
-  for (profkit::step step : session) {
-    PROF_SCOPE("work");
-    {
-      profkit::detail::quiet_thread const quiet;
-      record_everything();
-      {
-        profkit::detail::quiet_thread const nested;
-        record_everything();
-      }
-      record_everything();
-      CHECK(profkit::scope_token::current().node()->where().name == std::string{"work"});
-    }
-    PROF_SCOPE("after");
-  }
-  profkit::profile const profile = session.report().profile();
-  check_only_work(profile, 2);
-  CHECK(count_scopes(profile, "step/work/after") == 2);
-  CHECK(profile.scopes.size() == 6);
-  CHECK(profile.allocations.empty());
-}
-
-TEST_CASE("a thread that has not recorded before may begin with a quiet block", "[quiet]") {
-  profkit::session session{plain_options(0, 1)};
-  std::thread{[] {
-    {
-      profkit::detail::quiet_thread const quiet;
-      record_everything();
-    }
-    PROF_SCOPE("after");
-  }}.join();
-  CHECK(scope_names(session.report().profile()) == std::vector<std::string>{"after"});
-}
-
-TEST_CASE("the library's own threads record nothing, from their first to their last instruction", "[quiet]") {
-  struct at_exit {
-    ~at_exit() { record_everything(); }
-  };
-  profkit::session session{plain_options(0, 1)};
-  profkit::scope_listener const listener{on_change};
-  listener_calls = 0;
-  for (profkit::step step : session) {
-    std::uint64_t const before = listener_calls;
-    profkit::detail::own_thread const own{"own", [] {
-                                            static thread_local at_exit last;
-                                            static_cast<void>(last);
-                                            record_everything();
-                                            profkit::detail::quiet_thread const nested;
-                                            record_everything();
-                                          }};
-    own.join();
-    CHECK(listener_calls == before);
-  }
-  profkit::profile const profile = session.report().profile();
-  CHECK(profile.scopes.size() == 1);
-  CHECK(profile.threads.size() == 1);
-  CHECK(profile.counters.empty());
-  CHECK(profile.allocations.empty());
-  CHECK(profile.quality.dropped_events == 0);
 }
 
 TEST_CASE("a collector's work on the session's thread is not recorded", "[quiet]") {

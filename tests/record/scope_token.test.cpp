@@ -157,22 +157,6 @@ TEST_CASE("a token refers to its scope even after the scope, its thread and its 
   CHECK(path_name(second, second.paths.at(second.scopes[0].path).adopted_from) == "forward/layer_3/attention");
 }
 
-TEST_CASE("tokens taken again in the same place, on any thread, have one path", "[token]") {
-  profkit::profile const profile = record_tokens([] {
-    scope_token const first = token_of_attention();
-    scope_token const again = token_of_attention();
-    scope_token elsewhere;
-    on_another_thread([&elsewhere] { elsewhere = token_of_attention(); });
-    scope_token const copy = first;
-    CHECK(again.node() == first.node());
-    CHECK(elsewhere.node() == first.node());
-    CHECK(copy.node() == first.node());
-    for (scope_token const each : {first, again, elsewhere, copy}) PROF_ADOPT_SCOPE("backward", each);
-  });
-  CHECK(count_scopes(profile, "forward/layer_3/attention (backward)") == 4);
-  CHECK(profile.paths.size() == 4);
-}
-
 TEST_CASE("a token taken outside any scope, on a new thread or without a session, is empty", "[token]") {
   {
     PROF_SCOPE("without session");
@@ -187,15 +171,6 @@ TEST_CASE("a token taken outside any scope, on a new thread or without a session
     PROF_SCOPE("open");
     CHECK(scope_token::current());
   });
-}
-
-TEST_CASE("after the innermost scope has ended, a new token refers to the enclosing scope", "[token]") {
-  profkit::profile const profile = record_tokens([] {
-    PROF_SCOPE("outer");
-    { PROF_SCOPE("inner"); }
-    on_another_thread([token = scope_token::current()] { PROF_ADOPT_SCOPE("backward", token); });
-  });
-  CHECK(count_scopes(profile, "outer (backward)") == 1);
 }
 
 TEST_CASE("a path omits the step that it is in, and a step starts a separate tree", "[token]") {
@@ -217,22 +192,6 @@ TEST_CASE("a path omits the step that it is in, and a step starts a separate tre
   CHECK(path_name(profile, profile.paths.at(position_of(profile, "step/call/forward/layer_3/attention (backward)")).adopted_from) ==
         "step/forward/layer_3/attention");
   CHECK(count_scopes(profile, "step (after)/inside") == 1);
-}
-
-TEST_CASE("scopes with different indices are different, and an index can be any number", "[token]") {
-  profkit::profile const profile = record_tokens([] {
-    for (std::int64_t const index : {std::int64_t{0}, std::int64_t{-1}, INT64_MAX}) {
-      scope_token token;
-      {
-        PROF_SCOPE_INDEXED("layer", index);
-        token = scope_token::current();
-      }
-      PROF_ADOPT_SCOPE("backward", token);
-    }
-  });
-  CHECK(count_scopes(profile, "layer_0 (backward)") == 1);
-  CHECK(count_scopes(profile, "layer_-1 (backward)") == 1);
-  CHECK(count_scopes(profile, "layer_9223372036854775807 (backward)") == 1);
 }
 
 TEST_CASE("sites with one name are one path, and so are the scopes that adopt them", "[token]") {
@@ -353,22 +312,6 @@ TEST_CASE("an API call on the stack is no scope", "[token]") {
   CHECK(profile.api_calls.size() == 2);
 }
 
-TEST_CASE("an adopting scope without room in the log is counted and does not affect the others", "[token]") {
-  profkit::options options = plain_options();
-  options.log_slots_per_thread = 72;
-  constexpr std::uint64_t opened = 100;
-  profkit::session session{options};
-  scope_token const token = token_of_attention();
-  on_another_thread([token] {
-    for (std::uint64_t i = 0; i < opened; ++i) PROF_ADOPT_SCOPE("backward", token);
-  });
-  profkit::profile const profile = session.report().profile();
-  std::size_t const recorded = count_scopes(profile, "forward/layer_3/attention (backward)");
-  CHECK(recorded > 0);
-  CHECK(recorded + profile.quality.dropped_events == opened);
-  CHECK(profile.quality.open_scopes == 0);
-}
-
 TEST_CASE("a token of a scope opened in an earlier session is valid", "[token]") {
   profkit::session first{plain_options()};
   PROF_SCOPE("across");
@@ -423,32 +366,4 @@ TEST_CASE("threads that take and adopt tokens concurrently, while the session dr
   }
   CHECK(total == static_cast<std::size_t>(adopted));
   CHECK(profile.paths.size() == 1 + 1 + 3 * layers);
-}
-
-TEST_CASE("in the tree, an adopted scope is before the scopes that work for it, in the order of first beginnings", "[scope_token]") {
-  profkit::session session{plain_options()};
-  std::thread{[] { PROF_SCOPE("older thread"); }}.join();
-  {
-    profkit::step step{session};
-    profkit::scope_token second;
-    profkit::scope_token under;
-    {
-      PROF_SCOPE("forward");
-      { PROF_SCOPE("first"); }
-      PROF_SCOPE("second");
-      second = profkit::scope_token::current();
-    }
-    PROF_SCOPE("backward");
-    under = profkit::scope_token::current();
-    std::thread{[&] {
-      static profkit::site role{"backward", __FILE__, __LINE__};
-      profkit::adopting_scope const adopting{role, second, under};
-    }}.join();
-  }
-  std::vector<std::string> names;
-  for (profkit::scope_summary const& row : session.report().summary().scopes) names.push_back(row.path);
-  auto const position = [&](std::string const& path) { return std::find(names.begin(), names.end(), path) - names.begin(); };
-  CHECK(position("step/forward/first") < position("step/forward/second"));
-  CHECK(position("step/forward") < position("step/backward"));
-  CHECK(position("step/backward/forward/second (backward)") < static_cast<std::ptrdiff_t>(names.size()));
 }

@@ -16,18 +16,13 @@
 #include <cstddef>
 #include <cstdio>
 
+#include "../support/sanitizers.hpp"
+
 namespace {
 
 constexpr int skipped = 4;
 
-#ifndef __has_feature  // only in clang; g++ has macros for it
-#define __has_feature(feature) 0
-#endif
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-constexpr bool is_sanitized = true;  // sanitizers make system calls themselves
-#else
-constexpr bool is_sanitized = false;
-#endif
+constexpr bool is_sanitized = under_address_sanitizer || under_thread_sanitizer;  // sanitizers make system calls themselves
 
 void some_scopes() {
   static profkit::site pool{"pool", __FILE__, __LINE__};

@@ -202,24 +202,3 @@ TEST_CASE("a collector that ends the thread is not called a failure, and the unw
   CHECK_FALSE(is_after);
   CHECK(collector.status().works);
 }
-
-TEST_CASE("a request to cancel waits for the end of a block without cancellation, and the state before is restored", "[thread_exit]") {
-  std::atomic<int> place{0};
-  ending_thread const thread{[&] {
-    {
-      profkit::detail::no_cancellation const outer;
-      place = 1;
-      while (place == 1) std::this_thread::yield();
-      { profkit::detail::no_cancellation const inner; }
-      ::pthread_testcancel();
-      place = 3;
-    }
-    ::pthread_testcancel();
-    place = 4;
-  }};
-  while (place != 1) std::this_thread::yield();
-  thread.cancel();
-  place = 2;
-  CHECK(thread.join());
-  CHECK(place == 3);
-}

@@ -4,10 +4,8 @@
 
 #include <catch2/catch_test_macros.hpp>
 #include <cstddef>
-#include <cstdint>
 #include <limits>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "../support/profile_of.hpp"
@@ -42,21 +40,6 @@ TEST_CASE("a scope records its declared work exactly", "[work]") {
   CHECK(inner.bytes == std::numeric_limits<double>::denorm_min());
   CHECK(inner.precision == profkit::precision::unknown);
   CHECK(inner.backward == 0.0F);
-}
-
-TEST_CASE("work has the beginning of its scope", "[work]") {
-  profkit::session session{plain_options()};
-  for (int i = 0; i < 100; ++i) {
-    PROF_SCOPE("scope", profkit::work{1.0 + i, 0.0});
-  }
-  profkit::profile const profile = session.report().profile();
-  REQUIRE(profile.work.size() == 100);
-  REQUIRE(profile.scopes.size() == 100);
-  for (std::size_t i = 0; i < 100; ++i) {
-    CHECK(profile.work[i].begin == profile.scopes[i].time.begin);
-    CHECK(profile.work[i].path == profile.scopes[i].path);
-    CHECK(profile.work[i].work.flops == 1.0 + static_cast<double>(i));
-  }
 }
 
 TEST_CASE("work added later belongs to the innermost scope, and adds to its declared work", "[work]") {
@@ -101,31 +84,6 @@ TEST_CASE("the arguments of a scope with work are evaluated once, with and witho
   { PROF_SCOPE("scope", profkit::work{counted(), 0.0}); }
   CHECK(calls == 2);
   CHECK(session.report().profile().work.at(0).work.flops == 5.0);
-}
-
-TEST_CASE("work on another thread belongs to the scopes there", "[work]") {
-  profkit::session session{plain_options()};
-  {
-    PROF_SCOPE("here");
-    std::thread{[] { PROF_SCOPE("there", profkit::work{3.0, 0.0}); }}.join();
-  }
-  profkit::profile const profile = session.report().profile();
-  REQUIRE(profile.work.size() == 1);
-  CHECK(path_name(profile, profile.work[0].path) == "there");
-}
-
-TEST_CASE("work beyond the capacity of a log is dropped and counted, and its scope is kept", "[work]") {
-  profkit::options options = plain_options();
-  options.log_slots_per_thread = 34;  // a size that no other test uses
-  profkit::session session{options};
-  std::thread{[] {
-    PROF_SCOPE("scope");
-    for (int i = 0; i < 10; ++i) profkit::add_work({1.0, 0.0});
-  }}.join();
-  profkit::profile const profile = session.report().profile();
-  CHECK(profile.work.size() == 6);  // each takes 4 slots
-  CHECK(profile.quality.dropped_events == 4);
-  CHECK(scope_names(profile) == std::vector<std::string>{"scope"});
 }
 
 TEST_CASE("a step carries the work of the model", "[work]") {
