@@ -23,6 +23,8 @@
 #include <vector>
 
 #include "support/made_full_profile.hpp"
+#include "support/made_kinds.hpp"
+#include "support/made_loop.hpp"
 #include "support/profile_of.hpp"
 #include "support/random_loop_profile.hpp"
 #include "support/random_memory_profile.hpp"
@@ -30,6 +32,7 @@
 #include "support/repetitions.hpp"
 #include "support/summary_bytes.hpp"
 #include "support/wait_for_drain.hpp"
+#include "support/with_more.hpp"
 
 using namespace std::chrono_literals;
 
@@ -168,7 +171,9 @@ void append(profkit::profile const& from, profkit::profile& to) {
 /// @return the number of added windows.
 std::uint64_t check_stream(profkit::profile const& profile, std::uint64_t seed) {
   std::mt19937_64 random{seed};
-  arriving_profile from{profile, seed};
+  std::mt19937_64 more{seed};
+  profkit::profile const complete = with_more(profile, more);
+  arriving_profile from{complete, seed};
   profkit::detail::window_waits const waits{0ns, profile.steps.empty() ? from.max_operation() : 0ns, 1000h, 1000h};
   profkit::detail::window_stream stream{{}, waits};
   stream.waiting() = from.head();
@@ -211,8 +216,18 @@ TEST_CASE("figures summed while records arrive, or continued from a journal, are
     windows += check_stream(without_steps, seed);
   }
   CHECK(windows > 12 * seeds);
+  made_kinds many_kinds;
+  for (int i = 0; i < 60; ++i) many_kinds.step({{"part " + std::to_string(i % 20)}});
+  CHECK(check_stream(many_kinds.profile, 1) > 1);
+  made_kinds ahead;  // steps whose work continues in later windows
+  for (int i = 0; i < 20; ++i) ahead.step({{i % 8 == 5 ? "evaluate" : "train", 1.0, i % 8 == 5 ? 8.0 : 3.0}});
+  CHECK(check_stream(ahead.profile, 1) > 1);
+  made_loop long_run;  // more steps than the history has windows and than a series has groups
+  for (int i = 0; i < (repeats_less ? 1'500 : 70'000); ++i) long_run.step(2.0 * i, 2.0 * i + 1.0 + i % 7 / 10.0, i < 7);
+  long_run.profile.collectors.clear();  // no kernels to wait for
+  CHECK(check_stream(long_run.profile, 1) > 1);
   check_stream(make_random_loop_profile(2770), 2770);  // a launching call is open shortly after a border
-  for (char const* const name : {"small-128-train-fp32", "small-512-fwd-fp32", "tiny-128-train-bf16"}) {
+  for (char const* const name : {"small-128-train-fp32", "small-128-train-fp32-graph", "small-512-fwd-fp32", "tiny-128-train-bf16"}) {
     INFO(name);
     CHECK(check_stream(profkit::load(std::string{TEST_DATA "/"} + name + ".profile"), 1) >= 3);
   }
