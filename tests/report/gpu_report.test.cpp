@@ -85,8 +85,8 @@ TEST_CASE("report.json has the kernels, their classes, and the copies", "[report
   CHECK(classes == Approx(11.9));
   CHECK(share == Approx(1.0));
   CHECK(in_order == std::vector<std::string>{"matmul", "elementwise", "softmax", "other"});  // none from the warm-up
-  CHECK(find(report["kernel_classes"], "name", "elementwise")["count"] == 4);
-  CHECK(find(report["kernel_classes"], "name", "elementwise")["share"].get<double>() == Approx(3.4 / 11.9));
+  CHECK(find(report["kernel_classes"], "class", "elementwise")["count"] == 4);
+  CHECK(find(report["kernel_classes"], "class", "elementwise")["share"].get<double>() == Approx(3.4 / 11.9));
   REQUIRE(report["copies"].size() == 2);
   CHECK(find(report["copies"], "name", "[CUDA memcpy Host-to-Device]")["bytes"] == 2U << 20U);
   CHECK(find(report["copies"], "name", "[CUDA memcpy Host-to-Device]")["total_ms"].get<double>() == Approx(1.0));
