@@ -21,6 +21,9 @@
 #include <utility>
 #include <vector>
 
+#include "support/made_full_profile.hpp"
+#include "support/made_kinds.hpp"
+#include "support/made_loop.hpp"
 #include "support/profile_of.hpp"
 #include "support/random_loop_profile.hpp"
 #include "support/random_memory_profile.hpp"
@@ -28,6 +31,7 @@
 #include "support/repetitions.hpp"
 #include "support/summary_bytes.hpp"
 #include "support/wait_for_drain.hpp"
+#include "support/with_more.hpp"
 
 using namespace std::chrono_literals;
 
@@ -194,6 +198,11 @@ std::uint64_t check_stream(profkit::profile const& profile, std::uint64_t seed) 
   return stream.windows();
 }
 
+std::uint64_t check_with_more(profkit::profile const& profile, std::uint64_t seed) {
+  std::mt19937_64 random{seed};
+  return check_stream(with_more(profile, random), seed);
+}
+
 }  // namespace
 
 TEST_CASE("figures summed while records arrive, or continued from a journal, are those of the whole session") {
@@ -201,16 +210,26 @@ TEST_CASE("figures summed while records arrive, or continued from a journal, are
   std::uint64_t const seeds = repetitions(100);
   for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
     INFO("seed " << seed);
-    windows += check_stream(make_random_step_profile(seed), seed);
-    windows += check_stream(make_random_loop_profile(seed), seed);
-    windows += check_stream(make_random_memory_profile(seed), seed);
+    windows += check_with_more(make_random_step_profile(seed), seed);
+    windows += check_with_more(make_random_loop_profile(seed), seed);
+    windows += check_with_more(make_random_memory_profile(seed), seed);
     profkit::profile without_steps = make_random_step_profile(seed);
     without_steps.steps.clear();
-    windows += check_stream(without_steps, seed);
+    windows += check_with_more(without_steps, seed);
   }
   CHECK(windows > 12 * seeds);
-  check_stream(make_random_loop_profile(2770), 2770);  // a launching call is open shortly after a border
-  for (char const* const name : {"small-128-train-fp32", "small-512-fwd-fp32", "tiny-128-train-bf16"}) {
+  made_kinds many_kinds;
+  for (int i = 0; i < 60; ++i) many_kinds.step({{"part " + std::to_string(i % 20)}});
+  CHECK(check_with_more(many_kinds.profile, 1) > 1);
+  made_kinds ahead;  // steps whose work continues in later windows
+  for (int i = 0; i < 20; ++i) ahead.step({{i % 8 == 5 ? "evaluate" : "train", 1.0, i % 8 == 5 ? 8.0 : 3.0}});
+  CHECK(check_with_more(ahead.profile, 1) > 1);
+  made_loop long_run;  // more steps than the history has windows and than a series has groups
+  for (int i = 0; i < (repeats_less ? 1'500 : 70'000); ++i) long_run.step(2.0 * i, 2.0 * i + 1.0 + i % 7 / 10.0, i < 7);
+  long_run.profile.collectors.clear();  // no kernels to wait for
+  CHECK(check_stream(long_run.profile, 1) > 1);
+  check_with_more(make_random_loop_profile(2770), 2770);  // a launching call is open shortly after a border
+  for (char const* const name : {"small-128-train-fp32", "small-128-train-fp32-graph", "small-512-fwd-fp32", "tiny-128-train-bf16"}) {
     INFO(name);
     CHECK(check_stream(profkit::load(std::string{TEST_DATA "/"} + name + ".profile"), 1) >= 3);
   }

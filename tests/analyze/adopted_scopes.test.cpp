@@ -2,64 +2,15 @@
 #include <profkit/analyze.hpp>
 #include <profkit/impl/analyze/gpu/attribution.hpp>
 
-#include <algorithm>
-#include <catch2/catch_approx.hpp>
-#include <catch2/catch_test_macros.hpp>
-#include <cstdint>
-#include <set>
-#include <string>
-#include <utility>
-#include <vector>
-
-#include "../support/made_profile.hpp"
+#include "../support/made_launches.hpp"
 #include "../support/profile_of.hpp"
 #include "../support/random_gpu_profile.hpp"
 #include "../support/repetitions.hpp"
-
-using Catch::Approx;
+#include "../support/testing.hpp"
 
 namespace {
 
 constexpr std::uint32_t no_parent = profkit::path_record::no_parent;
-
-/// Records with times in ms.
-struct builder {
-  profkit::profile profile;
-
-  builder() {
-    profile.threads = {{100, "main"}, {101, "engine"}};
-    profile.gpu_names = {{"gemm", {}}};
-    profile.api_names = {"cudaLaunchKernel_v7000"};
-    profile.collectors = {{"kernels", "collected", {}, profkit::collector_kind::kernels}};
-  }
-
-  std::uint32_t path(std::uint32_t parent, char const* name) {
-    profile.paths.push_back({parent, name, {}, "made.cpp", 1});
-    profile.paths.back().is_step = parent == profkit::path_record::no_parent && profile.paths.back().name == "step";
-    return static_cast<std::uint32_t>(profile.paths.size() - 1);
-  }
-  std::uint32_t adopting(std::uint32_t parent, std::uint32_t from, char const* role) {
-    profile.paths.push_back({parent, "of " + std::to_string(from) + " (" + role + ")", {}, "made.cpp", 2, from, role});
-    return static_cast<std::uint32_t>(profile.paths.size() - 1);
-  }
-  void scope(std::uint32_t path, std::uint32_t thread, double from, double to) {
-    profile.scopes.push_back({{at_ms(from), at_ms(to)}, path, thread});
-  }
-  /// A kernel that runs from `from` to `to`, launched at `at`.
-  void kernel(std::uint32_t thread, double at, double from, double to) {
-    profile.api_calls.push_back({{at_ms(at), at_ms(at + 0.01)}, ++correlation_, 0, thread});
-    profkit::gpu_operation_record operation;
-    operation.time = {at_ms(from), at_ms(to)};
-    operation.correlation = correlation_;
-    profile.gpu_operations.push_back(operation);
-  }
-  void step(double from, double to, bool is_warmup = false) {
-    profile.steps.push_back({{at_ms(from), at_ms(to)}, profile.steps.size(), is_warmup, 1});
-  }
-
- private:
-  std::uint64_t correlation_ = 0;
-};
 
 profkit::adopted_summary const& row_of(profkit::summary const& summary, std::string const& path, std::string const& role = "backward") {
   auto const row = std::find_if(summary.adopted.begin(), summary.adopted.end(),
@@ -86,7 +37,7 @@ double own_kernel_ms(profkit::adopted_summary const& adopted) { return adopted.o
 ///     backward                [20, 21]
 ///     layer (backward)        [21, 23]
 ///     attention (backward)    [24, 28], and at the same time [25, 27]
-struct forward_and_backward : builder {
+struct forward_and_backward : made_launches {
   std::uint32_t step_path = path(no_parent, "step");
   std::uint32_t forward = path(step_path, "forward");
   std::uint32_t layer = path(forward, "layer");
@@ -152,33 +103,8 @@ TEST_CASE("own kernels of a scope and kernels of adopted work are disjoint", "[a
   CHECK(own_kernel_ms(step) + kernel_ms(step) == Approx(summary.gpu->all.kernel_time.count()));
 }
 
-TEST_CASE("each role has its own row", "[adopted]") {
-  forward_and_backward make;
-  std::uint32_t const other = make.adopting(no_parent, make.attention, "prefetch");
-  make.scope(other, 1, 31, 32);
-  make.kernel(1, 31.1, 31, 31.5);
-  profkit::summary const summary = profkit::analyze(make.profile);
-  CHECK(rows_of(summary) == std::vector<std::string>{"step: backward", "step: prefetch", "step/forward: backward", "step/forward: prefetch",
-                                                     "step/forward/layer: backward", "step/forward/layer: prefetch",
-                                                     "step/forward/layer/attention: backward", "step/forward/layer/attention: prefetch"});
-  CHECK(kernel_ms(row_of(summary, "step/forward/layer", "prefetch")) == Approx(0.5));
-  CHECK(kernel_ms(row_of(summary, "step/forward/layer")) == Approx(8.0));
-  CHECK(kernel_ms(row_of(summary, "step/forward/layer/attention")) == Approx(6.0));
-}
-
-TEST_CASE("scopes inside an adopting scope count with it", "[adopted]") {
-  forward_and_backward make;
-  std::uint32_t const inside = make.path(make.of_attention, "inside");
-  make.scope(inside, 1, 28, 28.5);
-  make.kernel(1, 28.1, 28.1, 28.6);
-  profkit::adopted_summary const row = row_of(profkit::analyze(make.profile), "step/forward/layer/attention");
-  CHECK(row.count == 1);
-  CHECK(row.host_total.count() == Approx(5.0));
-  CHECK(kernel_ms(row) == Approx(6.5));
-}
-
 TEST_CASE("an adopting scope inside another has its time and its kernels to itself", "[adopted]") {
-  builder make;
+  made_launches make;
   std::uint32_t const one = make.path(no_parent, "one");
   std::uint32_t const other = make.path(no_parent, "other");
   std::uint32_t const of_one = make.adopting(no_parent, one, "backward");
@@ -234,22 +160,6 @@ TEST_CASE("work for adopted work is shown next to it, never inside it", "[adopte
   CHECK(row_of(summary, "step/forward/layer", second).host_total.count() == Approx(3.5));
 }
 
-TEST_CASE("without kernels the host times are shown and the rest is n/a", "[adopted]") {
-  forward_and_backward make;
-  make.profile.collectors.clear();
-  make.profile.gpu_operations.clear();
-  profkit::summary const summary = profkit::analyze(make.profile);
-  profkit::adopted_summary const& row = row_of(summary, "step/forward/layer");
-  CHECK(row.count == 2);
-  CHECK(row.host_total.count() == Approx(8.0));
-  CHECK(row.own_host_total->count() == Approx(8.0));
-  CHECK_FALSE(row.operations);
-  CHECK_FALSE(row.kernel_time);
-  CHECK_FALSE(row.busy);
-  CHECK_FALSE(row.own_kernel_time);
-  CHECK_FALSE(row.kernel_ratio);
-}
-
 TEST_CASE("a scope that launched nothing has no ratio", "[adopted]") {
   forward_and_backward make;
   std::uint32_t const quiet = make.path(make.forward, "quiet");
@@ -288,11 +198,6 @@ TEST_CASE("operations of a graph count in the scopes of their capture", "[adopte
   profkit::adopted_summary const row = row_of(profkit::analyze(make.profile), "step/forward/layer/attention");
   CHECK(kernel_ms(row) == Approx(11.0));
   CHECK(row.count == 1);
-}
-
-TEST_CASE("a profile without adopting scopes has no such rows", "[adopted]") {
-  CHECK(profkit::analyze(made_profile()).adopted.empty());
-  CHECK(profkit::analyze({}).adopted.empty());
 }
 
 TEST_CASE("in random nests, own work and work for scopes count each kernel once", "[adopted]") {

@@ -2,26 +2,16 @@
 #include <profkit/analyze.hpp>
 #include <profkit/error.hpp>
 #include <profkit/impl/analyze/analysis.hpp>
+#include <profkit/impl/analyze/windows/window_stream.hpp>
 #include <profkit/save_load.hpp>
 
-#include <catch2/catch_test_macros.hpp>
-#include <catch2/matchers/catch_matchers.hpp>
-#include <catch2/matchers/catch_matchers_exception.hpp>
-#include <catch2/matchers/catch_matchers_string.hpp>
-#include <chrono>
-#include <cstddef>
-#include <cstdint>
-#include <random>
-#include <string>
-#include <utility>
-#include <vector>
-
-#include "../support/cut_windows.hpp"
+#include "../support/made_full_profile.hpp"
 #include "../support/made_profile.hpp"
-#include "../support/random_cut.hpp"
-#include "../support/random_profiles.hpp"
 #include "../support/repetitions.hpp"
+#include "../support/state_bytes.hpp"
 #include "../support/summary_bytes.hpp"
+#include "../support/testing.hpp"
+#include "../support/with_more.hpp"
 
 namespace {
 
@@ -31,45 +21,47 @@ profkit::summary sum_of(std::vector<profkit::window> const& windows) {
   return result.finish();
 }
 
-void check_cuts(profkit::profile const& whole, std::uint64_t seed) {
-  std::mt19937_64 random{seed};
-  profkit::profile const complete = with_more(whole, random);
-  profkit::summary const expected = profkit::analyze(complete);
-  for (std::uint64_t round = 0; round < repetitions(4); ++round) {
-    CHECK((bytes_of(sum_of(cut_windows(complete, random_borders(complete, random)))) == bytes_of(expected)));
+profkit::analysis written_and_read(profkit::analysis const& from) {
+  std::string const state = state_of(from);
+  profkit::analysis result;
+  read_state_of(state, result);
+  CHECK((state_of(result) == state));
+  return result;
+}
+
+/// The records of a small profile with all kinds of records, and more after them.
+profkit::window window_with_everything() {
+  std::mt19937_64 random{7};
+  profkit::window result{with_more(profile_with_everything(), random), {{profkit::timestamp::min(), at_ms(395)}, true, 0, {}, {}, {}}};
+  profkit::attribution const launched = profkit::attribute(result.records);
+  result.frame.gpu_steps = profkit::detail::gpu_step_period_finder{result.records, launched}.find();
+  result.frame.gpu_wall = profkit::detail::parts_in(result.frame.gpu_steps.measured, result.frame.own);
+  return result;
+}
+
+profkit::analysis of_window(profkit::window const& only) {
+  profkit::analysis result;
+  result.add(only);
+  return result;
+}
+
+/// Reads an analysis and, if it is valid, continues and finishes it.
+/// @return whether it is valid.
+bool use(std::string const& state, profkit::window const& later) {
+  profkit::analysis read;
+  try {
+    read_state_of(state, read);
+    static_cast<void>(read.finish());
+    static_cast<void>(written_and_read(read));
+    read.add(later);
+  } catch (profkit::error const&) {
+    return false;  // or `later` begins before the damaged end of the last window
   }
+  static_cast<void>(read.finish());
+  return true;
 }
 
 }  // namespace
-
-TEST_CASE("any cut into windows gives the summary of the whole profile", "[analysis]") {
-  for_each_made_profile(30, check_cuts);
-  for (char const* const name : {"small-128-train-fp32", "small-512-fwd-fp32", "tiny-128-train-bf16"}) {
-    INFO(name);
-    profkit::profile const recorded = profkit::load(std::string{TEST_DATA "/"} + name + ".profile");
-    check_cuts(recorded, 5);
-  }
-  check_cuts(profkit::load(TEST_RANKS "/slowhost/rank1.profile"), 5);
-}
-
-TEST_CASE("a long run cut into windows has the same history as the whole run", "[analysis]") {
-  // More steps than the history has windows, warm-up first and some of them excluded.
-  profkit::profile whole;
-  whole.paths = {step_path()};
-  whole.threads = {{100, "train"}};
-  for (std::uint64_t i = 0; i < 1500; ++i) {
-    double const begin = static_cast<double>(i) * 2.0;
-    whole.steps.push_back({{at_ms(begin), at_ms(begin + 1.0)}, i, i < 7, 1, 0.0, false, i % 11 == 8});
-    whole.scopes.push_back({whole.steps.back().time, 0, 0});
-  }
-  whole.time = {whole.steps.front().time.begin, whole.steps.back().time.end};
-  profkit::summary const expected = profkit::analyze(whole);
-  CHECK(expected.trend.windows.size() > 256);
-  std::mt19937_64 random{3};
-  for (int round = 0; round < 4; ++round) {
-    CHECK((bytes_of(sum_of(cut_windows(whole, random_borders(whole, random)))) == bytes_of(expected)));
-  }
-}
 
 TEST_CASE("releases of unknown blocks before the first step count", "[analysis]") {
   profkit::profile whole;
@@ -86,10 +78,13 @@ TEST_CASE("releases of unknown blocks before the first step count", "[analysis]"
   REQUIRE(expected.allocators.size() == 1);
   CHECK(expected.allocators[0].unknown_releases == 2);
   CHECK(expected.allocators[0].reused_addresses == 1);
-  std::vector<profkit::window> windows = cut_windows(whole, {at_ms(5)});
-  REQUIRE(windows.size() == 2);
-  windows[0].frame.has_steps = false;  // it was added before the first step
-  profkit::summary const figures = sum_of(windows);
+  profkit::window before_steps{whole, {{profkit::timestamp::min(), at_ms(5)}, false, {}, {}, {}, {}}};
+  before_steps.records.steps.clear();
+  before_steps.records.scopes.clear();
+  before_steps.records.allocations.resize(3);
+  profkit::window with_steps{whole, {{at_ms(5), profkit::timestamp::max()}, true, 0, {}, {}, {{1100}, {}}}};
+  with_steps.records.allocations = {whole.allocations.back()};
+  profkit::summary const figures = sum_of({before_steps, with_steps});
   REQUIRE(figures.allocators.size() == 1);
   CHECK(figures.allocators[0].unknown_releases == 2);
   CHECK(figures.allocators[0].reused_addresses == 1);
@@ -105,7 +100,7 @@ TEST_CASE("a window that begins before the end of the previous one is refused", 
   CHECK(both.until() == profkit::timestamp::min());
   both.add(first);
   CHECK(both.until() == at_ms(100));
-  CHECK_THROWS_MATCHES(both.add(second), profkit::error, Catch::Matchers::MessageMatches(Catch::Matchers::ContainsSubstring("time order")));
+  CHECK_THROWS_MATCHES(both.add(second), profkit::error, MessageMatches(ContainsSubstring("time order")));
   second.frame.own.begin = at_ms(100);
   both.add(second);
   CHECK(both.until() == at_ms(200));
@@ -151,4 +146,89 @@ TEST_CASE("scopes of a window without kernels have no kernel time if an earlier 
     REQUIRE(each.gpu);
     CHECK(each.gpu->kernel_self.count() == 0.0);
   }
+}
+
+TEST_CASE("the state of a long run has its steps in groups", "[analysis]") {
+  profkit::window parts[2];
+  constexpr std::uint64_t count = profkit::detail::step_series::max_groups + 1000;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    double const begin = static_cast<double>(i) * 2.0;
+    double const end = begin + 1.0 + static_cast<double>(i % 7) / 10.0;
+    parts[i < count - 10 ? 0 : 1].records.steps.push_back({{at_ms(begin), at_ms(end)}, i, i < 7, 1, 0.0, false, false});
+  }
+  profkit::timestamp const border = parts[0].records.steps.back().time.end;
+  parts[0].frame.own = {profkit::timestamp::min(), border};
+  parts[1].frame.own = {border, profkit::timestamp::max()};
+  for (profkit::window& each : parts) each.frame.has_steps = true;
+  profkit::analysis written = of_window(parts[0]);
+  CHECK(state_of(written).size() < 2'000'000);
+  profkit::analysis read = written_and_read(written);
+  written.add(parts[1]);
+  read.add(parts[1]);
+  CHECK((state_of(read) == state_of(written)));
+}
+
+TEST_CASE("the options of an analysis are not in its state", "[analysis]") {
+  profkit::profile const whole = profkit::load(TEST_DATA "/small-512-fwd-fp32.profile");
+  profkit::detail::window_stream written;
+  written.waiting() = whole;
+  written.add_rest(true);
+  profkit::analyze_options own;
+  own.kernel_classes.insert(own.kernel_classes.begin(), {"own class", {"gemm"}});
+  profkit::analysis read{own};
+  read_state_of(state_of(written.sums()), read);
+  CHECK((bytes_of(read.finish()) == bytes_of(profkit::analyze(whole, own))));
+  CHECK((bytes_of(read.finish()) != bytes_of(written.sums().finish())));
+}
+
+TEST_CASE("the state of another version is refused", "[analysis]") {
+  std::string state = state_of(profkit::analysis{});
+  state[0] = static_cast<char>(state[0] ^ 1);
+  profkit::analysis read;
+  CHECK_THROWS_MATCHES(read_state_of(state, read), profkit::error,
+                       MessageMatches(ContainsSubstring("the figures were written by another version of profkit")));
+}
+
+TEST_CASE("a state that is cut off anywhere is refused", "[analysis]") {
+  std::string const state = state_of(of_window(window_with_everything()));
+  for (std::size_t length = 0; length < state.size(); length += stride) {
+    profkit::analysis read;
+    REQUIRE_THROWS_AS(read_state_of(state.substr(0, length), read), profkit::error);
+  }
+}
+
+TEST_CASE("a damaged byte of a state causes at most an error", "[analysis]") {
+  profkit::window const first = window_with_everything();
+  profkit::window later;
+  later.records.paths = first.records.paths;
+  later.records.threads = first.records.threads;
+  later.records.scopes = {{{at_ms(396), at_ms(399)}, 4, 1}};
+  later.records.steps = {{{at_ms(397), at_ms(398)}, 4, false, 60}};
+  later.frame = {{at_ms(395), profkit::timestamp::max()}, true, 0, {}, {}, {}};
+  std::string const state = state_of(of_window(first));
+  REQUIRE(use(state, later));
+  std::size_t refused = 0;
+  for (std::size_t position = sizeof(std::uint32_t); position < state.size(); position += 7 * stride) {
+    std::string damaged = state;
+    damaged[position] = static_cast<char>(damaged[position] ^ (position % 2 == 0 ? 0x80 : 0x01));
+    if (!use(damaged, later)) ++refused;
+  }
+  CHECK(refused > state.size() / (28 * stride));
+}
+
+TEST_CASE("figures whose sum overflows nanoseconds are refused", "[analysis]") {
+  auto const century = std::chrono::nanoseconds{std::chrono::hours{24 * 36525}};
+  profkit::profile whole;
+  whole.paths = {step_path(), {0, "a", {}, "a.cpp", 1}};
+  whole.threads = {{100, "train"}};
+  whole.scopes = {{{at_ms(0), at_ms(0) + century}, 0, 0}};
+  profkit::analysis one;
+  one.add(whole, {{profkit::timestamp::min(), profkit::timestamp::max()}, false, {}, {}, {}, {}});
+  static_cast<void>(written_and_read(one));
+  whole.scopes.push_back({{at_ms(0), at_ms(0) + century}, 1, 0});
+  profkit::analysis two;
+  two.add(whole, {{profkit::timestamp::min(), profkit::timestamp::max()}, false, {}, {}, {}, {}});
+  profkit::analysis read;
+  CHECK_THROWS_MATCHES(read_state_of(state_of(two), read), profkit::error,
+                       MessageMatches(ContainsSubstring("the file is damaged: its figures add up to more than 146 years")));
 }

@@ -1,15 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <profkit/analyze.hpp>
 
-#include <catch2/catch_approx.hpp>
-#include <catch2/catch_test_macros.hpp>
-#include <string>
-#include <vector>
-
 #include "../support/made_profile.hpp"
 #include "../support/profile_of.hpp"
-
-using Catch::Approx;
+#include "../support/testing.hpp"
 
 TEST_CASE("warm-up steps are excluded from every figure of the steps", "[analyze]") {
   profkit::step_summary const steps = profkit::analyze(made_profile()).steps;

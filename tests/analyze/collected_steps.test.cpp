@@ -9,24 +9,12 @@
 #include <profkit/kernels_of_scope.hpp>
 #include <profkit/report.hpp>
 
-#include <algorithm>
-#include <catch2/catch_approx.hpp>
-#include <catch2/catch_test_macros.hpp>
-#include <catch2/matchers/catch_matchers_string.hpp>
-#include <cstddef>
-#include <memory>
-#include <string>
-#include <utility>
-#include <vector>
-
 #include "../support/made_gpu_profile.hpp"
 #include "../support/made_work_profile.hpp"
 #include "../support/profile_of.hpp"
 #include "../support/report_text.hpp"
+#include "../support/testing.hpp"
 #include "nsys/nsys_summary.hpp"
-
-using Catch::Approx;
-using Catch::Matchers::ContainsSubstring;
 
 namespace {
 

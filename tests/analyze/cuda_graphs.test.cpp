@@ -3,15 +3,11 @@
 #include <profkit/impl/analyze/gpu/attribution.hpp>
 #include <profkit/kernels_of_scope.hpp>
 
-#include <catch2/catch_approx.hpp>
-#include <catch2/catch_test_macros.hpp>
-#include <cstdint>
-
+#include "../support/made_launches.hpp"
 #include "../support/made_path.hpp"
 #include "../support/made_profile.hpp"
 #include "../support/profile_of.hpp"
-
-using Catch::Approx;
+#include "../support/testing.hpp"
 
 namespace {
 
@@ -76,14 +72,6 @@ profkit::scope_summary const& row_of(profkit::summary const& summary, char const
 
 }  // namespace
 
-TEST_CASE("operations of a graph are charged to the scope in which their node was captured", "[cuda_graphs]") {
-  profkit::attribution const found = profkit::attribute(graph_profile());
-  std::vector<std::uint32_t> const once{2, 1, 4, 5, 5, 5};
-  REQUIRE(found.path_of.size() == 12);
-  for (std::size_t i = 0; i < found.path_of.size(); ++i) CHECK(found.path_of[i] == once[i % 6]);
-  for (std::uint32_t const scope : found.scope_of) CHECK(graph_profile().scopes[scope].path == 5);
-}
-
 TEST_CASE("scopes have the work of graphs captured in them, although they are not open when it runs", "[cuda_graphs]") {
   profkit::summary const summary = profkit::analyze(graph_profile());
   CHECK(row_of(summary, "step/forward/attention").gpu->kernel_self.count() == Approx(4.0));
@@ -147,31 +135,21 @@ TEST_CASE("the budget of a step with a graph has the parts in which it was captu
 }
 
 TEST_CASE("a scope that waits for work on another thread has the span of that work", "[spans]") {
-  profkit::profile profile;
-  profile.paths = {step_path(),
-                   {0, "backward", {}, "", 0},
-                   {0, "forward", {}, "", 0},
-                   {1, "forward (backward)", {}, "", 0, 2, "backward"},
-                   {1, "rest", {}, "", 0}};
-  profile.threads = {{100, "train"}, {101, "engine", 4}};
-  profile.gpu_names = {{"gemm", {}}};
-  profile.api_names = {"cuLaunchKernel"};
-  profile.collectors = {{"kernels", "collected", {}, profkit::collector_kind::kernels}};
-  profile.scopes = {
-      {{at_ms(2), at_ms(3)}, 3, 1}, {{at_ms(5), at_ms(6)}, 3, 1}, {{at_ms(1), at_ms(8)}, 1, 0}, {{at_ms(0), at_ms(10)}, 0, 0}};
-  profile.steps = {{{at_ms(0), at_ms(10)}, 0, false, 1}};
-  auto const launch = [&](double at, double from, double to) {
-    profile.api_calls.push_back({{at_ms(at), at_ms(at + 0.1)}, profile.api_calls.size() + 1, 0, 1});
-    profkit::gpu_operation_record each;
-    each.time = {at_ms(from), at_ms(to)};
-    each.correlation = profile.api_calls.size();
-    profile.gpu_operations.push_back(each);
-  };
-  launch(2.1, 2.5, 3.5);
-  launch(5.1, 5.5, 6.5);
-  launch(7.0, 7.2, 9.2);  // outside scopes
-  profkit::summary const summary = profkit::analyze(profile);
-  CHECK(row_of(summary, "step/backward/forward (backward)").gpu->span.total.count() == Approx(2.0));
+  made_launches make;
+  std::uint32_t const step = make.path(profkit::path_record::no_parent, "step");
+  std::uint32_t const backward = make.path(step, "backward");
+  std::uint32_t const adopting = make.adopting(backward, make.path(step, "forward"), "backward");
+  make.profile.threads[1].default_path = make.path(backward, "rest");
+  make.scope(adopting, 1, 2, 3);
+  make.scope(adopting, 1, 5, 6);
+  make.scope(backward, 0, 1, 8);
+  make.scope(step, 0, 0, 10);
+  make.step(0, 10);
+  make.kernel(1, 2.1, 2.5, 3.5);
+  make.kernel(1, 5.1, 5.5, 6.5);
+  make.kernel(1, 7.0, 7.2, 9.2);  // outside scopes
+  profkit::summary const summary = profkit::analyze(make.profile);
+  CHECK(row_of(summary, "step/backward/of 2 (backward)").gpu->span.total.count() == Approx(2.0));
   CHECK(row_of(summary, "step/backward/rest").gpu->span.total.count() == Approx(2.0));
   CHECK(row_of(summary, "step/backward").gpu->span.count == 1);
   CHECK(row_of(summary, "step/backward").gpu->span.total.count() == Approx(6.7));

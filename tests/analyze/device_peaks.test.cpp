@@ -1,15 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <profkit/impl/analyze/work/model_flops.hpp>
 
-#include <catch2/catch_test_macros.hpp>
-#include <cstddef>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
-#include <set>
-#include <sstream>
-#include <string>
-#include <string_view>
+#include "../support/temporary_folder.hpp"
+#include "../support/testing.hpp"
 
 using profkit::device_peaks;
 using profkit::peaks_of;
@@ -94,9 +87,7 @@ TEST_CASE("no tensor-core rate in the table is the rate with sparsity", "[peaks]
 
 TEST_CASE("the documentation page has the table, row by row", "[peaks]") {
   std::filesystem::path const page = std::filesystem::path{__FILE__}.parent_path() / "../../docs/roofline.md";
-  std::ifstream file{page};
-  REQUIRE(file);
-  std::string const text{std::istreambuf_iterator<char>{file}, {}};
+  std::string const text = text_of_file(page);
   std::size_t at = text.find("| device | fp64 |");
   REQUIRE(at != std::string::npos);
   for (int heading = 0; heading < 2; ++heading) at = text.find('\n', at) + 1;

@@ -6,21 +6,11 @@
 #include <profkit/impl/report/trace_content.hpp>
 #include <profkit/report.hpp>
 
-#include <algorithm>
-#include <catch2/catch_test_macros.hpp>
-#include <catch2/matchers/catch_matchers_string.hpp>
-#include <cstddef>
-#include <cstdint>
-#include <memory>
-#include <string>
-#include <vector>
-
 #include "../support/made_full_profile.hpp"
 #include "../support/made_gpu_profile.hpp"
 #include "../support/made_series.hpp"
 #include "../support/made_work_profile.hpp"
-
-using Catch::Matchers::ContainsSubstring;
+#include "../support/testing.hpp"
 
 namespace {
 

@@ -5,22 +5,11 @@
 #include <profkit/impl/analyze/time/measured_time.hpp>
 #include <profkit/statistics.hpp>
 
-#include <algorithm>
-#include <catch2/catch_approx.hpp>
-#include <catch2/catch_test_macros.hpp>
-#include <chrono>
-#include <cstdint>
-#include <numeric>
-#include <random>
-#include <string>
-#include <vector>
-
 #include "../support/made_gpu_profile.hpp"
 #include "../support/profile_of.hpp"
 #include "../support/random_gpu_profile.hpp"
 #include "../support/repetitions.hpp"
-
-using Catch::Approx;
+#include "../support/testing.hpp"
 
 namespace {
 
@@ -151,17 +140,6 @@ random_gpu_profile random_steps(std::uint64_t seed) {
 
 }  // namespace
 
-TEST_CASE("GPU work is n/a if kernels were not collected", "[gpu_summary]") {
-  profkit::profile profile = made_gpu_profile();
-  profile.collectors = {{"kernels", "not collected", "no libcupti", profkit::collector_kind::kernels}};
-  profkit::summary const summary = profkit::analyze(profile);
-  CHECK_FALSE(summary.gpu);
-  REQUIRE_FALSE(summary.scopes.empty());
-  REQUIRE_FALSE(summary.names.empty());
-  for (auto const& row : summary.scopes) CHECK_FALSE(row.gpu);
-  for (auto const& row : summary.names) CHECK_FALSE(row.gpu);
-}
-
 TEST_CASE("if kernels were collected but none ran, the figures are 0", "[gpu_summary]") {
   profkit::profile profile = made_gpu_profile();
   profile.gpu_operations.clear();
@@ -176,65 +154,36 @@ TEST_CASE("if kernels were collected but none ran, the figures are 0", "[gpu_sum
   CHECK_FALSE(step.latency_mean);
 }
 
-TEST_CASE("a scope has its own operations and those of the scopes inside", "[gpu_summary]") {
+TEST_CASE("a scope has its own operations and those inside: their time, busy time, spans and latencies", "[gpu_summary]") {
   profkit::summary const summary = profkit::analyze(made_gpu_profile());
-  profkit::gpu_work_summary const step = work_in(summary, "step");
-  CHECK(step.operations == 10);
-  CHECK(step.kernels == 8);
-  CHECK(step.kernel_time.count() == Approx(11.2));
-  CHECK(step.kernel_self.count() == Approx(0.2));  // the memsets
-  profkit::gpu_work_summary const forward = work_in(summary, "step/forward");
-  CHECK(forward.kernel_time.count() == Approx(9.0));
-  CHECK(forward.kernel_self.count() == Approx(4.0));
-  profkit::gpu_work_summary const attention = work_in(summary, "step/forward/attention");
-  CHECK(attention.kernel_time.count() == Approx(5.0));
-  CHECK(attention.kernel_self.count() == Approx(2.0));
-  profkit::gpu_work_summary const load = work_in(summary, "load");
-  CHECK(load.operations == 2);
-  CHECK(load.kernels == 0);
-  CHECK(load.kernel_time.count() == Approx(1.0));
-}
-
-TEST_CASE("a GPU that runs two streams at once is busy once", "[gpu_summary]") {
-  profkit::summary const summary = profkit::analyze(made_gpu_profile());
-  CHECK(work_in(summary, "step").busy.count() == Approx(8.2));
-  CHECK(work_in(summary, "step/forward").busy.count() == Approx(6.0));
-  CHECK(work_in(summary, "step/forward/attention").busy.count() == Approx(4.0));
-  CHECK(work_in(summary, "step/forward/attention/attention").busy.count() == Approx(3.0));
+  struct {
+    char const* path;
+    std::uint64_t operations, kernels;
+    double kernel_ms, self_ms, busy_ms, span_ms, latency_ms;
+  } const expected[] = {{"step", 10, 8, 11.2, 0.2, 8.2, 5.1, 0.59},  // itself: the memsets
+                        {"step/forward", 6, 6, 9.0, 4.0, 6.0, 3.0, 2.15 / 3.0},
+                        {"step/forward/attention", 4, 4, 5.0, 2.0, 4.0, 2.0, 0.975},
+                        {"step/forward/attention/attention", 2, 2, 3.0, 3.0, 3.0, 1.5, 0.3},
+                        {"step/backward", 2, 2, 2.0, 2.0, 2.0, 1.0, 0.3},
+                        {"load", 2, 0, 1.0, 1.0, 1.0, 0.5, 0.3}};
+  for (auto const& each : expected) {
+    INFO(each.path);
+    profkit::gpu_work_summary const work = work_in(summary, each.path);
+    CHECK(work.operations == each.operations);
+    CHECK(work.kernels == each.kernels);
+    CHECK(work.kernel_time.count() == Approx(each.kernel_ms));
+    CHECK(work.kernel_self.count() == Approx(each.self_ms));
+    CHECK(work.busy.count() == Approx(each.busy_ms));
+    CHECK(work.span.count == 2);
+    CHECK(work.span.mean->count() == Approx(each.span_ms));
+    CHECK(work.span.median->count() == Approx(each.span_ms).epsilon(0.01));
+    CHECK(work.latency_mean->count() == Approx(each.latency_ms));
+  }
+  CHECK(work_in(summary, "step").latency_p95->count() == Approx(1.65).epsilon(0.01));
   CHECK(summary.gpu->all.busy.count() == Approx(9.1));
-}
-
-TEST_CASE("the span of a scope goes from its first start to its last end", "[gpu_summary]") {
-  profkit::summary const summary = profkit::analyze(made_gpu_profile());
-  profkit::duration_summary const step = work_in(summary, "step").span;
-  CHECK(step.count == 2);
-  CHECK(step.mean->count() == Approx(5.1));
-  CHECK(step.median->count() == Approx(5.1).epsilon(0.01));
-  CHECK(work_in(summary, "step/forward").span.mean->count() == Approx(3.0));
-  CHECK(work_in(summary, "step/forward/attention").span.max->count() == Approx(2.0));
-  CHECK(work_in(summary, "step/backward").span.min->count() == Approx(1.0));
   CHECK(summary.gpu->all.span.count == 2);  // of the steps
   CHECK(summary.gpu->all.span.min->count() == Approx(5.3));
   CHECK(summary.gpu->all.span.max->count() == Approx(7.0));
-}
-
-TEST_CASE("latency counts from the beginning of the launching call", "[gpu_summary]") {
-  profkit::summary const summary = profkit::analyze(made_gpu_profile());
-  CHECK(work_in(summary, "step").latency_mean->count() == Approx(0.59));
-  CHECK(work_in(summary, "step").latency_p95->count() == Approx(1.65).epsilon(0.01));
-  CHECK(work_in(summary, "step/backward").latency_mean->count() == Approx(0.3));
-  CHECK(work_in(summary, "load").latency_p95->count() == Approx(0.3));
-}
-
-TEST_CASE("operations launched outside any scope are counted separately", "[gpu_summary]") {
-  profkit::gpu_summary const gpu = *profkit::analyze(made_gpu_profile()).gpu;
-  CHECK(gpu.all.operations == 15);
-  CHECK(gpu.all.kernels == 11);
-  CHECK(gpu.all.kernel_time.count() == Approx(13.1));
-  CHECK(gpu.unattributed_operations == 3);
-  CHECK(gpu.unattributed_kernels == 3);
-  CHECK(gpu.unattributed_time.count() == Approx(0.9));
-  CHECK(gpu.unknown_launches == 1);
 }
 
 TEST_CASE("a scope inside another of its name does not count twice", "[gpu_summary]") {
@@ -272,33 +221,6 @@ TEST_CASE("the same name in several places is one row by name, with its busy tim
   CHECK(forward.busy.count() == Approx(6.4));
 }
 
-TEST_CASE("kernel rows are sorted with the longest first, and have shares of the time of all kernels", "[gpu_summary]") {
-  profkit::gpu_summary const gpu = *profkit::analyze(made_gpu_profile()).gpu;
-  std::vector<std::string> classes;
-  double share = 0.0;
-  for (profkit::kernel_summary const& row : gpu.kernels) {
-    classes.push_back(row.kernel_class);
-    share += *row.share;
-  }
-  CHECK(classes == std::vector<std::string>{"matmul", "elementwise", "softmax", "other"});  // none from the warm-up
-  CHECK(share == Approx(1.0));
-  profkit::kernel_summary const& matmul = gpu.kernels[0];
-  CHECK(matmul.mangled.rfind("_ZN7cutlass", 0) == 0);
-  CHECK(matmul.time.count == 4);
-  CHECK(matmul.time.total.count() == Approx(6.0));
-  CHECK(matmul.time.median->count() == Approx(1.5).epsilon(0.01));
-  CHECK(matmul.time.p95->count() == Approx(2.0));
-  CHECK(matmul.time.min->count() == Approx(1.0));
-  CHECK(matmul.time.max->count() == Approx(2.0));
-  CHECK(*matmul.share == Approx(6.0 / 11.9));
-
-  REQUIRE(gpu.classes.size() == 4);
-  CHECK(gpu.classes[1].name == "elementwise");
-  CHECK(gpu.classes[1].count == 4);
-  CHECK(gpu.classes[1].total.count() == Approx(3.4));
-  CHECK(*gpu.classes[1].share == Approx(3.4 / 11.9));
-}
-
 TEST_CASE("kernels of one class are one row of the classes", "[gpu_summary]") {
   profkit::profile profile = made_gpu_profile();
   profile.gpu_names[1].name = "ampere_sgemm_128x64_tn";
@@ -307,28 +229,6 @@ TEST_CASE("kernels of one class are one row of the classes", "[gpu_summary]") {
   REQUIRE(gpu.classes.size() == 3);
   CHECK(gpu.classes[0].count == 6);
   CHECK(gpu.classes[0].total.count() == Approx(8.0));
-}
-
-TEST_CASE("copies and memsets have their bytes and are not kernels", "[gpu_summary]") {
-  std::vector<profkit::copy_summary> const copies = profkit::analyze(made_gpu_profile()).gpu->copies;
-  REQUIRE(copies.size() == 2);
-  CHECK(copies[0].name == "[CUDA memcpy Host-to-Device]");
-  CHECK(copies[0].bytes == 2U << 20U);
-  CHECK(copies[0].time.count == 2);
-  CHECK(copies[0].time.total.count() == Approx(1.0));
-  CHECK(copies[1].name == "[CUDA memset]");
-  CHECK(copies[1].bytes == 8192);
-}
-
-TEST_CASE("API calls have rows when all of them were collected", "[gpu_summary]") {
-  CHECK_FALSE(profkit::analyze(made_gpu_profile(false)).gpu->api);
-  std::vector<profkit::api_summary> const api = *profkit::analyze(made_gpu_profile(true)).gpu->api;
-  REQUIRE(api.size() == 4);
-  CHECK(row_named(api, "cudaLaunchKernel").time.count == 10);
-  CHECK(row_named(api, "cudaDeviceSynchronize").time.count == 2);
-  CHECK(row_named(api, "cudaDeviceSynchronize").time.total.count() == Approx(1.0));
-  CHECK(api[2].name == "cudaMemcpyAsync_v3020");
-  CHECK(api[3].name == "cudaMemsetAsync_v3020");
 }
 
 TEST_CASE("without any step all operations count", "[gpu_summary]") {
@@ -395,24 +295,4 @@ TEST_CASE("the order of the operations does not matter to the summary", "[gpu_su
   CHECK(before.busy == after.busy);
   CHECK(before.kernel_time == after.kernel_time);
   CHECK(before.latency_p95 == after.latency_p95);
-}
-
-TEST_CASE("operations are processed in the order of their beginnings, independent of the recording order", "[gpu_summary]") {
-  std::mt19937_64 random{9};
-  for (std::uint64_t const disorder : {0U, 5U, 100'000U}) {
-    profkit::profile profile;
-    for (std::uint64_t i = 0; i < 5000; ++i) {
-      profkit::timestamp const begin = at_ms(1.0) + std::chrono::nanoseconds{i + random() % (disorder + 1)};  // some begin together
-      profile.gpu_operations.emplace_back().time = {begin, begin + std::chrono::nanoseconds{1}};
-    }
-    std::vector<std::uint32_t> expected(profile.gpu_operations.size());
-    std::iota(expected.begin(), expected.end(), 0U);
-    std::stable_sort(expected.begin(), expected.end(), [&](std::uint32_t a, std::uint32_t b) {
-      return profile.gpu_operations[a].time.begin < profile.gpu_operations[b].time.begin;
-    });
-    profkit::detail::counted_operations const operations{profile, profkit::attribute(profile), profkit::detail::measured_time{profile}};
-    std::vector<std::uint32_t> found;
-    for (profkit::detail::timed_operation const& each : operations.all()) found.push_back(each.record);
-    CHECK(found == expected);
-  }
 }

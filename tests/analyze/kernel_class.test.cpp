@@ -2,12 +2,8 @@
 #include <profkit/analyze.hpp>
 #include <profkit/kernel_class.hpp>
 
-#include <algorithm>
-#include <catch2/catch_test_macros.hpp>
-#include <string>
-#include <vector>
-
 #include "../support/made_gpu_profile.hpp"
+#include "../support/testing.hpp"
 
 namespace {
 

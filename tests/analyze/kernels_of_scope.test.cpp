@@ -1,20 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <profkit/kernels_of_scope.hpp>
 
-#include <algorithm>
-#include <catch2/catch_approx.hpp>
-#include <catch2/catch_test_macros.hpp>
-#include <cstdint>
-#include <map>
-#include <string>
-#include <vector>
-
 #include "../support/made_gpu_profile.hpp"
 #include "../support/profile_of.hpp"
 #include "../support/random_gpu_profile.hpp"
 #include "../support/repetitions.hpp"
-
-using Catch::Approx;
+#include "../support/testing.hpp"
 
 namespace {
 
@@ -39,28 +30,24 @@ void check(std::vector<profkit::kernel_summary> const& found, std::vector<expect
 
 }  // namespace
 
-TEST_CASE("the kernels of a scope are those launched in it and in the scopes inside, in measured steps", "[kernels_of_scope]") {
-  profkit::profile const profile = made_gpu_profile();
-  check(profkit::kernels_of_scope(profile, "forward"), {{"matmul", 2, 4.0}, {"elementwise", 2, 3.0}, {"softmax", 2, 2.0}});
-  check(profkit::kernels_of_scope(profile, "backward"), {{"matmul", 2, 2.0}});
-  check(profkit::kernels_of_scope(profile, "step"), {{"matmul", 4, 6.0}, {"elementwise", 2, 3.0}, {"softmax", 2, 2.0}});
-}
-
-TEST_CASE("a kernel in a scope inside another of its name counts once", "[kernels_of_scope]") {
-  check(profkit::kernels_of_scope(made_gpu_profile(), "attention"), {{"elementwise", 2, 3.0}, {"softmax", 2, 2.0}});
-}
-
-TEST_CASE("a scope can be named by its path", "[kernels_of_scope]") {
-  profkit::profile const profile = made_gpu_profile();
-  check(profkit::kernels_of_scope(profile, "step/forward/attention"), {{"elementwise", 2, 3.0}, {"softmax", 2, 2.0}});
-  check(profkit::kernels_of_scope(profile, "step/forward/attention/attention"), {{"elementwise", 2, 3.0}});
-  CHECK(profkit::kernels_of_scope(profile, "forward/attention").empty());
-}
-
-TEST_CASE("copies are not kernels, and a scope that does not exist has no kernels", "[kernels_of_scope]") {
-  CHECK(profkit::kernels_of_scope(made_gpu_profile(), "load").empty());
-  CHECK(profkit::kernels_of_scope(made_gpu_profile(), "nowhere").empty());
-  CHECK(profkit::kernels_of_scope(made_gpu_profile(), "").empty());
+TEST_CASE("the kernels of a scope, by its name or path, are those launched in it and inside it, in measured steps, once",
+          "[kernels_of_scope]") {
+  std::vector<expected_kernel> const attention{{"elementwise", 2, 3.0}, {"softmax", 2, 2.0}};
+  std::pair<char const*, std::vector<expected_kernel>> const cases[] = {
+      {"forward", {{"matmul", 2, 4.0}, {"elementwise", 2, 3.0}, {"softmax", 2, 2.0}}},
+      {"backward", {{"matmul", 2, 2.0}}},
+      {"step", {{"matmul", 4, 6.0}, {"elementwise", 2, 3.0}, {"softmax", 2, 2.0}}},
+      {"attention", attention},  // one is inside another
+      {"step/forward/attention", attention},
+      {"step/forward/attention/attention", {{"elementwise", 2, 3.0}}},
+      {"forward/attention", {}},
+      {"load", {}},  // copies are not kernels
+      {"nowhere", {}},
+      {"", {}}};
+  for (auto const& [scope, kernels] : cases) {
+    INFO(scope);
+    check(profkit::kernels_of_scope(made_gpu_profile(), scope), kernels);
+  }
 }
 
 TEST_CASE("kernels launched outside scopes, or by an unknown call, belong to no scope", "[kernels_of_scope]") {

@@ -1,20 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <profkit/impl/analyze/verdict/trend.hpp>
 
-#include <catch2/catch_approx.hpp>
-#include <catch2/catch_test_macros.hpp>
-#include <cmath>
-#include <cstddef>
-#include <cstdint>
-#include <cstdlib>
-#include <string>
-#include <utility>
-#include <vector>
-
 #include "../support/made_series.hpp"
 #include "../support/repetitions.hpp"
-
-using Catch::Approx;
+#include "../support/testing.hpp"
 
 namespace {
 

@@ -1,15 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <profkit/impl/analyze/verdict/mean_interval.hpp>
 
-#include <catch2/catch_approx.hpp>
-#include <catch2/catch_test_macros.hpp>
-#include <cmath>
-#include <vector>
-
 #include "../support/made_series.hpp"
+#include "../support/testing.hpp"
 #include "autocorrelation.hpp"
-
-using Catch::Approx;
 
 TEST_CASE("Student's quantiles match published tables", "[statistics]") {
   CHECK(profkit::student_quantile(0.95, 1.0) == Approx(12.706).margin(1e-3));

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Compares kernel names with the output of NVIDIA's demangler: tests/data/kernel_names.tsv.
-#include <catch2/catch_test_macros.hpp>
-#include <cstddef>
-#include <fstream>
-#include <string>
 
+#include "../support/testing.hpp"
 #include "nsys/nsys_ranges.hpp"
 
 namespace {

@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <profkit/impl/analyze/verdict/trend.hpp>
 
-#include <catch2/catch_approx.hpp>
-#include <catch2/catch_test_macros.hpp>
-#include <vector>
-
 #include "../support/made_series.hpp"
-
-using Catch::Approx;
+#include "../support/testing.hpp"
 
 TEST_CASE("the MAD is the median distance from the median, without a scale factor", "[statistics]") {
   auto const spread = profkit::median_and_mad({9.0, 1.0, 1.0, 6.0, 2.0, 4.0, 2.0});

@@ -3,21 +3,10 @@
 #include <profkit/impl/analyze/time/quantiles.hpp>
 #include <profkit/statistics.hpp>
 
-#include <algorithm>
-#include <catch2/catch_all.hpp>
-#include <chrono>
-#include <cmath>
-#include <cstddef>
-#include <cstdint>
-#include <limits>
-#include <random>
-#include <string>
-#include <utility>
-#include <vector>
+#include "../support/testing.hpp"
 
 namespace {
 
-using Catch::Approx;
 using std::chrono::nanoseconds;
 
 struct named_durations {
@@ -66,25 +55,23 @@ constexpr double some_quantiles[] = {0.0, 0.001, 0.01, 0.1, 0.25, 0.5, 0.75, 0.9
 
 }  // namespace
 
-TEST_CASE("a sketch without durations has no quantile", "[statistics]") {
-  profkit::quantile_sketch const empty;
-  CHECK(empty.count() == 0);
-  CHECK_FALSE(empty.quantile(0.5));
-  CHECK_FALSE(empty.min());
-  CHECK_FALSE(empty.max());
-}
-
 TEST_CASE("quantiles of a sketch are within 1 % of the exact ones, for any durations", "[statistics]") {
   for (named_durations const& each : hostile_durations()) {
     INFO(each.name);
     profkit::quantile_sketch sketch;
-    for (std::int64_t const ns : each.ns) sketch.add(nanoseconds{ns});
+    profkit::quantile_sketch parts[3];  // added one after the other; the last one stays empty
+    for (std::size_t i = 0; i < each.ns.size(); ++i) {
+      sketch.add(nanoseconds{each.ns[i]});
+      parts[i % 3 == 0 ? 0 : 1].add(nanoseconds{each.ns[i]});
+    }
+    for (std::size_t i = 1; i < 3; ++i) parts[0].add(parts[i]);
     CHECK(sketch.count() == each.ns.size());
     CHECK(sketch.min()->count() == *std::min_element(each.ns.begin(), each.ns.end()));
     CHECK(sketch.max()->count() == *std::max_element(each.ns.begin(), each.ns.end()));
     for (double const q : some_quantiles) {
       INFO("quantile " << q);
       CHECK(*sketch.quantile(q) == Approx(exact_quantile(each.ns, q)).epsilon(0.01));
+      CHECK(parts[0].quantile(q) == sketch.quantile(q));
     }
     CHECK(*sketch.quantile(0.0) == static_cast<double>(sketch.min()->count()));
     CHECK(*sketch.quantile(1.0) == static_cast<double>(sketch.max()->count()));
@@ -113,30 +100,6 @@ TEST_CASE("durations before zero count as zero in the quantiles, and keep their 
   CHECK(*before.quantile(0.5) == -7.0);
 }
 
-TEST_CASE("merged sketches equal the sketch of all durations, for every split and every order", "[statistics]") {
-  std::mt19937_64 random{11};
-  for (named_durations const& each : hostile_durations()) {
-    INFO(each.name);
-    profkit::quantile_sketch whole;
-    for (std::int64_t const ns : each.ns) whole.add(nanoseconds{ns});
-    for (int round = 0; round < 5; ++round) {
-      std::vector<profkit::quantile_sketch> parts(1 + random() % 9);  // some may stay empty
-      for (std::int64_t const ns : each.ns) parts[random() % parts.size()].add(nanoseconds{ns});
-      while (parts.size() > 1) {  // a random tree
-        std::shuffle(parts.begin(), parts.end(), random);
-        parts[0].add(parts.back());
-        parts.pop_back();
-      }
-      CHECK(parts[0].count() == whole.count());
-      CHECK(parts[0].min() == whole.min());
-      CHECK(parts[0].max() == whole.max());
-      bool are_equal = true;
-      for (double const q : some_quantiles) are_equal = are_equal && parts[0].quantile(q) == whole.quantile(q);
-      CHECK(are_equal);
-    }
-  }
-}
-
 TEST_CASE("a sketch takes memory for the range of the durations, not for their number", "[statistics]") {
   profkit::quantile_sketch sketch;
   for (int i = 0; i < 100; ++i) sketch.add(nanoseconds{1'000'000 + 1000 * i});
@@ -150,35 +113,4 @@ TEST_CASE("a sketch takes memory for the range of the durations, not for their n
     }
   }
   CHECK(sketch.bytes() < 34 * 1024);
-}
-
-TEST_CASE("merged statistics equal the statistics of all durations", "[statistics]") {
-  for (named_durations const& each : hostile_durations()) {
-    if (each.name == "all magnitudes" || each.name == "edges of buckets" || each.name == "the shortest and the longest")
-      continue;  // their sum is more than 292 years
-    INFO(each.name);
-    std::int64_t total = 0;
-    profkit::detail::duration_statistics whole;
-    profkit::detail::duration_statistics parts[2];
-    for (std::size_t i = 0; i < each.ns.size(); ++i) {
-      whole.add(nanoseconds{each.ns[i]});
-      parts[i % 3 == 0 ? 0 : 1].add(nanoseconds{each.ns[i]});
-      total += each.ns[i];
-    }
-    parts[1].add(parts[0]);
-    profkit::duration_summary const expected = whole.summarize();
-    profkit::duration_summary const found = parts[1].summarize();
-    CHECK(expected.total == profkit::detail::to_ms(nanoseconds{total}));
-    CHECK(found.count == expected.count);
-    CHECK(found.total == expected.total);
-    CHECK(found.min == expected.min);
-    CHECK(found.max == expected.max);
-    CHECK(found.median == expected.median);
-    CHECK(found.p95 == expected.p95);
-    CHECK(found.p99 == expected.p99);
-    CHECK(found.mean->count() == Approx(expected.mean->count()));
-    CHECK(found.standard_deviation.has_value() == expected.standard_deviation.has_value());
-    if (found.standard_deviation) CHECK(found.standard_deviation->count() == Approx(expected.standard_deviation->count()).margin(1e-9));
-    CHECK(expected.p99->count() == Approx(exact_quantile(each.ns, 0.99) / 1e6).epsilon(0.01));
-  }
 }

@@ -2,29 +2,15 @@
 #include <profkit/analyze.hpp>
 #include <profkit/error.hpp>
 #include <profkit/impl/analyze/ranks/timeline_part.hpp>
-#include <profkit/impl/analyze/ranks/timeline_segments.hpp>
-
-#include <algorithm>
-#include <catch2/catch_approx.hpp>
-#include <catch2/catch_test_macros.hpp>
-#include <chrono>
-#include <cstddef>
-#include <cstdint>
-#include <limits>
-#include <map>
-#include <random>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include "../support/made_job.hpp"
 #include "../support/state_bytes.hpp"
+#include "../support/testing.hpp"
 #include "ranks/collective_waits.hpp"
 #include "ranks/make_job.hpp"
 #include "ranks/rank_clocks.hpp"
 #include "ranks/ranks_trace.hpp"
 
-using Catch::Approx;
 using profkit::timestamp;
 using std::chrono::nanoseconds;
 
@@ -329,74 +315,4 @@ TEST_CASE("the largest times of a file do not overflow", "[ranks]") {
   CHECK(profkit::summarize_job(ranks).ranks.size() == made.ranks);
   for (profkit::job_rank& rank : ranks) rank.timeline.steps.clear();
   CHECK_FALSE(profkit::ranks_trace(ranks).empty());
-}
-
-TEST_CASE("intervals are joined over their smallest gaps, one gap after another", "[ranks]") {
-  std::mt19937 random{1};
-  for (int run = 0; run < 200; ++run) {
-    profkit::detail::own_vector<profkit::interval> list;
-    timestamp now{};
-    for (std::size_t i = random() % 40 + 1; i > 0; --i) {
-      timestamp const begin = now += nanoseconds{1 + random() % 8};  // some gaps are equal
-      list.push_back({begin, now += nanoseconds{1 + random() % 8}});
-    }
-    std::size_t const max_count = 1 + random() % 12;
-    auto expected = list;
-    while (expected.size() > max_count) {
-      std::size_t smallest = 1;
-      for (std::size_t i = 2; i < expected.size(); ++i) {
-        if (expected[i].begin - expected[i - 1].end < expected[smallest].begin - expected[smallest - 1].end) smallest = i;
-      }
-      expected[smallest - 1].end = expected[smallest].end;
-      expected.erase(expected.begin() + static_cast<std::ptrdiff_t>(smallest));
-    }
-    profkit::detail::limit(list, max_count);
-    REQUIRE(list.size() == expected.size());
-    for (std::size_t i = 0; i < list.size(); ++i) {
-      CHECK(list[i].begin == expected[i].begin);
-      CHECK(list[i].end == expected[i].end);
-    }
-  }
-}
-
-TEST_CASE("paths are charged to their parents level by level, the deepest first", "[ranks]") {
-  std::mt19937 random{1};
-  for (int run = 0; run < 200; ++run) {
-    profkit::detail::own_vector<profkit::path_record> paths;
-    for (std::uint32_t i = 0; i < 60; ++i) {
-      paths.push_back({});
-      if (i > 0 && random() % 8 != 0) paths.back().parent = static_cast<std::uint32_t>(random() % i);
-      if (random() % 3 == 0) paths.back().index = 1;
-    }
-    std::map<std::uint32_t, nanoseconds> times;
-    for (int i = 0; i < 30; ++i) times[static_cast<std::uint32_t>(random() % 60)] = nanoseconds{1 + random() % 100};
-    times[profkit::attribution::none] = nanoseconds{5};
-    std::size_t const max_count = 1 + random() % 20;
-    std::map<std::uint32_t, nanoseconds> left = times;
-    auto const depth_of = [&](std::uint32_t path) {
-      std::size_t depth = 0;
-      for (; path < paths.size() && paths[path].parent != profkit::path_record::no_parent; path = paths[path].parent) ++depth;
-      return depth;
-    };
-    auto const fold = [&](auto const& is_folded) {
-      std::map<std::uint32_t, nanoseconds> result;
-      for (auto const& [path, time] : left) result[is_folded(path) ? paths[path].parent : path] += time;
-      left = std::move(result);
-    };
-    if (left.size() > max_count) fold([&](std::uint32_t path) { return path < paths.size() && paths[path].index && depth_of(path) > 0; });
-    while (left.size() > max_count) {
-      std::size_t deepest = 0;
-      for (auto const& each : left) deepest = std::max(deepest, depth_of(each.first));
-      if (deepest == 0) break;
-      fold([&](std::uint32_t path) { return path < paths.size() && depth_of(path) == deepest; });
-    }
-    std::vector<profkit::path_time> const result = profkit::detail::folded(times, paths, max_count);
-    REQUIRE(result.size() == std::min(left.size(), max_count));
-    auto expected = left.begin();
-    for (profkit::path_time const& each : result) {
-      CHECK(each.path == expected->first);
-      CHECK(each.time == expected->second);
-      ++expected;
-    }
-  }
 }

@@ -4,22 +4,8 @@
 #include <profkit/impl/analyze/ranks/timeline_part.hpp>
 #include <profkit/save_load.hpp>
 
-#include <algorithm>
-#include <catch2/catch_approx.hpp>
-#include <catch2/catch_test_macros.hpp>
-#include <catch2/matchers/catch_matchers_string.hpp>
-#include <chrono>
-#include <cmath>
-#include <cstdint>
-#include <map>
-#include <optional>
-#include <random>
-#include <string>
-#include <utility>
-#include <vector>
-
 #include "../support/made_job.hpp"
-#include "../support/state_bytes.hpp"
+#include "../support/testing.hpp"
 #include "ranks/collective_waits.hpp"
 #include "ranks/frontier.hpp"
 #include "ranks/job_collectives.hpp"
@@ -29,8 +15,6 @@
 #include "ranks/ranks_json.hpp"
 #include "ranks/straggler_search.hpp"
 
-using Catch::Approx;
-using Catch::Matchers::ContainsSubstring;
 using profkit::milliseconds;
 using std::chrono::nanoseconds;
 
@@ -134,40 +118,6 @@ double sum_of(std::vector<profkit::job_part> const& parts) {
 }
 
 }  // namespace
-
-TEST_CASE("if two ranks are equal, neither holds the other up", "[ranks]") {
-  profkit::job_summary const job = profkit::summarize_job(recorded_job("even", 2));
-  CHECK_FALSE(job.straggler);
-  CHECK(job.step.count() == Approx(8.6).margin(0.2));
-  CHECK(job.matched == 302);
-  CHECK(job.incomplete + job.contradictory == 0);
-  CHECK(job.problems.empty());
-}
-
-TEST_CASE("a rank whose GPU computes 3 ms longer in each step is named with its scope and time", "[ranks]") {
-  profkit::detail::own_vector<profkit::job_rank> const ranks = recorded_job("slowgpu", 2);
-  CHECK(wrong_sums(ranks) == 0);
-  profkit::job_summary const job = profkit::summarize_job(ranks);
-  REQUIRE(job.straggler);
-  CHECK(job.ranks[job.straggler->rank].rank == 1);
-  CHECK(job.straggler->path == "step/forward/extra");
-  CHECK(job.straggler->is_gpu_time);
-  CHECK(job.straggler->excess > milliseconds{2.7});
-  CHECK(job.straggler->excess < milliseconds{3.3});
-  CHECK(job.ranks[1].imposed > job.ranks[1].imposed_exposed);
-  CHECK(job.ranks[1].last_share.value() > 0.95);
-}
-
-TEST_CASE("a rank with a host slower than its queue can hide is named with its scope", "[ranks]") {
-  profkit::job_summary const job = profkit::summarize_job(recorded_job("slowhost", 2));
-  REQUIRE(job.straggler);
-  CHECK(job.ranks[job.straggler->rank].rank == 1);
-  CHECK(job.straggler->path == "step/data");
-  CHECK_FALSE(job.straggler->is_gpu_time);
-  // The step takes 6.7 to 7.2 ms longer than without the delay.
-  CHECK(job.straggler->excess.count() == Approx(7.0).margin(0.4));
-  CHECK(sum_of(job.frontier) == Approx(15.9).margin(0.2));
-}
 
 TEST_CASE("a slow host hidden by the queue of its GPU is no straggler, but is mentioned", "[ranks]") {
   profkit::detail::own_vector<profkit::job_rank> const ranks = recorded_job("four", 4);
@@ -514,26 +464,6 @@ TEST_CASE("the offset of a clock is its value in the middle of the run", "[ranks
   CHECK(job.ranks[0].clock_offset.count() == Approx(0.5 * length.count() * 75e-6).epsilon(0.02));
 }
 
-TEST_CASE("the clock of a recorded rank may be off by 5 s and drift", "[ranks]") {
-  profkit::detail::own_vector<profkit::job_rank> ranks = recorded_job("slowgpu", 2);
-  profkit::job_summary const wanted = profkit::summarize_job(ranks);
-  profkit::timestamp const begin = ranks[1].timeline.steps.front().begin;
-  auto const move = [&](profkit::timestamp& moment) { moment += std::chrono::seconds{5} + nanoseconds{(moment - begin).count() / 20'000}; };
-  for (profkit::timeline_collective& each : ranks[1].timeline.collectives) {
-    move(each.time.begin), move(each.time.end);
-    for (profkit::interval& part : each.exposed) move(part.begin), move(part.end);
-  }
-  for (profkit::timeline_step& each : ranks[1].timeline.steps) {
-    move(each.begin), move(each.end), move(each.host.begin), move(each.host.end);
-    if (each.next_begin) move(*each.next_begin);
-  }
-  ranks[1].environment.host = "another";
-  profkit::job_summary const job = profkit::summarize_job(ranks);
-  REQUIRE(job.straggler);
-  CHECK(job.straggler->path == "step/forward/extra");
-  CHECK(waiting_ms(job.ranks[0]) == Approx(waiting_ms(wanted.ranks[0])).margin(12 * job.clocks.bound.count()));
-}
-
 TEST_CASE("several ranks that are equally slow are named together", "[ranks]") {
   made_job made;
   made.ranks = 8;
@@ -775,63 +705,6 @@ TEST_CASE("128 ranks are merged, and the slow one is named", "[ranks]") {
   CHECK(job.straggler->path == "step/data");
   CHECK_FALSE(job.straggler->is_gpu_time);
   CHECK(job.straggler->excess.count() == Approx(0.3).margin(0.01));
-}
-
-TEST_CASE("a timeline is bounded, and keeps the same steps for any cut", "[ranks]") {
-  made_job made;
-  made.ranks = 1;
-  made.steps = 1000;
-  profkit::rank_timeline whole = made.make().front().timeline;
-  whole.paths.clear();
-  whole.has_numbers = false;
-  auto const part = [&](std::uint32_t from, std::uint32_t to) {
-    profkit::rank_timeline result;
-    result.kinds = whole.kinds;
-    result.has_numbers = false;
-    for (profkit::timeline_step step : whole.steps) {
-      step.next_begin.reset();
-      if (from <= step.index && step.index < to) result.steps.push_back(step);
-    }
-    for (profkit::timeline_collective const& each : whole.collectives) {
-      if (from <= each.step && each.step < to) result.collectives.push_back(each);
-    }
-    return profkit::detail::timeline_part{result};
-  };
-  profkit::detail::timeline_part const all = part(0, 1000);
-  for (std::uint32_t const cut : {1U, 3U, 250U, 999U}) {
-    profkit::detail::timeline_part first = part(0, cut);
-    profkit::detail::timeline_part second = part(cut, 500);
-    if (cut < 500) {
-      second.append(part(500, 1000));
-      first.append(second);
-    } else {
-      first.append(part(cut, 1000));
-    }
-    CHECK((state_of(first) == state_of(all)));
-  }
-  profkit::detail::timeline_part copy;
-  read_state_of(state_of(all), copy);
-  CHECK((state_of(copy) == state_of(all)));
-  profkit::rank_timeline const kept = profkit::detail::timeline_part{all}.finish([](std::uint32_t) { return std::string{"path"}; });
-  CHECK(kept.steps.size() == 128);
-  CHECK(kept.all_steps == 1000);
-  CHECK(kept.all_collectives == 3000);
-  CHECK(kept.collectives.back().sequence == kept.steps.back().index * 3 + 2);
-  CHECK(kept.steps[3].next_begin.has_value());
-}
-
-TEST_CASE("the increments of the frontier add up to the longest step", "[ranks]") {
-  CHECK(profkit::detail::frontier_of({{3, 1, 1}, {1, 4, 1}}) == std::vector<double>{3, 2, 1});
-  CHECK(profkit::detail::frontier_of({{3, 1}, {1}}) == std::vector<double>{3, 1});
-  CHECK(profkit::detail::frontier_of({}).empty());
-}
-
-TEST_CASE("a resistant line ignores a third of the points", "[ranks]") {
-  std::vector<std::pair<double, double>> points;
-  for (int i = 0; i < 60; ++i) points.emplace_back(i, i % 4 == 0 ? 1e6 : 5.0 + 0.5 * i);
-  profkit::detail::fitted_line const line = profkit::detail::resistant_line(points, true);
-  CHECK(line.slope == Approx(0.5).margin(0.05));
-  CHECK(line.at(30.0) == Approx(20.0).margin(2.0));
 }
 
 TEST_CASE("the excess is charged to the innermost scope with at least half of it", "[ranks]") {

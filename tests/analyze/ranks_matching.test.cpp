@@ -3,29 +3,15 @@
 #include <profkit/save_load.hpp>
 #include <profkit/summary_file.hpp>
 
-#include <algorithm>
-#include <catch2/catch_approx.hpp>
-#include <catch2/catch_test_macros.hpp>
-#include <catch2/matchers/catch_matchers_string.hpp>
-#include <chrono>
-#include <cstddef>
-#include <cstdint>
-#include <limits>
-#include <string>
-#include <utility>
-#include <variant>
-#include <vector>
-
 #include "../support/made_job.hpp"
 #include "../support/temporary_folder.hpp"
+#include "../support/testing.hpp"
 #include "ranks/make_job.hpp"
 #include "ranks/ranks_details.hpp"
 #include "ranks/ranks_json.hpp"
 
 // Which collectives of the ranks are the same one, and which ranks are of one job.
 
-using Catch::Approx;
-using Catch::Matchers::ContainsSubstring;
 using profkit::milliseconds;
 using std::chrono::nanoseconds;
 

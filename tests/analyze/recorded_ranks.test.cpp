@@ -2,13 +2,7 @@
 #include <profkit/profile.hpp>
 #include <profkit/save_load.hpp>
 
-#include <catch2/catch_test_macros.hpp>
-#include <cstddef>
-#include <cstdint>
-#include <map>
-#include <set>
-#include <string>
-#include <tuple>
+#include "../support/testing.hpp"
 
 // The recorded ranks. TEST_RANKS/README.md describes each run.
 

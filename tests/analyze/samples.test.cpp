@@ -2,15 +2,8 @@
 #include <profkit/analyze.hpp>
 #include <profkit/impl/analyze/samples/sample_rows.hpp>
 
-#include <catch2/catch_approx.hpp>
-#include <catch2/catch_test_macros.hpp>
-#include <chrono>
-#include <cstdint>
-#include <string>
-
 #include "../support/profile_with_samples.hpp"
-
-using Catch::Approx;
+#include "../support/testing.hpp"
 
 TEST_CASE("the self time of a scope is divided among the functions of its samples and the rest", "[samples]") {
   profkit::summary const summary = profkit::analyze(profile_with_samples());
@@ -137,31 +130,6 @@ TEST_CASE("calls longer than the unsampled time are cut, and without kernels no 
   profile.api_calls.clear();
   profkit::summary const without_kernels = profkit::analyze(profile);
   for (profkit::sampled_scope_summary const& each : without_kernels.host_samples->scopes) CHECK(each.waits.empty());
-}
-
-TEST_CASE("names of calls have no version", "[samples]") {
-  using profkit::detail::name_without_version;
-  CHECK(name_without_version("cudaStreamSynchronize_v3020") == "cudaStreamSynchronize");
-  CHECK(name_without_version("cudaStreamSynchronize_ptsz_v7000") == "cudaStreamSynchronize");
-  CHECK(name_without_version("cuMemcpyDtoH_v2_ptds") == "cuMemcpyDtoH_v2");
-  CHECK(name_without_version("cuCtxSynchronize") == "cuCtxSynchronize");
-  CHECK(name_without_version("x_v") == "x_v");
-  CHECK(name_without_version("_v1") == "");
-  CHECK(name_without_version("12").size() == 2);
-  CHECK(name_without_version("").empty());
-}
-
-TEST_CASE("functions that share a row have their first source line, for any order of profiles", "[samples]") {
-  profkit::profile first = profkit::profile{profile_with_samples()};
-  profkit::profile second = first;
-  second.functions[0].line = 30;
-  for (bool const is_first : {true, false}) {
-    profkit::detail::measured_time const when{first};
-    profkit::detail::sample_sums sums{is_first ? first : second, when, nullptr};
-    sums.add(profkit::detail::sample_sums{is_first ? second : first, when, nullptr});
-    CHECK(sums.place_of({"exp_loop", "program", ""}) == profkit::detail::sample_sums::place{"src/layer.cpp", 30});
-    CHECK(sums.place_of({"", "libc.so.6", "load"}).first.empty());
-  }
 }
 
 TEST_CASE("shares are inside their intervals, also without samples", "[samples]") {

@@ -2,22 +2,12 @@
 #include <profkit/analyze.hpp>
 #include <profkit/impl/analyze/memory/scope_memory.hpp>
 
-#include <algorithm>
-#include <catch2/catch_test_macros.hpp>
-#include <chrono>
-#include <cstddef>
-#include <cstdint>
-#include <map>
-#include <optional>
-#include <random>
-#include <string>
-#include <vector>
-
 #include "../support/made_path.hpp"
 #include "../support/made_profile.hpp"
 #include "../support/profile_of.hpp"
 #include "../support/random_memory_profile.hpp"
 #include "../support/repetitions.hpp"
+#include "../support/testing.hpp"
 
 using profkit::allocation_kind;
 using profkit::allocation_record;
@@ -267,29 +257,6 @@ TEST_CASE("the peak of a scope is the maximum usage of it and the scopes inside,
   CHECK(memory_in(summary, "load").wide_peak_bytes == 107 * mib);
 }
 
-TEST_CASE("releasing memory of another scope changes neither the peak nor the retained memory of the releasing scope", "[memory]") {
-  profkit::summary const summary = one_step{}.gives(1.5, 1, 8).has_back(2.5, 1).gives(2.6, 2, 5).has_back(5.5, 2).summary();
-  CHECK(memory_in(summary, "step/forward/attention").peak_bytes == 5);
-  CHECK(memory_in(summary, "step/forward/attention").retained_bytes == 5);
-  CHECK(memory_in(summary, "step/forward/mlp").peak_bytes == 0);
-  CHECK(memory_in(summary, "step/forward/mlp").retained_bytes == 0);
-  CHECK(memory_in(summary, "step/forward").peak_bytes == 8);
-  CHECK(memory_in(summary, "step/forward").retained_bytes == 0);
-}
-
-TEST_CASE("a release on another thread is charged to the allocating scope while that is open", "[memory]") {
-  profkit::summary const summary =
-      one_step{}.gives(2.5, 1, 6).gives(2.6, 2, 4).has_back(3.0, 1, 1).gives(3.5, 3, 5).has_back(6.0, 2, 1).summary();
-  profkit::scope_memory_summary const attention = memory_in(summary, "step/forward/attention");
-  CHECK(attention.peak_bytes == 10);
-  CHECK(attention.retained_bytes == 9);  // later changes have no effect
-  CHECK(memory_in(summary, "step/forward").peak_bytes == 10);
-  CHECK(memory_in(summary, "step/forward").retained_bytes == 5);
-  CHECK(memory_in(summary, "load").peak_bytes == 0);
-  CHECK(memory_in(summary, "load").own_change_bytes == 0);
-  CHECK(attention.own_change_bytes == 5);
-}
-
 TEST_CASE("a rise of usage belongs to the scope at whose end, or before whose inner scope, it was read", "[memory]") {
   one_step made;
   made.profile.allocators[0].bytes_at_start = 100;
@@ -310,13 +277,6 @@ TEST_CASE("a rise of usage belongs to the scope at whose end, or before whose in
   CHECK_FALSE(forward.allocated_bytes);
   CHECK_FALSE(forward.own_allocated_bytes);
   CHECK_FALSE(forward.allocations);
-}
-
-TEST_CASE("a change of usage belongs to the thread that reads it first, and counts once", "[memory]") {
-  profkit::summary const summary = one_step{}.reads(1.5, 10, 1).reads(3.9, 10).reads(5.5, 25).reads(6.0, 25, 1).summary();
-  CHECK(memory_in(summary, "load").retained_bytes == 10);
-  CHECK(memory_in(summary, "step/forward/attention").retained_bytes == 0);
-  CHECK(memory_in(summary, "step/forward/mlp").retained_bytes == 15);
 }
 
 TEST_CASE("usage read at the end of a step counts for the step", "[memory]") {
@@ -345,17 +305,6 @@ TEST_CASE("a release of an unknown block lowers the total, is charged to no scop
   CHECK(summary.allocators[0].first_bytes == 50);
   CHECK(summary.allocators[0].last_bytes == 25);
   CHECK(summary.allocators[0].outside_change_bytes == -30);
-}
-
-TEST_CASE("a reused live address is counted, and its first block counts as released", "[memory]") {
-  profkit::summary const summary = one_step{}.gives(2.5, 1, 30).gives(3.5, 1, 10).has_back(5.5, 1).summary();
-  CHECK(memory_in(summary, "step/forward/attention").peak_bytes == 30);
-  CHECK(memory_in(summary, "step/forward/attention").retained_bytes == 10);
-  CHECK(memory_in(summary, "step/forward").retained_bytes == 0);
-  REQUIRE(summary.allocators.size() == 1);
-  CHECK(summary.allocators[0].reused_addresses == 1);
-  CHECK(summary.allocators[0].unknown_releases == 0);
-  CHECK(summary.allocators[0].last_bytes == 0);
 }
 
 TEST_CASE("an address released by one thread and allocated by another in the same nanosecond was free in between", "[memory]") {
@@ -474,28 +423,4 @@ TEST_CASE("balances of scopes and of code outside scopes add up to the change of
   }
   CHECK(ledgers > repetitions(300));
   CHECK(changes_outside > repetitions(100));
-}
-
-TEST_CASE("the highest total in an interval is found, wherever the previous interval was", "[memory]") {
-  profkit::detail::own_vector<profkit::detail::memory_change> changes;
-  std::mt19937_64 random{7};
-  for (int i = 0; i < 200; ++i) {
-    changes.push_back({profkit::timestamp{std::chrono::nanoseconds{i * 3}}, random() % 50, 0, random() % 2 == 0});
-  }
-  profkit::detail::memory_totals totals{1000, changes};
-  for (int i = 0; i < 2000; ++i) {
-    auto const begin = static_cast<std::int64_t>(random() % 620) - 10;
-    profkit::interval const time{profkit::timestamp{std::chrono::nanoseconds{begin}},
-                                 profkit::timestamp{std::chrono::nanoseconds{begin + static_cast<std::int64_t>(random() % 300)}}};
-    std::int64_t total = 1000;
-    std::optional<std::int64_t> highest;
-    for (auto const& each : changes) {
-      if (each.time >= time.begin && !highest) highest = total;
-      if (each.time > time.end) break;
-      total += static_cast<std::int64_t>(each.difference());
-      if (highest) highest = std::max(*highest, total);
-    }
-    REQUIRE(totals.max_in(time) == highest.value_or(total));
-    REQUIRE(totals.after(time.end) == total);
-  }
 }

@@ -2,19 +2,10 @@
 #include <profkit/analyze.hpp>
 #include <profkit/impl/collect/built_in_collectors.hpp>
 
-#include <algorithm>
-#include <catch2/catch_approx.hpp>
-#include <catch2/catch_test_macros.hpp>
-#include <cmath>
-#include <cstddef>
-#include <limits>
-#include <random>
-#include <string>
-
 #include "../support/made_work_profile.hpp"
 #include "../support/profile_of.hpp"
+#include "../support/testing.hpp"
 
-using Catch::Approx;
 using profkit::precision;
 using profkit::work_bound;
 
@@ -50,22 +41,6 @@ profkit::adopted_summary const& backward_of(profkit::summary const& summary, std
 double share_of(std::optional<profkit::roof_share> const& roof) { return roof.value().share; }
 
 }  // namespace
-
-TEST_CASE("a scope has its declared work in the measured steps, divided by GPU busy time", "[work]") {
-  profkit::summary const summary = profkit::analyze(made_work{}.profile);
-  profkit::work_summary const& scores = work_at(summary, "step/forward/scores");
-  CHECK(scores.flops == Approx(2 * 1.979e12));
-  CHECK(scores.bytes == Approx(2e9));
-  CHECK(scores.self_flops == scores.flops);
-  CHECK(scores.self_bytes == scores.bytes);
-  CHECK(scores.precision == "bf16");
-  CHECK(scores.time.count() == Approx(8.0));
-  CHECK(scores.basis == "GPU busy time");
-  CHECK(scores.flops_per_second.value() == Approx(1.979e12 / 4e-3));
-  CHECK(scores.bytes_per_second.value() == Approx(1e9 / 4e-3));
-  CHECK(scores.intensity.value() == Approx(1979.0));
-  CHECK(scores.share_of_time_said.value() == 1.0);
-}
 
 TEST_CASE("the share of the roof is the minimum time for the work divided by the time taken, with its limit", "[work]") {
   profkit::summary const summary = profkit::analyze(made_work{}.profile);
@@ -304,18 +279,6 @@ TEST_CASE("the work of adopting scopes with roles other than backward is unknown
   for (profkit::adopted_summary const& row : summary.adopted) CHECK_FALSE(row.work);
   CHECK(summary.model.value().flops_per_step == Approx(1.979e12 + 1e9));
   CHECK(summary.model->flops_source == "declared by the scopes");
-}
-
-TEST_CASE("model FLOPs are the declared work of the scopes, with backward work", "[work]") {
-  profkit::model_summary const model = profkit::analyze(made_work{}.profile).model.value();
-  CHECK(model.flops_per_step == Approx(3 * 1.979e12 + 2.5e9));
-  CHECK(model.flops_source == "declared by the scopes, with backward work");
-  CHECK(model.basis == "host step time");
-  CHECK(model.flops_per_second == Approx((3 * 1.979e12 + 2.5e9) / 40e-3));
-  CHECK(model.precision == precision::bf16);
-  CHECK(model.peak_flops_per_second.value() == Approx(989.5e12));
-  CHECK(model.utilization.value() == Approx((3 * 1.979e12 + 2.5e9) / 40e-3 / 989.5e12));
-  CHECK_FALSE(model.share_of_measured);
 }
 
 TEST_CASE("declared model FLOPs of a step are used, over the same step time as items", "[work]") {

@@ -1,15 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <profkit/impl/analyze/verdict/steady_part.hpp>
 
-#include <algorithm>
-#include <catch2/catch_approx.hpp>
-#include <catch2/catch_test_macros.hpp>
-#include <cmath>
-#include <vector>
-
 #include "../support/made_series.hpp"
+#include "../support/testing.hpp"
 
-using Catch::Approx;
 using profkit::find_steady_part;
 using profkit::warmup_finding;
 
@@ -23,34 +17,40 @@ std::vector<double> quiet_series(std::uint64_t seed = 1) {
 
 }  // namespace
 
-TEST_CASE("a step function is steady from its step on", "[statistics]") {
-  std::vector<double> series = quiet_series();
-  for (std::size_t i = 0; i < 9; ++i) series[i] += 30.0;
-  auto const found = find_steady_part(series, 5);
-  CHECK(found.finding == warmup_finding::too_short);
-  CHECK(found.begin == 9);
-  CHECK(found.change < -0.03);
-  CHECK(find_steady_part(series, 9).finding == warmup_finding::enough);
-  CHECK(find_steady_part(series, 9).begin == 9);
-  CHECK(find_steady_part(series, 12).begin == 9);
-}
-
-TEST_CASE("a step function without noise is also found", "[statistics]") {
-  std::vector<double> series(30, 10.0);
-  std::fill(series.begin(), series.begin() + 7, 20.0);
-  CHECK(find_steady_part(series, 3).finding == warmup_finding::too_short);
-  CHECK(find_steady_part(series, 3).begin == 7);
-  CHECK(find_steady_part(std::vector<double>(30, 10.0), 3).finding == warmup_finding::enough);
-  CHECK(find_steady_part(std::vector<double>(30, 10.0), 3).begin == 0);
-}
-
-TEST_CASE("one very long first step is the whole warm-up", "[statistics]") {
-  std::vector<double> series = quiet_series();
-  series[0] = 5000.0;
-  CHECK(find_steady_part(series, 0).finding == warmup_finding::too_short);
-  CHECK(find_steady_part(series, 0).begin == 1);
-  CHECK(find_steady_part(series, 5).finding == warmup_finding::enough);
-  CHECK(find_steady_part(series, 5).begin == 1);
+TEST_CASE("the steady part begins after a warm-up of any shape, and spikes or later changes are no warm-up", "[statistics]") {
+  std::vector<double> const flat(30, 10.0);
+  auto const with = [](std::vector<double> series, std::size_t from, std::size_t to, double factor, double more) {
+    for (std::size_t i = from; i < to; ++i) series[i] = series[i] * factor + more;
+    return series;
+  };
+  std::vector<double> const longer = with(quiet_series(), 0, 9, 1.0, 30.0);
+  std::vector<double> const steps = with(flat, 0, 7, 2.0, 0.0);
+  std::vector<double> const first = with(quiet_series(), 0, 1, 50.0, 0.0);
+  struct {
+    char const* what;
+    std::vector<double> series;
+    std::size_t warmup;
+    warmup_finding finding;
+    std::size_t begin;
+  } const cases[] = {{"longer at first", longer, 5, warmup_finding::too_short, 9},
+                     {"longer at first", longer, 9, warmup_finding::enough, 9},
+                     {"longer at first", longer, 12, warmup_finding::enough, 9},
+                     {"without noise", steps, 3, warmup_finding::too_short, 7},
+                     {"constant", flat, 3, warmup_finding::enough, 0},
+                     {"one very long step", first, 0, warmup_finding::too_short, 1},
+                     {"one very long step", first, 5, warmup_finding::enough, 1},
+                     {"several parts", with(with(quiet_series(), 1, 9, 1.3, 0.0), 0, 1, 20.0, 0.0), 0, warmup_finding::too_short, 9},
+                     {"shorter at first", with(quiet_series(), 0, 8, 1.0, -20.0), 5, warmup_finding::too_short, 8},
+                     {"longer in the second half", with(quiet_series(), 24, 35, 1.0, 15.0), 5, warmup_finding::never_steady, 24},
+                     {"spikes", with(with(quiet_series(), 14, 15, 9.0, 0.0), 27, 28, 5.0, 0.0), 5, warmup_finding::enough, 0}};
+  for (auto const& each : cases) {
+    INFO(each.what << ", warm-up " << each.warmup);
+    auto const found = find_steady_part(each.series, each.warmup);
+    CHECK(found.finding == each.finding);
+    CHECK(found.begin == each.begin);
+  }
+  CHECK(find_steady_part(longer, 5).change < -0.03);
+  CHECK(find_steady_part(with(quiet_series(), 0, 8, 1.0, -20.0), 5).change > 0.03);
 }
 
 TEST_CASE("a decaying warm-up is cut where it is negligible", "[statistics]") {
@@ -61,31 +61,6 @@ TEST_CASE("a decaying warm-up is cut where it is negligible", "[statistics]") {
   CHECK(found.begin >= 8);   // 5.6 there, at a noise of 1
   CHECK(found.begin <= 16);  // 0.4
   CHECK(find_steady_part(series, 16).finding == warmup_finding::enough);
-}
-
-TEST_CASE("steps that become shorter or longer at the beginning are a warm-up", "[statistics]") {
-  std::vector<double> series = quiet_series();
-  for (std::size_t i = 0; i < 8; ++i) series[i] -= 20.0;
-  auto const found = find_steady_part(series, 5);
-  CHECK(found.finding == warmup_finding::too_short);
-  CHECK(found.begin == 8);
-  CHECK(found.change > 0.03);
-}
-
-TEST_CASE("a change in the second half is no warm-up", "[statistics]") {
-  std::vector<double> series = quiet_series();
-  for (std::size_t i = 24; i < series.size(); ++i) series[i] += 15.0;
-  auto const found = find_steady_part(series, 5);
-  CHECK(found.finding == warmup_finding::never_steady);
-  CHECK(found.begin == 24);
-}
-
-TEST_CASE("single spikes do not move the cut", "[statistics]") {
-  std::vector<double> series = quiet_series();
-  series[14] = 900.0;
-  series[27] = 500.0;
-  CHECK(find_steady_part(series, 5).finding == warmup_finding::enough);
-  CHECK(find_steady_part(series, 5).begin == 0);
 }
 
 TEST_CASE("a significant but irrelevant difference is not reported", "[statistics]") {
@@ -157,14 +132,6 @@ TEST_CASE("a warm-up of three steps that take 10 % longer is found in noise of 3
     if (find_steady_part(series, 5).finding == warmup_finding::too_short) ++found;
   }
   CHECK(found > tries * 85 / 100);
-}
-
-TEST_CASE("a warm-up of several parts ends after the last of them", "[statistics]") {
-  std::vector<double> series = quiet_series();
-  series[0] *= 20.0;
-  for (std::size_t i = 1; i < 9; ++i) series[i] *= 1.3;
-  CHECK(find_steady_part(series, 0).finding == warmup_finding::too_short);
-  CHECK(find_steady_part(series, 0).begin == 9);
 }
 
 TEST_CASE("a linear trend is not mistaken for a warm-up", "[statistics]") {

@@ -6,40 +6,18 @@
 #include <profkit/impl/analyze/merge/step_series.hpp>
 #include <profkit/save_load.hpp>
 
-#include <algorithm>
-#include <catch2/catch_approx.hpp>
-#include <catch2/catch_test_macros.hpp>
-#include <chrono>
-#include <cstddef>
-#include <cstdint>
-#include <map>
-#include <string>
-#include <utility>
-#include <vector>
-
-#include "../support/cut_windows.hpp"
 #include "../support/made_kinds.hpp"
 #include "../support/made_loop.hpp"
 #include "../support/made_profile.hpp"
 #include "../support/profile_of.hpp"
-#include "../support/random_cut.hpp"
 #include "../support/random_profiles.hpp"
 #include "../support/repetitions.hpp"
-#include "../support/summary_bytes.hpp"
+#include "../support/testing.hpp"
+#include "../support/with_more.hpp"
 
 namespace {
 
-using Catch::Approx;
 using part_names = std::vector<std::string>;
-
-/// Windows in the order of time, each with one step.
-profkit::summary step_by_step(profkit::profile const& whole) {
-  std::vector<profkit::timestamp> borders;
-  for (profkit::step_record const& each : whole.steps) borders.push_back(each.time.end);
-  profkit::analysis result;
-  for (profkit::window const& each : cut_windows(whole, borders)) result.add(each);
-  return result.finish();
-}
 
 bool is_near(profkit::milliseconds a, profkit::milliseconds b) { return a.count() == Approx(b.count()).margin(1e-6); }
 
@@ -236,7 +214,7 @@ TEST_CASE("if two kinds have half of the steps each, the first one is usual", "[
   CHECK(summary.kinds[1].name == "5 steps with discriminator");
 }
 
-TEST_CASE("kinds beyond the sixteenth are merged, also window by window", "[step_kinds]") {
+TEST_CASE("kinds beyond the sixteenth are merged", "[step_kinds]") {
   made_kinds made;
   for (int i = 0; i < 60; ++i) made.step({{"part " + std::to_string(i % 20)}});
   profkit::summary const summary = profkit::analyze(made.profile);
@@ -246,7 +224,6 @@ TEST_CASE("kinds beyond the sixteenth are merged, also window by window", "[step
   CHECK(summary.kinds.back().times.host.count == 12);
   CHECK(summary.kinds.back().parts.empty());
   check_sums(summary);
-  CHECK((bytes_of(step_by_step(made.profile)) == bytes_of(summary)));
 }
 
 TEST_CASE("figures of kinds add up to those of all steps, and times of scopes to those of steps", "[step_kinds]") {
@@ -259,7 +236,7 @@ TEST_CASE("figures of kinds add up to those of all steps, and times of scopes to
   check_sums(profkit::analyze(loop_that_runs_ahead().profile));
 }
 
-TEST_CASE("steps whose work continues in the next window count in the budget of their own kind", "[step_kinds]") {
+TEST_CASE("steps whose work continues after them count in the budget of their own kind", "[step_kinds]") {
   // The host runs ahead: each step takes 1 ms on the host and 3 ms on the GPU, except two steps of 8 ms.
   made_kinds made;
   for (int i = 0; i < 20; ++i) made.step({{i % 8 == 5 ? "evaluate" : "train", 1.0, i % 8 == 5 ? 8.0 : 3.0}});
@@ -270,11 +247,6 @@ TEST_CASE("steps whose work continues in the next window count in the budget of 
   CHECK(summary.kinds[1].budget->wall.count() == Approx(16.0));
   CHECK(summary.kinds[1].times.step_time->mean.count() == Approx(8.0));
   CHECK(summary.kinds[1].times.gpu_period->is_longer);
-  CHECK((bytes_of(step_by_step(made.profile)) == bytes_of(summary)));
-  profkit::analysis few;
-  for (profkit::window const& each : cut_windows(made.profile, {made.profile.steps[5].time.end, made.profile.steps[13].time.end}))
-    few.add(each);
-  CHECK((bytes_of(few.finish()) == bytes_of(summary)));
 }
 
 TEST_CASE("the list of steps has warm-up and excluded steps, with their times", "[step_kinds]") {
@@ -332,23 +304,6 @@ TEST_CASE("a long session has the series of each kind, and a sample of its steps
     REQUIRE(each.host.count() == Approx(profkit::detail::to_ms(whole.steps[each.index].time.duration()).count()));
     REQUIRE(each.is_warmup == (each.index < 6));
   }
-
-  std::vector<profkit::window> windows;
-  for (std::size_t begin = 0; begin < count; begin += 9999) {
-    std::size_t const end = std::min<std::size_t>(begin + 9999, count);
-    profkit::window& each = windows.emplace_back();
-    each.frame.own = {whole.steps[begin].time.begin, end == count ? profkit::timestamp::max() : whole.steps[end].time.begin};
-    each.frame.has_steps = true;
-    each.records.paths = whole.paths;
-    each.records.threads = whole.threads;
-    each.records.time = whole.time;
-    each.records.steps = {whole.steps.begin() + static_cast<std::ptrdiff_t>(begin), whole.steps.begin() + static_cast<std::ptrdiff_t>(end)};
-    each.records.scopes = {whole.scopes.begin() + static_cast<std::ptrdiff_t>(2 * begin),
-                           whole.scopes.begin() + static_cast<std::ptrdiff_t>(2 * end)};
-  }
-  profkit::analysis sum;
-  for (profkit::window const& each : windows) sum.add(each);
-  CHECK((bytes_of(sum.finish()) == bytes_of(summary)));
 }
 
 TEST_CASE("kernels beyond the bound on pairs of name and scope are counted without their scope", "[step_kinds]") {

@@ -3,13 +3,9 @@
 // Like bench/step_scenarios.cpp with fewer series; the bounds lie some standard errors below the rates measured there.
 #include "../support/step_scenarios.hpp"
 #include "../support/repetitions.hpp"
+#include "../support/testing.hpp"
 
 #include <profkit/impl/analyze/verdict/step_verdict.hpp>
-
-#include <catch2/catch_test_macros.hpp>
-#include <cmath>
-#include <cstddef>
-#include <vector>
 
 using profkit::step_verdict;
 

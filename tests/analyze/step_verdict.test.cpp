@@ -3,15 +3,10 @@
 #include <profkit/impl/analyze/gpu/device_readings.hpp>
 #include <profkit/impl/analyze/verdict/step_verdict.hpp>
 
-#include <catch2/catch_approx.hpp>
-#include <catch2/catch_test_macros.hpp>
-#include <cmath>
-#include <vector>
-
 #include "../support/made_profile.hpp"
 #include "../support/made_series.hpp"
+#include "../support/testing.hpp"
 
-using Catch::Approx;
 using profkit::step_verdict;
 using profkit::warmup_finding;
 

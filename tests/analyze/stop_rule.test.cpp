@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <profkit/impl/analyze/verdict/step_verdict.hpp>
 
-#include <catch2/catch_test_macros.hpp>
-#include <chrono>
-#include <cmath>
-#include <vector>
-
 #include "../support/made_series.hpp"
 #include "../support/step_scenarios.hpp"
+#include "../support/testing.hpp"
 
 namespace {
 

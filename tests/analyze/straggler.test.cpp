@@ -1,22 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include <algorithm>
-#include <catch2/catch_approx.hpp>
-#include <catch2/catch_test_macros.hpp>
-#include <catch2/matchers/catch_matchers_string.hpp>
-#include <chrono>
-#include <cstdint>
-#include <vector>
-
 #include "../support/made_job.hpp"
+#include "../support/testing.hpp"
 #include "ranks/make_job.hpp"
 #include "ranks/ranks_findings.hpp"
-#include "ranks/wait_union.hpp"
 
 namespace {
 
-using Catch::Approx;
-using Catch::Matchers::ContainsSubstring;
 using profkit::timestamp;
 using std::chrono::nanoseconds;
 
@@ -136,22 +126,6 @@ TEST_CASE("waits at the same time in several communicators count once", "[ranks]
   CHECK(job.straggler->rank == 1);
   CHECK(job.straggler->imposed.count() == Approx(2.0).margin(0.1));
   CHECK(job.ranks[1].imposed.count() == Approx(2.0).margin(0.1));
-}
-
-TEST_CASE("the union of waits has their common parts once", "[ranks]") {
-  profkit::detail::wait_union waits{2};
-  timestamp const zero{};
-  auto const add = [&](std::size_t rank, int begin, int end) {
-    return waits.new_share(rank, zero + std::chrono::milliseconds{begin}, std::chrono::milliseconds{end - begin}) * (end - begin);
-  };
-  CHECK(add(0, 10, 20) == 10.0);
-  CHECK(add(0, 12, 18) == 0.0);
-  CHECK(add(0, 15, 25) == 5.0);
-  CHECK(add(0, 8, 30) == 7.0);
-  CHECK(add(0, 30, 31) == 1.0);
-  CHECK(add(0, 40, 40) == 0.0);
-  CHECK(add(1, 10, 20) == 10.0);
-  CHECK(add(1, 1, 5) == 4.0);
 }
 
 TEST_CASE("ranks that cannot be compared have no slowest host", "[ranks]") {

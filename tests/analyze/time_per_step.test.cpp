@@ -1,22 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <profkit/analyze.hpp>
-#include <profkit/impl/analyze/time/step_rows.hpp>
-
-#include <catch2/catch_approx.hpp>
-#include <catch2/catch_test_macros.hpp>
-#include <cmath>
-#include <cstddef>
-#include <map>
-#include <random>
-#include <string>
-#include <vector>
 
 #include "../support/made_gpu_profile.hpp"
 #include "../support/profile_of.hpp"
 #include "../support/random_step_profile.hpp"
-#include "autocorrelation.hpp"
+#include "../support/testing.hpp"
 
-using Catch::Approx;
 using profkit::milliseconds;
 
 namespace {
@@ -49,45 +38,41 @@ void check(profkit::per_step_figures const& figures, std::vector<double> const& 
   if (should.deviation > 1e-9) CHECK(figures.autocorrelation.value() == Approx(should.autocorrelation).epsilon(1e-6).margin(1e-9));
 }
 
+/// The host times per step of a scope with these times, in milliseconds; with 0 the step has no such scope.
+profkit::per_step_figures figures_of(std::vector<double> const& ms) {
+  profkit::profile profile;
+  profile.paths = {step_path(), {0, "part", {}, "a.cpp", 1}};
+  profile.threads = {{100, "train"}};
+  for (std::size_t i = 0; i < ms.size(); ++i) {
+    profkit::timestamp const begin = at_ms(2000.0 * static_cast<double>(i));
+    profkit::interval const step{begin, begin + std::chrono::milliseconds{1500}};
+    if (ms[i] > 0.0) profile.scopes.push_back({{begin, begin + std::chrono::nanoseconds{std::llround(ms[i] * 1e6)}}, 1, 0});
+    profile.scopes.push_back({step, 0, 0});
+    profile.steps.push_back({step, i, false, 1});
+  }
+  return find_row(profkit::analyze(profile), "step/part")->per_step.value().host;
+}
+
 }  // namespace
 
-TEST_CASE("a series of steps has the figures of its values, with 0 for omitted steps", "[per_step]") {
+TEST_CASE("a scope has the mean, spread and autocorrelation of its times in all steps, 0 in steps without it", "[per_step]") {
   std::mt19937 random{1};
   for (int round = 0; round < 200; ++round) {
-    std::size_t const steps = 2 + random() % 40;
     double const base = round % 2 == 0 ? 1000.0 : 1.0;
-    std::vector<double> values(steps);
-    profkit::detail::step_rows series{1};
-    for (std::size_t step = 0; step < steps; ++step) {
-      if (round % 3 != 0 && random() % 3 != 0) continue;
-      values[step] = base + static_cast<double>(random() % 1000) / 1000.0;
-      series.add(0, std::chrono::nanoseconds{std::llround(values[step] * 1e6)});
-      series.end_step(step);
+    std::vector<double> values(2 + random() % 40);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      if (round % 3 == 0 || i == 0 || random() % 3 == 0) values[i] = base + static_cast<double>(random() % 1000) / 1000.0;
     }
-    series.finish(steps);
-    check(series.summarize(0), values);
+    check(figures_of(values), values);
   }
 }
 
-TEST_CASE("a series that does not vary has no autocorrelation, and one value no spread", "[per_step]") {
-  profkit::detail::step_rows constant{1};
-  for (std::size_t step = 0; step < 10; ++step) {
-    constant.add(0, std::chrono::microseconds{100});
-    constant.end_step(step);
-  }
-  constant.finish(10);
-  profkit::per_step_figures const figures = constant.summarize(0);
+TEST_CASE("times that do not vary have no autocorrelation, and one time has no spread", "[per_step]") {
+  profkit::per_step_figures const figures = figures_of(std::vector<double>(10, 0.1));
   CHECK(figures.mean.count() == Approx(0.1));
   CHECK(figures.standard_deviation.value().count() == 0.0);
   CHECK_FALSE(figures.autocorrelation);
-  profkit::detail::step_rows one{1};
-  one.add(0, std::chrono::milliseconds{3});
-  one.end_step(0);
-  one.finish(1);
-  CHECK_FALSE(one.summarize(0).standard_deviation);
-  profkit::detail::step_rows without_steps{1};
-  without_steps.finish(5);
-  CHECK(without_steps.summarize(0).mean.count() == 0.0);
+  CHECK_FALSE(figures_of({3.0}).standard_deviation);
 }
 
 TEST_CASE("copies from or to the host are recognised by their direction, not by their name", "[per_step]") {

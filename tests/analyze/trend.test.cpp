@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <profkit/analyze.hpp>
 #include <profkit/impl/analyze/verdict/trend.hpp>
 
-#include <catch2/catch_approx.hpp>
-#include <catch2/catch_test_macros.hpp>
-#include <cmath>
-#include <vector>
-
+#include "../support/made_gpu_profile.hpp"
 #include "../support/made_series.hpp"
-
-using Catch::Approx;
+#include "../support/testing.hpp"
 
 namespace {
 
@@ -59,4 +55,43 @@ TEST_CASE("noise without a trend seldom shows one, even if it is autocorrelated"
   CHECK(false_alarms(0.0) < 0.02);
   CHECK(false_alarms(0.5) < 0.03);
   CHECK(false_alarms(0.9) < 0.1);
+}
+
+TEST_CASE("the trend has the share of each step in which an operation runs", "[trend_windows]") {
+  profkit::run_trend_summary const trend = profkit::analyze(made_gpu_profile()).trend;
+  REQUIRE(trend.windows.size() == 2);
+  CHECK(trend.windows[0].gpu_busy_share.value() == Approx(0.43));
+  CHECK(trend.windows[1].gpu_busy_share.value() == Approx(0.48));
+}
+
+TEST_CASE("the trend of a profile has the measured steps, their memory and the step that changed", "[trend_windows]") {
+  profkit::profile profile;
+  profkit::timestamp const origin{std::chrono::seconds{1'790'000'000}};
+  profile.time.begin = origin;
+  profkit::timestamp begin = origin + std::chrono::seconds{2};
+  constexpr std::uint64_t steps = 1000;
+  for (std::uint64_t i = 0; i < steps; ++i) {
+    auto const length = std::chrono::microseconds{i < 600 ? 1100 + i % 7 : 1310 + i % 7};
+    profile.steps.push_back({{begin, begin + length}, i, i < 10, 0, 0.0});
+    profile.steps.back().is_excluded = i == 20;
+    profile.memory.push_back({"host", "resident", i, 1000 + i, {}, {}});
+    begin += std::chrono::milliseconds{2};
+  }
+  profkit::run_trend_summary const trend = profkit::analyze(profile).trend;
+  CHECK(trend.memory == std::vector<std::string>{"host resident"});
+  REQUIRE(trend.windows.size() == 495);  // 989 steps
+  CHECK(trend.windows[0].first_step == 10);
+  CHECK(trend.windows[0].begin == std::chrono::milliseconds{2020});
+  CHECK(trend.windows[0].steps == 2);
+  CHECK(trend.windows[0].mean.count() == Approx(1.1035));
+  CHECK(trend.windows[0].p95.count() == Approx(1.104).epsilon(0.01));
+  CHECK(trend.windows[0].memory_bytes.at(0) == 1011);
+  CHECK_FALSE(trend.windows[0].gpu_busy_share);
+  REQUIRE(trend.change);
+  CHECK(trend.change->step == 600);
+  CHECK(trend.change->begin == std::chrono::milliseconds{3200});
+  CHECK(trend.change->time == std::chrono::seconds{1'790'000'003} + std::chrono::milliseconds{200});
+  CHECK(trend.change->before.count() == Approx(1.103).epsilon(0.001));
+  CHECK(trend.change->after.count() == Approx(1.313).epsilon(0.001));
+  CHECK_FALSE(trend.change->is_of_gpu);
 }

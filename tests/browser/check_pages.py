@@ -101,7 +101,7 @@ for (const section of all('section')) {
         if (lie_on(a, labels[k])) result.labels.push(name + ': "' + a.text + '" and "' + labels[k].text + '"');
     });
   });
-  result.skeleton[section.id] = {figures: figures.map(kind_of), tables: all('table:not(.heat)', section).map(e => e.tHead.rows[0].cells.length + ' columns')};
+  result.skeleton[section.id] = [...figures.map(kind_of), ...all('table:not(.heat)', section).map(e => e.tHead.rows[0].cells.length + ' columns')].join(', ');
 }
 return result;
 })()"""

@@ -1,22 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <profkit/report.hpp>
 
-#include <catch2/catch_approx.hpp>
-#include <catch2/catch_test_macros.hpp>
-#include <catch2/matchers/catch_matchers_string.hpp>
-#include <cstdint>
-#include <memory>
-#include <nlohmann/json.hpp>
-#include <string>
 #include <thread>
-#include <utility>
 
 #include "../support/made_gpu_profile.hpp"
+#include "../support/parsed_report.hpp"
 #include "../support/profile_of.hpp"
-
-using Catch::Approx;
-using Catch::Matchers::ContainsSubstring;
-using nlohmann::json;
+#include "../support/testing.hpp"
 
 namespace {
 
@@ -37,10 +27,6 @@ profkit::profile profile_with_backward(bool has_kernels = true) {
   return result;
 }
 
-profkit::report report_of(profkit::profile profile) {
-  return profkit::report{std::make_shared<profkit::profile const>(std::move(profile))};
-}
-
 }  // namespace
 
 TEST_CASE("the report shows adopted work next to the own work of a scope", "[adopted]") {
@@ -51,28 +37,19 @@ TEST_CASE("the report shows adopted work next to the own work of a scope", "[ado
   CHECK_THAT(report.markdown(), ContainsSubstring("### Work done for scopes elsewhere\n") &&
                                     ContainsSubstring("attention | backward | 2.000 | 5.000 | 2 | 4.000 | 8.000 | 8.000 | 1.60 |"));
 
-  json const adopted = json::parse(profkit::report_json(report.summary())).at("adopted");
+  json const adopted = json_of(report).at("adopted");
   REQUIRE(adopted.size() == 3);
   json const& attention = adopted[2];
-  CHECK(attention["path"] == "step/forward/attention");
-  CHECK(attention["name"] == "attention");
-  CHECK(attention["depth"] == 2);
-  CHECK(attention["role"] == "backward");
-  CHECK(attention["count"] == 2);
-  CHECK(attention["host_total_ms"].get<double>() == Approx(4.0));
-  CHECK(attention["gpu_operations"] == 2);
-  CHECK(attention["gpu_kernel_ms"].get<double>() == Approx(8.0));
-  CHECK(attention["gpu_busy_ms"].get<double>() == Approx(8.0));
-  CHECK(attention["own_host_total_ms"].get<double>() == Approx(2.0));
-  CHECK(attention["own_gpu_kernel_ms"].get<double>() == Approx(5.0));
-  CHECK(attention["kernel_ratio"].get<double>() == Approx(1.6));
+  check_members(attention, R"({"path": "step/forward/attention", "name": "attention", "depth": 2, "role": "backward", "count": 2,
+                               "host_total_ms": 4.0, "gpu_operations": 2, "gpu_kernel_ms": 8.0, "gpu_busy_ms": 8.0,
+                               "own_host_total_ms": 2.0, "own_gpu_kernel_ms": 5.0, "kernel_ratio": 1.6})"_json);
 }
 
 TEST_CASE("if kernels were not collected, GPU work for a scope is n/a, and null in JSON", "[adopted]") {
   profkit::report const report = report_of(profile_with_backward(false));
   CHECK_THAT(report.full_text(),
              ContainsSubstring("    attention  backward        2.000            n/a      2    4.000        n/a      n/a"));
-  json const attention = json::parse(profkit::report_json(report.summary())).at("adopted").at(2);
+  json const attention = json_of(report).at("adopted").at(2);
   CHECK(attention["host_total_ms"].get<double>() == Approx(4.0));
   for (char const* const name : {"gpu_operations", "gpu_kernel_ms", "gpu_busy_ms", "own_gpu_kernel_ms", "kernel_ratio"}) {
     CHECK(attention.at(name).is_null());
@@ -82,7 +59,7 @@ TEST_CASE("if kernels were not collected, GPU work for a scope is n/a, and null 
 TEST_CASE("a report without adopting scopes has no such table, and an empty list", "[adopted]") {
   profkit::report const report = report_of(made_gpu_profile());
   CHECK_THAT(report.full_text(), !ContainsSubstring("Work done for scopes elsewhere"));
-  json const all = json::parse(profkit::report_json(report.summary()));
+  json const all = json_of(report);
   REQUIRE(all.at("adopted").is_array());
   CHECK(all["adopted"].empty());
 }

@@ -4,20 +4,10 @@
 #include <profkit/impl/report/budget_section.hpp>
 #include <profkit/report.hpp>
 
-#include <catch2/catch_approx.hpp>
-#include <catch2/catch_test_macros.hpp>
-#include <catch2/matchers/catch_matchers_string.hpp>
-#include <memory>
-#include <nlohmann/json.hpp>
-#include <string>
-#include <variant>
-
 #include "../support/made_gpu_profile.hpp"
+#include "../support/parsed_report.hpp"
 #include "../support/report_text.hpp"
-
-using Catch::Approx;
-using Catch::Matchers::ContainsSubstring;
-using nlohmann::json;
+#include "../support/testing.hpp"
 
 namespace {
 
@@ -60,7 +50,7 @@ TEST_CASE("the section states the idle time of the GPU, the scopes that it waits
 }
 
 TEST_CASE("report.json has the budget over all measured steps", "[budget]") {
-  json const budget = json::parse(profkit::report_json(recorded_summary())).at("budget");
+  json const budget = json_of(recorded_summary()).at("budget");
   CHECK(budget.at("wall_ms").get<double>() == Approx(20.0));
   CHECK(budget.at("gpu_busy_ms").get<double>() == Approx(9.1));
   double total = 0.0;
@@ -87,18 +77,16 @@ TEST_CASE("launch-bound is n/a if no launching call was recorded, and the report
   CHECK_THAT(profkit::detail::csv_of(table_of(budget_of(summary), "starving")), ContainsSubstring(",n/a,"));
   CHECK_THAT(profkit::detail::overlap_text(*summary.budget),
              ContainsSubstring("launch-bound: n/a, because no launching call was recorded"));
-  json const budget = json::parse(profkit::report_json(summary)).at("budget");
+  json const budget = json_of(summary).at("budget");
   CHECK(budget.at("gpu_idle").at("launch_bound_ms").is_null());
   CHECK(budget.at("gpu_idle").at("host_bound_ms").get<double>() == Approx(10.9));
   for (char const* const list : {"parts", "starving"}) CHECK(budget.at(list).dump().find(R"("launch_bound_ms":null)") != std::string::npos);
-  CHECK(json::parse(profkit::report_json(recorded_summary())).at("budget").at("gpu_idle").at("launch_bound_ms").is_number());
+  CHECK(json_of(recorded_summary()).at("budget").at("gpu_idle").at("launch_bound_ms").is_number());
 }
 
 TEST_CASE("a report with kernels shows the budget before the scopes, and one without says why it has none", "[budget]") {
   profkit::profile profile = made_gpu_profile();
-  auto const text_of = [](profkit::profile const& content) {
-    return profkit::report{std::make_shared<profkit::profile const>(content)}.full_text();
-  };
+  auto const text_of = [](profkit::profile const& content) { return report_of(content).full_text(); };
   std::string const text = text_of(profile);
   CHECK(text.find("Where the step went\n") < text.find("\nScopes\n"));
   CHECK_THAT(text, ContainsSubstring("What the GPU waits for\n"));

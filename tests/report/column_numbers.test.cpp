@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <profkit/impl/report/numbers.hpp>
 
-#include <catch2/catch_test_macros.hpp>
-#include <limits>
-#include <string>
+#include "../support/testing.hpp"
 
 using profkit::detail::column_kind;
 using profkit::detail::column_numbers;

@@ -10,24 +10,16 @@
 #include <fmt/format.h>
 #include <pthread.h>
 
-#include <catch2/catch_test_macros.hpp>
-#include <catch2/matchers/catch_matchers_string.hpp>
-#include <chrono>
-#include <cstddef>
-#include <cstdint>
 #include <exception>
-#include <filesystem>
-#include <functional>
-#include <memory>
-#include <string>
 #include <thread>
 
 #include "../support/nested_scopes.hpp"
+#include "../support/parsed_report.hpp"
 #include "../support/profile_of.hpp"
 #include "../support/sanitizers.hpp"
 #include "../support/temporary_folder.hpp"
+#include "../support/testing.hpp"
 
-using Catch::Matchers::ContainsSubstring;
 using profkit::detail::path_table;
 
 namespace {
@@ -102,7 +94,7 @@ TEST_CASE("a profile of the maximum depth is loaded, and all reports of it are m
   profkit::save(profile_with_depth(path_table::max_depth_in_files), file);
   std::string wanted;
   on_small_stack([&] {
-    profkit::report const report{std::make_shared<profkit::profile const>(profkit::load(file))};
+    profkit::report const report = report_of(profkit::load(file));
     REQUIRE(report.summary().scopes.size() == path_table::max_depth_in_files);
     CHECK(report.summary().scopes.back().host.count == 3);
     CHECK(report.summary().scopes.back().depth + 1 == path_table::max_depth_in_files);

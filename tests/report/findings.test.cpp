@@ -5,18 +5,9 @@
 #include <profkit/impl/report/make_document.hpp>
 #include <profkit/impl/report/numbers.hpp>
 
-#include <catch2/catch_approx.hpp>
-#include <catch2/catch_test_macros.hpp>
-#include <catch2/matchers/catch_matchers_string.hpp>
-#include <cstddef>
-#include <cstdint>
-#include <string>
-#include <vector>
-
 #include "../support/made_summary.hpp"
+#include "../support/testing.hpp"
 
-using Catch::Approx;
-using Catch::Matchers::ContainsSubstring;
 using profkit::milliseconds;
 using profkit::detail::finding;
 using profkit::detail::folded_scope;

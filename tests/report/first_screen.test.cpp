@@ -8,23 +8,12 @@
 #include <profkit/report.hpp>
 #include <profkit/save_load.hpp>
 
-#include <catch2/catch_test_macros.hpp>
-#include <catch2/generators/catch_generators_all.hpp>
-#include <catch2/matchers/catch_matchers_string.hpp>
-#include <cstddef>
-#include <cstdint>
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
-#include <string>
-#include <vector>
-
 #include "../support/is_utf8.hpp"
 #include "../support/made_gpu_profile.hpp"
 #include "../support/made_summary.hpp"
+#include "../support/temporary_folder.hpp"
+#include "../support/testing.hpp"
 
-using Catch::Matchers::ContainsSubstring;
 using profkit::detail::text_style;
 
 namespace {
@@ -105,9 +94,7 @@ TEST_CASE("the first screen of each recorded profile has at most 60 lines of at 
 
 TEST_CASE("the first screen of a recorded profile equals its file", "[first_screen]") {
   profkit::summary const summary = profkit::analyze(profkit::load(std::filesystem::path{TEST_DATA} / "small-128-train-fp32.profile"));
-  std::ifstream stream{std::filesystem::path{TEST_DATA} / "small-128-train-fp32.txt"};
-  std::string const wanted{std::istreambuf_iterator<char>{stream}, {}};
-  CHECK(screen(summary) == wanted);
+  CHECK(screen(summary) == text_of_file(TEST_DATA "/small-128-train-fp32.txt"));
 }
 
 TEST_CASE("the first screen of a loop with validation is about the usual step, and has a line for the other kind", "[first_screen]") {

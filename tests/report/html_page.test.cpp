@@ -4,23 +4,13 @@
 #include <profkit/impl/report/numbers.hpp>
 #include <profkit/impl/report/shown_text.hpp>
 
-#include <catch2/catch_test_macros.hpp>
-#include <catch2/matchers/catch_matchers_string.hpp>
-#include <cstddef>
-#include <cstdint>
-#include <limits>
-#include <string>
-#include <string_view>
-#include <variant>
-#include <vector>
-
 #include "../support/hostile_document.hpp"
 #include "../support/html_fault.hpp"
 #include "../support/huge_document.hpp"
 #include "../support/made_document.hpp"
 #include "../support/repetitions.hpp"
+#include "../support/testing.hpp"
 
-using Catch::Matchers::ContainsSubstring;
 using profkit::detail::html_page;
 
 namespace {

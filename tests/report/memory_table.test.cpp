@@ -4,26 +4,11 @@
 #include <profkit/impl/report/trace_json.hpp>
 #include <profkit/report.hpp>
 
-#include <unistd.h>
-
-#include <catch2/catch_test_macros.hpp>
-#include <catch2/matchers/catch_matchers_string.hpp>
-#include <cstddef>
-#include <cstdint>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
-#include <limits>
-#include <memory>
-#include <nlohmann/json.hpp>
-#include <string>
-#include <utility>
-#include <vector>
-
 #include "../support/made_profile.hpp"
+#include "../support/parsed_report.hpp"
+#include "../support/temporary_folder.hpp"
+#include "../support/testing.hpp"
 
-using Catch::Matchers::ContainsSubstring;
-using nlohmann::json;
 using profkit::allocation_kind;
 
 namespace {
@@ -61,10 +46,6 @@ profkit::profile profile_with_two_allocators() {
   return result;
 }
 
-profkit::report memory_report_of(profkit::profile profile) {
-  return profkit::report{std::make_shared<profkit::profile const>(std::move(profile))};
-}
-
 json scope_named(json const& report, std::string const& path) {
   for (json const& each : report.at("scopes")) {
     if (each.at("path") == path) return each;
@@ -76,7 +57,7 @@ json scope_named(json const& report, std::string const& path) {
 }  // namespace
 
 TEST_CASE("the table has the scopes with memory, in their tree", "[memory]") {
-  profkit::report const report = memory_report_of(profile_with_memory());
+  profkit::report const report = report_of(profile_with_memory());
   std::string const text = report.full_text();
   CHECK_THAT(text, ContainsSubstring("Memory by scope\n"));
   CHECK(profkit::detail::csv_of(profkit::detail::scope_memory_table(report.summary())) ==
@@ -93,7 +74,7 @@ TEST_CASE("the table has the scopes with memory, in their tree", "[memory]") {
 }
 
 TEST_CASE("a polled allocator is marked, and figures that it cannot provide are n/a", "[memory]") {
-  profkit::report const report = memory_report_of(profile_with_two_allocators());
+  profkit::report const report = report_of(profile_with_two_allocators());
   std::string const csv = profkit::detail::csv_of(profkit::detail::scope_memory_table(report.summary()));
   CHECK_THAT(csv, ContainsSubstring("    layer_0,libtorch,3.0,3.0,1.0,1.0,3.0,2,17.0\n"));
   // A mean over the scopes of two steps; only one of them was read.
@@ -104,42 +85,39 @@ TEST_CASE("a polled allocator is marked, and figures that it cannot provide are 
 }
 
 TEST_CASE("report.json has the memory of every scope, by allocator", "[memory]") {
-  json const report = json::parse(profkit::report_json(memory_report_of(profile_with_two_allocators()).summary()));
+  json const report = json_of(profile_with_two_allocators());
   json const layer = scope_named(report, "step/forward/layer_1");
   CHECK(layer.at("peak_bytes") == 0);  // libtorch was not polled
   REQUIRE(layer.at("memory").size() == 2);
   json const& torch = layer["memory"][0];
-  CHECK(torch.at("source") == "libtorch");
-  CHECK(torch.at("polled") == false);
-  CHECK(torch.at("allocated_bytes") == 0);
-  CHECK(torch.at("allocations") == 0);
-  CHECK(torch.at("wide_peak_bytes") == 15 * mib);
+  check_members(torch,
+                {{"source", "libtorch"}, {"polled", false}, {"allocated_bytes", 0}, {"allocations", 0}, {"wide_peak_bytes", 15 * mib}});
   json const& host = layer["memory"][1];
-  CHECK(host.at("source") == "host");
-  CHECK(host.at("polled") == true);
-  CHECK(host.at("peak_bytes") == 2 * mib);
-  CHECK(host.at("own_peak_bytes") == 2 * mib);
-  CHECK(host.at("retained_bytes") == 2 * mib);
-  CHECK(host.at("own_retained_bytes") == 2 * mib);
-  CHECK(host.at("own_change_bytes") == 2 * mib);
+  check_members(host, {{"source", "host"},
+                       {"polled", true},
+                       {"peak_bytes", 2 * mib},
+                       {"own_peak_bytes", 2 * mib},
+                       {"retained_bytes", 2 * mib},
+                       {"own_retained_bytes", 2 * mib},
+                       {"own_change_bytes", 2 * mib}});
   for (char const* const name : {"allocated_bytes", "own_allocated_bytes", "allocations"}) CHECK(host.at(name).is_null());
   json const forward = scope_named(report, "step/forward");
-  CHECK(forward.at("peak_bytes") == 3 * mib);
-  CHECK(forward["memory"][0].at("allocated_bytes") == 10 * mib);
-  CHECK(forward["memory"][0].at("own_allocated_bytes") == 4 * mib);
-  CHECK(forward["memory"][1].at("own_retained_bytes") == -static_cast<std::int64_t>(mib));
+  check_members(forward, {{"peak_bytes", 3 * mib},
+                          {"/memory/0/allocated_bytes", 10 * mib},
+                          {"/memory/0/own_allocated_bytes", 4 * mib},
+                          {"/memory/1/own_retained_bytes", -static_cast<std::int64_t>(mib)}});
 
   REQUIRE(report.at("allocators").size() == 2);
   json const& allocator = report["allocators"][0];
-  CHECK(allocator.at("source") == "libtorch");
-  CHECK(allocator.at("polled") == false);
-  CHECK(allocator.at("first_bytes") == 14 * mib);
-  CHECK(allocator.at("last_bytes") == 14 * mib);
-  CHECK(allocator.at("max_bytes") == 17 * mib);
-  CHECK(allocator.at("outside_change_bytes") == 0);
-  CHECK(allocator.at("between_steps_change_bytes") == 0);
-  CHECK(allocator.at("unknown_releases") == 0);
-  CHECK(allocator.at("reused_addresses") == 0);
+  check_members(allocator, {{"source", "libtorch"},
+                            {"polled", false},
+                            {"first_bytes", 14 * mib},
+                            {"last_bytes", 14 * mib},
+                            {"max_bytes", 17 * mib},
+                            {"outside_change_bytes", 0},
+                            {"between_steps_change_bytes", 0},
+                            {"unknown_releases", 0},
+                            {"reused_addresses", 0}});
 }
 
 TEST_CASE("the peak of a scope is that of the polled allocator if there is no other", "[memory]") {
@@ -147,14 +125,14 @@ TEST_CASE("the peak of a scope is that of the polled allocator if there is no ot
   profile.allocators.erase(profile.allocators.begin());
   profile.allocations.erase(profile.allocations.begin(), profile.allocations.end() - 4);
   for (profkit::allocation_record& each : profile.allocations) each.allocator = 0;
-  json const report = json::parse(profkit::report_json(memory_report_of(profile).summary()));
+  json const report = json_of(profile);
   CHECK(scope_named(report, "step/forward/layer_1").at("peak_bytes") == 2 * mib);
 }
 
 TEST_CASE("without allocators the report has no such table, and null for peaks", "[memory]") {
-  profkit::report const report = memory_report_of(made_profile());
+  profkit::report const report = report_of(made_profile());
   CHECK_THAT(report.full_text(), !ContainsSubstring("Memory by scope") && !ContainsSubstring("Memory of allocators"));
-  json const all = json::parse(profkit::report_json(report.summary()));
+  json const all = json_of(report);
   REQUIRE(all.at("allocators").is_array());
   CHECK(all["allocators"].empty());
   for (json const& scope : all.at("scopes")) {
@@ -165,24 +143,22 @@ TEST_CASE("without allocators the report has no such table, and null for peaks",
 
 TEST_CASE("releases without a known allocation are in the data quality", "[memory]") {
   profkit::profile profile = profile_with_memory();
-  CHECK_THAT(memory_report_of(profile).full_text(), !ContainsSubstring("no known allocation"));
+  CHECK_THAT(report_of(profile).full_text(), !ContainsSubstring("no known allocation"));
   profile.allocations.push_back({at_ms(210), 77, 0, 0, 0, allocation_kind::released});
   profile.allocations.push_back({at_ms(210.5), 1, 5, 0, 0, allocation_kind::allocated});
-  std::string const text = memory_report_of(profile).full_text();
+  std::string const text = report_of(profile).full_text();
   CHECK_THAT(text, ContainsSubstring("1 releases of libtorch have no known allocation (before the session, or dropped)\n"));
   CHECK_THAT(text, ContainsSubstring("1 allocations of libtorch reused a live address: a release was not recorded\n"));
 }
 
 TEST_CASE("scope_memory.csv is written if an allocator reported allocations", "[memory]") {
-  std::filesystem::path const directory = std::filesystem::temp_directory_path() / ("profkit-memory-" + std::to_string(::getpid()));
-  memory_report_of(made_profile()).write(directory);
+  temporary_folder const folder{"memory"};
+  std::filesystem::path const& directory = folder.path;
+  report_of(made_profile()).write(directory);
   CHECK_FALSE(std::filesystem::exists(directory / "scope_memory.csv"));
-  profkit::report const report = memory_report_of(profile_with_memory());
+  profkit::report const report = report_of(profile_with_memory());
   report.write(directory);
-  std::ifstream file{directory / "scope_memory.csv"};
-  CHECK(std::string{std::istreambuf_iterator<char>{file}, {}} ==
-        profkit::detail::csv_of(profkit::detail::scope_memory_table(report.summary())));
-  std::filesystem::remove_all(directory);
+  CHECK(text_of_file(directory / "scope_memory.csv") == profkit::detail::csv_of(profkit::detail::scope_memory_table(report.summary())));
 }
 
 TEST_CASE("the trace shows the total usage of an allocator, at every change in the steps shown", "[memory]") {

@@ -10,27 +10,15 @@
 #include <profkit/scope.hpp>
 #include <profkit/text_printer.hpp>
 
-#include <unistd.h>
-#include <algorithm>
-#include <array>
-#include <catch2/catch_test_macros.hpp>
-#include <catch2/matchers/catch_matchers_string.hpp>
-#include <chrono>
-#include <cstddef>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
-#include <stdexcept>
-#include <string>
-#include <string_view>
 #include <thread>
-#include <vector>
 
 #include "../support/is_utf8.hpp"
 #include "../support/made_path.hpp"
 #include "../support/profile_of.hpp"
 #include "../support/read_csv.hpp"
+#include "../support/temporary_folder.hpp"
+#include "../support/testing.hpp"
 
 using nlohmann::json;
 using profkit::detail::one_line;
@@ -90,13 +78,6 @@ profkit::report hostile_report() {
     }
   }
   return session.report();
-}
-
-std::filesystem::path folder() { return std::filesystem::temp_directory_path() / ("profkit-names-" + std::to_string(::getpid())); }
-
-std::string content_of(std::filesystem::path const& path) {
-  std::ifstream file{path, std::ios::binary};
-  return {std::istreambuf_iterator<char>{file}, {}};
 }
 
 std::vector<std::string> lines_of(std::string const& text) {
@@ -189,10 +170,11 @@ TEST_CASE("texts about a device, a clock and a collector are one line of UTF-8",
 
 TEST_CASE("every file of a report with names of any bytes is well-formed", "[names]") {
   profkit::report const report = hostile_report();
-  report.write(folder().string());
+  temporary_folder const folder{"names"};
+  report.write(folder.path.string());
   std::size_t files = 0;
-  for (auto const& entry : std::filesystem::directory_iterator{folder()}) {
-    std::string const content = content_of(entry.path());
+  for (auto const& entry : std::filesystem::directory_iterator{folder.path}) {
+    std::string const content = text_of_file(entry.path());
     INFO(entry.path().filename());
     ++files;
     if (entry.path().extension() != ".profkit") CHECK(is_utf8(content));  // this file is binary
@@ -204,21 +186,20 @@ TEST_CASE("every file of a report with names of any bytes is well-formed", "[nam
     }
   }
   CHECK(files >= 5);
-  json const written = json::parse(content_of(folder() / "report.json"));
+  json const written = json::parse(text_of_file(folder.path / "report.json"));
   std::vector<std::string> names;
   for (json const& row : written.at("scopes")) names.push_back(row.at("name"));
   for (std::string const& name : hostile_names()) CHECK(std::count(names.begin(), names.end(), profkit::detail::as_utf8(name)) == 1);
-  auto const rows = read_csv(content_of(folder() / "scopes.csv"));
+  auto const rows = read_csv(text_of_file(folder.path / "scopes.csv"));
   CHECK(rows.size() == 1 + report.summary().scopes.size());
-  std::filesystem::remove_all(folder());
 }
 
 TEST_CASE("a saved profile restores names byte for byte", "[names]") {
   profkit::report const report = hostile_report();
-  std::filesystem::path const file = folder().string() + ".profile";
+  temporary_folder const folder{"names"};
+  std::filesystem::path const file = folder.path / "saved";
   profkit::save(report.profile(), file);
   profkit::profile const read = profkit::load(file);
-  std::filesystem::remove(file);
   REQUIRE(read.paths.size() == report.profile().paths.size());
   for (std::size_t i = 0; i < read.paths.size(); ++i) {
     CHECK((read.paths[i].name == report.profile().paths[i].name));

@@ -1,15 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <catch2/catch_test_macros.hpp>
-#include <chrono>
-#include <cstdint>
-#include <limits>
-#include <map>
-#include <string>
-#include <vector>
 
+#include "nsys/nsys_csv.hpp"
 #include "../support/made_path.hpp"
 #include "../support/made_profile.hpp"
-#include "nsys/nsys_csv.hpp"
+#include "../support/testing.hpp"
 
 namespace {
 

@@ -4,14 +4,9 @@
 #include <profkit/markdown_printer.hpp>
 #include <profkit/text_printer.hpp>
 
-#include <catch2/catch_test_macros.hpp>
-#include <catch2/matchers/catch_matchers_string.hpp>
-#include <nlohmann/json.hpp>
-#include <string>
-#include <utility>
-#include <vector>
+#include "../support/parsed_report.hpp"
+#include "../support/testing.hpp"
 
-using Catch::Matchers::ContainsSubstring;
 using profkit::detail::block_use;
 using profkit::detail::column_kind;
 using profkit::detail::column_use;
@@ -122,11 +117,11 @@ TEST_CASE("JSON of a document has its sentences, and its tables with exact numbe
   made.key_figures = {{"power", "", "no collector"}};
   made.sections = {{"made", "Made", "Two rows.", {table, profkit::detail::note{"a note"}}, "how to read pictures"}};
   nlohmann::json const parsed = nlohmann::json::parse(profkit::detail::json_printer{made}.print());
-  CHECK(parsed.at("schema") == 1);
-  CHECK(parsed.at("headline") == "A step takes \"1\" ms");
-  CHECK(parsed.at("findings").at(0).at("scope") == "step/read");
-  CHECK(parsed.at("findings").at(1).at("scope").is_null());
-  CHECK(parsed.at("key_figures").at(0).at("value").is_null());
+  check_members(parsed, {{"schema", 1},
+                         {"headline", "A step takes \"1\" ms"},
+                         {"/findings/0/scope", "step/read"},
+                         {"/findings/1/scope", nullptr},
+                         {"/key_figures/0/value", nullptr}});
   nlohmann::json const& section = parsed.at("sections").at(0);
   CHECK(section.at("answer") == "Two rows.");
   CHECK(section.at("notes") == nlohmann::json{"a note"});

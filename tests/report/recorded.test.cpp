@@ -11,31 +11,14 @@
 #include <profkit/save_load.hpp>
 #include <profkit/statistics.hpp>
 
-#include <algorithm>
-#include <array>
-#include <catch2/catch_approx.hpp>
-#include <catch2/catch_test_macros.hpp>
-#include <catch2/generators/catch_generators.hpp>
-#include <chrono>
-#include <cstddef>
-#include <cstdint>
-#include <fstream>
-#include <map>
-#include <nlohmann/json.hpp>
-#include <set>
-#include <string>
-#include <utility>
-#include <vector>
-
 #include "../support/made_job.hpp"
+#include "../support/parsed_report.hpp"
 #include "../support/profile_of.hpp"
 #include "../support/report_page.hpp"
+#include "../support/testing.hpp"
 #include "nsys/nsys_csv.hpp"
 #include "ranks/make_job.hpp"
 #include "ranks/ranks_json.hpp"
-
-using Catch::Approx;
-using nlohmann::json;
 
 namespace {
 
@@ -175,17 +158,6 @@ TEST_CASE("in a recorded run the GPU idle time is charged to the scopes of the s
   CHECK(self == Approx(idle));
 }
 
-TEST_CASE("the summaries of a recorded run have the columns of Nsight Systems and a row for each name", "[recorded]") {
-  recorded_run const run{any_run()};
-  profkit::nsys_summary const summary = profkit::summarize_like_nsys(run.profile);
-  std::string const kernels = csv_of(summary, "cuda_gpu_kern_sum.csv");
-  CHECK(kernels.substr(0, kernels.find('\n')) == "Time (%),Total Time (ns),Instances,Avg (ns),Med (ns),Min (ns),Max (ns),StdDev (ns),Name");
-  CHECK(static_cast<std::size_t>(std::count(kernels.begin(), kernels.end(), '\n')) == 1 + summary.kernels.size());
-  CHECK(summary.kernels.size() == run.nsys.at("kernels").size());
-  CHECK_FALSE(csv_of(summary, "nvtx_gpu_proj_sum.csv").empty());
-  CHECK(csv_of(summary, "cuda_api_sum.csv").empty());  // only launches were collected
-}
-
 TEST_CASE("the trace of a recorded run has every kernel of its steps, with an arrow from its launch", "[recorded]") {
   recorded_run const run{any_run()};
   json const trace = json::parse(profkit::trace_json(run.profile, 2));
@@ -211,16 +183,6 @@ TEST_CASE("the parts of a recorded step add up to its wall time, and the GPU is 
   double starving = 0.0;
   for (profkit::starving_scope const& each : summary.budget->starving) starving += each.total.count();
   CHECK(starving == Approx(summary.gpu->idle->inclusive.count() - summary.gpu->idle->self.count()));
-}
-
-TEST_CASE("a recorded run has its step, its collector of kernels and its copies from and to the host", "[recorded]") {
-  recorded_run const run{any_run()};
-  auto const steps = std::count_if(run.profile.paths.begin(), run.profile.paths.end(), [](auto const& each) { return each.is_step; });
-  CHECK(steps == 1);
-  CHECK(profkit::has_kernels(run.profile));
-  profkit::summary const summary = profkit::analyze(run.profile);
-  CHECK(summary.scopes.at(0).path == "step");
-  CHECK(find_row(summary, "step/data")->per_step->host_copies->count() > 0.0);
 }
 
 TEST_CASE("the GPU's period of a recorded step is the time between the CUDA events around it", "[recorded]") {
@@ -386,13 +348,6 @@ TEST_CASE("in a recorded run the quantiles of scopes and kernels are within 1 % 
   }
 }
 
-TEST_CASE("in a recorded run the clocks of the device were read", "[recorded]") {
-  profkit::summary const summary = profkit::analyze(profkit::load(TEST_DATA "/tiny-128-train-bf16.profile"));
-  REQUIRE(summary.steps.clocks.size() == 1);
-  CHECK(summary.steps.clocks[0].device_max_mhz == 1980);
-  CHECK(summary.steps.clocks[0].throttled_readings == 0);
-}
-
 TEST_CASE("every field of report.json is in docs/report.md, and no other", "[recorded]") {
   std::set<std::string> in_reports;
   for (char const* const name : {"small-128-train-fp32", "tiny-128-train-bf16"}) {
@@ -414,7 +369,7 @@ TEST_CASE("every field of report.json is in docs/report.md, and no other", "[rec
     summary.trend.change = profkit::level_change_summary{};
     REQUIRE(summary.host_samples);
     summary.host_samples->scopes.at(0).waits = {{"cudaStreamSynchronize", 1, profkit::milliseconds{1.0}, 0.5}};
-    add_fields(json::parse(profkit::report_json(summary)), "", in_reports);
+    add_fields(json_of(summary), "", in_reports);
   }
   made_job job;  // figures of several ranks; those of `job` are not in the page
   job.slow_rank = 1;

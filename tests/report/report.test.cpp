@@ -6,74 +6,42 @@
 #include <profkit/report.hpp>
 #include <profkit/save_load.hpp>
 
-#include <unistd.h>
-
-#include <catch2/catch_approx.hpp>
-#include <catch2/catch_test_macros.hpp>
-#include <catch2/matchers/catch_matchers_exception.hpp>
-#include <catch2/matchers/catch_matchers_string.hpp>
-#include <chrono>
-#include <filesystem>
-#include <fstream>
-#include <memory>
-#include <nlohmann/json.hpp>
-#include <set>
-#include <string>
-#include <vector>
-
 #include "../support/made_profile.hpp"
+#include "../support/parsed_report.hpp"
 #include "../support/report_text.hpp"
-
-using Catch::Approx;
-using Catch::Matchers::ContainsSubstring;
-using Catch::Matchers::MessageMatches;
-using nlohmann::json;
-
-namespace {
-
-profkit::report made_report() { return profkit::report{std::make_shared<profkit::profile const>(made_profile())}; }
-
-}  // namespace
+#include "../support/temporary_folder.hpp"
+#include "../support/testing.hpp"
 
 TEST_CASE("report.json has the fields of the interface with the summary's figures", "[report]") {
-  json const report = json::parse(profkit::report_json(made_report().summary()));
+  json const report = json_of(made_profile());
   CHECK(report["schema"] == 1);
   CHECK(report["profkit"]["version"] == "0.1.0");
   CHECK(report["environment"]["gpu"] == "NVIDIA H200");
   CHECK(report["environment"]["command"] == json{"train", "--size", "tiny"});
-  CHECK(report["steps"]["warmup"] == 1);
-  CHECK(report["steps"]["measured"] == 2);
-  CHECK(report["steps"]["mean_ms"].get<double>() == Approx(15.0));
-  CHECK(report["steps"]["std_ms"].get<double>() == Approx(7.0710678));
-  CHECK(report["steps"]["gpu_mean_ms"].get<double>() == Approx(22.5));
+  check_members(
+      report,
+      {{"/steps/warmup", 1}, {"/steps/measured", 2}, {"/steps/mean_ms", 15.0}, {"/steps/std_ms", 7.0710678}, {"/steps/gpu_mean_ms", 22.5}});
   CHECK(report["steps"]["samples_ms"].size() == 2);
   CHECK(report["steps"]["item_name"] == "tokens");
   REQUIRE(report["scopes"].size() == 5);
   json const& layer = report["scopes"][3];
-  CHECK(layer["path"] == "step/forward/layer_1");
-  CHECK(layer["name"] == "layer_1");
-  CHECK(layer["depth"] == 2);
-  CHECK(layer["count"] == 2);
-  CHECK(layer["host_total_ms"].get<double>() == Approx(6.0));
-  CHECK(layer["host_self_ms"].get<double>() == Approx(6.0));
-  CHECK(report["scopes"][1]["gpu_event_total_ms"].get<double>() == Approx(22.5));
-  CHECK(report["memory"]["libtorch"]["allocated"]["peak_bytes"] == 15000);
-  CHECK(report["quality"]["dropped_events"] == 0);
-  CHECK(report["quality"]["overhead"]["host_ns_per_scope"].get<double>() == Approx(25.0));
-  CHECK(report["quality"]["collectors"][1]["reason"] == "no libcupti");
+  check_members(
+      layer,
+      {{"path", "step/forward/layer_1"}, {"name", "layer_1"}, {"depth", 2}, {"count", 2}, {"host_total_ms", 6.0}, {"host_self_ms", 6.0}});
+  check_members(report, R"({"/scopes/1/gpu_event_total_ms": 22.5, "/memory/libtorch/allocated/peak_bytes": 15000,
+                            "/quality/dropped_events": 0, "/quality/overhead/host_ns_per_scope": 25.0,
+                            "/quality/collectors/1/reason": "no libcupti"})"_json);
 }
 
 TEST_CASE("in report.json a missing value is null, never 0", "[report]") {
-  json const report = json::parse(profkit::report_json(made_report().summary()));
+  json const report = json_of(made_profile());
   for (char const* const name : {"kernels", "copies", "api", "budget"}) CHECK(report.at(name).is_null());
   for (char const* const name : {"gpu_kernel_ms", "gpu_busy_ms", "gpu_self_ms", "gpu_span_ms", "kernels", "peak_bytes"}) {
     CHECK(report["scopes"][0].at(name).is_null());
   }
-  CHECK(report["memory"]["cuda device"]["used"]["peak_bytes"].is_null());
-  CHECK(report["memory"]["cuda device"]["used"]["capacity_bytes"] == 8000);
-  CHECK(report["memory"]["libtorch"]["allocated"]["capacity_bytes"].is_null());
-  CHECK(report["quality"]["dropped_kernels"].is_null());
-  json const empty = json::parse(profkit::report_json(profkit::analyze({})));
+  check_members(report, R"({"/memory/cuda device/used/peak_bytes": null, "/memory/cuda device/used/capacity_bytes": 8000,
+                            "/memory/libtorch/allocated/capacity_bytes": null, "/quality/dropped_kernels": null})"_json);
+  json const empty = json_of(profkit::analyze({}));
   for (char const* const name : {"mean_ms", "std_ms", "median_ms", "min_ms", "max_ms", "p95_ms", "items_per_second", "gpu_mean_ms"}) {
     CHECK(empty["steps"].at(name).is_null());
   }
@@ -81,30 +49,8 @@ TEST_CASE("in report.json a missing value is null, never 0", "[report]") {
   CHECK(empty["environment"]["gpu"].is_null());
 }
 
-TEST_CASE("the members of report.json are in the same places as in schema 1", "[report]") {
-  nlohmann::ordered_json const report = nlohmann::ordered_json::parse(profkit::report_json({}));
-  auto const follows = [&](char const* object, std::vector<std::string> const& keys) {
-    nlohmann::ordered_json const& all = report.at(nlohmann::ordered_json::json_pointer{object});
-    auto found = all.find(keys.front());
-    for (std::string const& key : keys) {
-      REQUIRE(found != all.end());
-      CHECK((found++).key() == key);
-    }
-  };
-  follows("", {"schema",  "schema_minor", "profkit",    "environment", "covers",         "steps",  "scopes", "names",
-               "adopted", "limits",       "model",      "kernels",     "kernel_classes", "copies", "api",    "gpu",
-               "budget",  "memory",       "allocators", "counters",    "trend",          "quality"});
-  follows("/steps", {"warmup", "measured", "excluded", "mean_ms", "std_ms"});
-  follows("/steps", {"verdict", "verdict_reason", "steady_from", "warmup_verdict", "gpu_mad_ms"});
-  follows("/steps", {"clocks", "stop", "samples_ms", "gpu_samples_ms", "gpu_period_samples_ms"});
-  follows("/quality", {"dropped_kernels", "invalid_kernels", "unattributed_kernels", "unattributed_operations", "unattributed_ms",
-                       "unknown_launches", "graph_operations", "unknown_graph_operations", "open_scopes"});
-  follows("/quality", {"clock", "snapshot", "overhead", "collectors"});
-  follows("/quality/overhead", {"host_ns_per_scope", "scopes", "between_steps_ms"});
-}
-
 TEST_CASE("report.json of one process has the members of a report of several ranks, as null", "[report]") {
-  json const report = json::parse(profkit::report_json(profkit::analyze(made_profile())));
+  json const report = json_of(made_profile());
   CHECK(report["schema_minor"] == 2);
   for (char const* const name : {"ranks", "straggler", "collectives", "samples"}) {
     CAPTURE(name);
@@ -117,7 +63,7 @@ TEST_CASE("JSON can contain names of any bytes", "[report]") {
   profkit::profile profile = made_profile();
   profile.paths[1].name =
       "quote \" backslash \\ newline \n control \x01 valid \xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80 broken \xff\xc3 \xed\xa0\x80";
-  json const report = json::parse(profkit::report_json(profkit::analyze(profile)));
+  json const report = json_of(profile);
   CHECK(report["scopes"][1]["name"] ==
         "quote \" backslash \\ newline \n control \x01 valid \xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80 broken "
         "\xef\xbf\xbd\xef\xbf\xbd \xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd");
@@ -126,11 +72,11 @@ TEST_CASE("JSON can contain names of any bytes", "[report]") {
 TEST_CASE("a number that is not finite becomes null", "[report]") {
   profkit::summary summary = profkit::analyze(made_profile());
   summary.steps.items_per_second = 1.0 / 0.0;
-  CHECK(json::parse(profkit::report_json(summary))["steps"]["items_per_second"].is_null());
+  CHECK(json_of(summary)["steps"]["items_per_second"].is_null());
 }
 
 TEST_CASE("the text shows host and GPU time of a scope side by side, and n/a for missing values", "[report]") {
-  std::string const text = made_report().full_text();
+  std::string const text = report_of(made_profile()).full_text();
   CHECK_THAT(text, ContainsSubstring("    layer_1      2"));
   CHECK_THAT(text,
              ContainsSubstring("  forward        2         15.000    7.500   3.536   7.500   9.750   9.950    6.000     50.0 %    50.0 %"
@@ -146,26 +92,21 @@ TEST_CASE("the text shows host and GPU time of a scope side by side, and n/a for
 TEST_CASE("if no scope was timed between CUDA events, the text has no columns for that; scopes.csv always has them", "[report]") {
   profkit::profile profile = made_profile();
   profile.gpu_scopes.clear();
-  profkit::report const report{std::make_shared<profkit::profile const>(profile)};
+  profkit::report const report = report_of(profile);
   CHECK_THAT(report.full_text(), ContainsSubstring("p99 ms") && !ContainsSubstring("GPU p50 ms"));
-  CHECK_THAT(made_report().full_text(), ContainsSubstring("GPU p50 ms"));
+  CHECK_THAT(report_of(made_profile()).full_text(), ContainsSubstring("GPU p50 ms"));
   CHECK(fmt::format("{}", report) == report.text());
   CHECK_THAT(profkit::detail::csv_of(profkit::detail::scope_table(report.summary())), ContainsSubstring("GPU p50 ms"));
 }
 
 TEST_CASE("report.json has p50, p95 and p99 of every scope, also without steps", "[report]") {
   profkit::profile profile = made_profile();
-  json const with_steps = json::parse(profkit::report_json(profkit::analyze(profile)))["scopes"][1];
-  CHECK(with_steps["path"] == "step/forward");
-  CHECK(with_steps["host_p50_ms"].get<double>() == Approx(7.5));
-  CHECK(with_steps["host_p95_ms"].get<double>() == Approx(9.75));
-  CHECK(with_steps["host_p99_ms"].get<double>() == Approx(9.95));
-  CHECK(with_steps["gpu_event_p50_ms"].get<double>() == Approx(11.25));
-  CHECK(with_steps["gpu_event_p99_ms"].get<double>() == Approx(14.925));
-  CHECK(with_steps["gpu_span_p50_ms"].is_null());
+  json const with_steps = json_of(profile)["scopes"][1];
+  check_members(with_steps, R"({"path": "step/forward", "host_p50_ms": 7.5, "host_p95_ms": 9.75, "host_p99_ms": 9.95,
+                                "gpu_event_p50_ms": 11.25, "gpu_event_p99_ms": 14.925, "gpu_span_p50_ms": null})"_json);
   profile.steps.clear();
   profile.gpu_steps.clear();
-  json const without_steps = json::parse(profkit::report_json(profkit::analyze(profile)));
+  json const without_steps = json_of(profile);
   for (json const& scope : without_steps["scopes"]) {
     INFO(scope["path"]);
     CHECK(scope["host_p50_ms"].is_number());
@@ -191,21 +132,17 @@ TEST_CASE("the report says why events were dropped, and which scopes ended in th
   CHECK_THAT(text, ContainsSubstring("6 scopes were left without their destructors"));
   CHECK_THAT(text, ContainsSubstring("5 ends of scopes were dropped"));
   CHECK_THAT(text, ContainsSubstring("\n  5 times: load (a.cpp:40) ended on another thread than it began\n"));
-  auto const quality = json::parse(profkit::report_json(summary))["quality"];
-  CHECK(quality["events_without_memory"] == 4);
-  CHECK(quality["events_without_log"] == 3);
-  CHECK(quality["interrupting_events"] == 2);
-  CHECK(quality["misnested_scopes"] == 6);
-  CHECK(quality["unmatched_ends"] == 5);
-  CHECK(quality["wrong_ends"][0]["what"] == "load (a.cpp:40) ended on another thread than it began");
-  CHECK(quality["wrong_ends"][0]["count"] == 5);
+  auto const quality = json_of(summary)["quality"];
+  check_members(quality, R"({"events_without_memory": 4, "events_without_log": 3, "interrupting_events": 2, "misnested_scopes": 6,
+                             "unmatched_ends": 5, "/wrong_ends/0/what": "load (a.cpp:40) ended on another thread than it began",
+                             "/wrong_ends/0/count": 5})"_json);
 }
 
 TEST_CASE("the report of a snapshot states that the session continues, and what is missing", "[report]") {
   profkit::profile profile = made_profile();
   profkit::summary const of_all = profkit::analyze(profile);
   CHECK_THAT(profkit::detail::quality_text(of_all), !ContainsSubstring("snapshot"));
-  CHECK(json::parse(profkit::report_json(of_all))["quality"]["snapshot"].is_null());
+  CHECK(json_of(of_all)["quality"]["snapshot"].is_null());
   profile.quality.snapshot = profkit::snapshot_record{true, true, 12, 34};
   profile.quality.open_scopes = 2;
   profkit::summary const summary = profkit::analyze(profile);
@@ -215,13 +152,9 @@ TEST_CASE("the report of a snapshot states that the session continues, and what 
   CHECK_THAT(text, ContainsSubstring("12 launching calls have no GPU operation yet; GPU figures exclude them\n"));
   CHECK_THAT(text, ContainsSubstring("34 steps have no time between CUDA events yet\n"));
   CHECK_THAT(text, ContainsSubstring("2 scopes were open and are not in the report\n"));
-  CHECK_THAT(profkit::report{std::make_shared<profkit::profile const>(profile)}.full_text(),
-             ContainsSubstring("Snapshot of a running session"));
-  auto const snapshot = json::parse(profkit::report_json(summary))["quality"]["snapshot"];
-  CHECK(snapshot["step_open"] == true);
-  CHECK(snapshot["behind"] == true);
-  CHECK(snapshot["missing_operations"] == 12);
-  CHECK(snapshot["untimed_steps"] == 34);
+  CHECK_THAT(report_of(profile).full_text(), ContainsSubstring("Snapshot of a running session"));
+  auto const snapshot = json_of(summary)["quality"]["snapshot"];
+  check_members(snapshot, R"({"step_open": true, "behind": true, "missing_operations": 12, "untimed_steps": 34})"_json);
 }
 
 TEST_CASE("losses are reported with their number", "[report]") {
@@ -239,24 +172,24 @@ TEST_CASE("losses are reported with their number", "[report]") {
 }
 
 TEST_CASE("write creates the directory and its files", "[report]") {
-  std::filesystem::path const directory =
-      std::filesystem::temp_directory_path() / ("profkit-report-" + std::to_string(::getpid())) / "deep";
-  made_report().write(directory);
+  temporary_folder const folder{"report"};
+  std::filesystem::path const directory = folder.path / "deep";
+  report_of(made_profile()).write(directory);
   std::ifstream file{directory / "report.json"};
   CHECK(json::parse(file)["steps"]["measured"] == 2);
   for (char const* const name : {"report.html", "report.md", "scopes.csv", "steps.csv"})
     CHECK(std::filesystem::file_size(directory / name) > 100);
-  std::filesystem::remove_all(directory.parent_path());
 }
 
 TEST_CASE("a report removes only the files of an earlier report from its folder", "[report]") {
-  std::filesystem::path const directory = std::filesystem::temp_directory_path() / ("profkit-again-" + std::to_string(::getpid()));
+  temporary_folder const folder{"again"};
+  std::filesystem::path const& directory = folder.path;
   std::filesystem::create_directories(directory / "kernels");
   for (char const* const name : {"cuda_api_sum.csv", "trace.pftrace", "mine.csv", "kernels.csv.old", "kernels/kernels.csv"}) {
     std::ofstream{directory / name} << "of the user";
   }
   // With kernels and memory by scope.
-  profkit::report const first{std::make_shared<profkit::profile const>(profkit::load(TEST_DATA "/tiny-128-train-bf16.profile"))};
+  profkit::report const first = report_of(profkit::load(TEST_DATA "/tiny-128-train-bf16.profile"));
   for (int i = 0; i < 2; ++i) first.write(directory);
   REQUIRE(std::filesystem::exists(directory / "scope_memory.csv"));
   REQUIRE(std::filesystem::exists(directory / "kernels.csv"));
@@ -264,27 +197,27 @@ TEST_CASE("a report removes only the files of an earlier report from its folder"
   json const listed = json::parse(file)["profkit"]["files"];
   CHECK(std::set<std::string>(listed.begin(), listed.end()).count("kernels.csv") == 1);
   for (std::string const name : listed) CHECK(std::filesystem::exists(directory / name));
-  made_report().write(directory);
+  report_of(made_profile()).write(directory);
   std::set<std::string> names;
   for (auto const& each : std::filesystem::recursive_directory_iterator{directory}) names.insert(each.path().lexically_relative(directory));
   CHECK(names == std::set<std::string>{"cuda_api_sum.csv", "kernels", "kernels.csv.old", "kernels/kernels.csv", "mine.csv", "report.html",
                                        "report.json", "report.md", "scopes.csv", "steps.csv", "summary.profkit", "trace.json",
                                        "trace.pftrace"});
-  std::filesystem::remove_all(directory);
 }
 
 TEST_CASE("write names the file that it cannot write", "[report]") {
-  CHECK_THROWS_MATCHES(made_report().write("/dev/null/out"), profkit::error, MessageMatches(ContainsSubstring("/dev/null/out")));
+  CHECK_THROWS_MATCHES(report_of(made_profile()).write("/dev/null/out"), profkit::error,
+                       MessageMatches(ContainsSubstring("/dev/null/out")));
 }
 
 TEST_CASE("the report has the speed of the host, if it was measured", "[report]") {
   profkit::profile profile = made_profile();
   CHECK(profkit::detail::quality_text(profkit::analyze(profile)).find("host speed") == std::string::npos);
-  CHECK(json::parse(profkit::report_json(profkit::analyze(profile)))["environment"]["host_speed"].is_null());
+  CHECK(json_of(profile)["environment"]["host_speed"].is_null());
   profile.environment.host_speed = profkit::host_speed_record{std::chrono::nanoseconds{104'200}, {}, {}};
   CHECK_THAT(profkit::detail::quality_text(profkit::analyze(profile)),
              ContainsSubstring("host speed: the probe took 104.2 us before the measured steps\n"));
-  json const before = json::parse(profkit::report_json(profkit::analyze(profile)))["environment"]["host_speed"];
+  json const before = json_of(profile)["environment"]["host_speed"];
   CHECK(before == json{{"probe_before_us", 104.2}, {"probe_after_us", nullptr}, {"waiting_share", nullptr}});
   profile.environment.host_speed = profkit::host_speed_record{std::chrono::nanoseconds{104'200}, std::chrono::nanoseconds{105'500}, 0.125};
   CHECK_THAT(

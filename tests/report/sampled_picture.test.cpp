@@ -2,20 +2,11 @@
 #include <profkit/analyze.hpp>
 #include <profkit/impl/report/picture_section.hpp>
 
-#include <catch2/catch_approx.hpp>
-#include <catch2/catch_test_macros.hpp>
-#include <cstddef>
-#include <cstdint>
-#include <string>
-#include <variant>
-#include <vector>
-
 #include "../support/made_kinds.hpp"
 #include "../support/profile_with_samples.hpp"
 #include "../support/random_profiles.hpp"
 #include "../support/random_samples.hpp"
-
-using Catch::Approx;
+#include "../support/testing.hpp"
 
 namespace {
 

@@ -2,16 +2,8 @@
 #include <profkit/analyze.hpp>
 #include <profkit/impl/report/samples_section.hpp>
 
-#include <catch2/catch_test_macros.hpp>
-#include <catch2/matchers/catch_matchers_string.hpp>
-#include <cmath>
-#include <cstddef>
-#include <string>
-#include <variant>
-
 #include "../support/profile_with_samples.hpp"
-
-using Catch::Matchers::ContainsSubstring;
+#include "../support/testing.hpp"
 
 namespace {
 

@@ -5,42 +5,21 @@
 #include <profkit/save_load.hpp>
 #include <profkit/summary_file.hpp>
 
-#include <unistd.h>
-
-#include <catch2/catch_test_macros.hpp>
-#include <catch2/matchers/catch_matchers_exception.hpp>
-#include <catch2/matchers/catch_matchers_string.hpp>
-#include <cstddef>
-#include <filesystem>
-#include <fstream>
-#include <functional>
-#include <iterator>
-#include <memory>
-#include <set>
-#include <string>
-#include <system_error>
-#include <vector>
-
 #include "../support/filled_summary.hpp"
 #include "../support/made_full_profile.hpp"
+#include "../support/parsed_report.hpp"
 #include "../support/repetitions.hpp"
-
-using Catch::Matchers::ContainsSubstring;
-using Catch::Matchers::MessageMatches;
+#include "../support/temporary_folder.hpp"
+#include "../support/testing.hpp"
 
 namespace {
 
 /// A file that is removed at the end of the test.
 struct summary_file {
-  std::filesystem::path path = std::filesystem::temp_directory_path() / ("profkit-summary-" + std::to_string(::getpid()));
-  ~summary_file() {
-    std::error_code ignored;
-    std::filesystem::remove(path, ignored);
-  }
-  [[nodiscard]] std::string bytes() const {
-    std::ifstream file{path, std::ios::binary};
-    return {std::istreambuf_iterator<char>{file}, {}};
-  }
+  temporary_folder const folder{"summary"};
+  std::filesystem::path const path = folder.path / "summary.profkit";
+
+  [[nodiscard]] std::string bytes() const { return text_of_file(path); }
   void write(std::string const& bytes) const { std::ofstream{path, std::ios::binary} << bytes; }
 };
 
@@ -76,11 +55,10 @@ TEST_CASE("the summary of a recorded run and its report are the same when read f
 }
 
 TEST_CASE("a report has the file of its summary", "[summary]") {
-  profkit::report const report{std::make_shared<profkit::profile const>(profile_with_everything())};
-  std::filesystem::path const directory = std::filesystem::temp_directory_path() / ("profkit-summary-of-" + std::to_string(::getpid()));
-  report.write(directory);
-  CHECK(values_of(profkit::load_summary(directory / "summary.profkit")) == values_of(report.summary()));
-  std::filesystem::remove_all(directory);
+  profkit::report const report = report_of(profile_with_everything());
+  temporary_folder const folder{"summary-of"};
+  report.write(folder.path);
+  CHECK(values_of(profkit::load_summary(folder.path / "summary.profkit")) == values_of(report.summary()));
 }
 
 TEST_CASE("a summary file that is truncated, longer or damaged anywhere is refused", "[summary]") {
@@ -154,14 +132,4 @@ TEST_CASE("a summary that lacks one of two figures that belong together is refus
   check("a mean power without a maximum", [](profkit::step_summary& steps) { steps.clocks[1].max_watt.reset(); });
   check("a host that runs ahead by an unknown number of steps",
         [](profkit::step_summary& steps) { steps.gpu_period->median_steps_ahead.reset(); });
-}
-
-TEST_CASE("the layout of a summary is that of its members' names and types", "[summary]") {
-  profkit::detail::layout_archive work;
-  work(profkit::hidden_work{});
-  CHECK(work.text() == "{busy_ms:msexposed_ms:ms}");
-  profkit::detail::layout_archive memory;
-  memory(profkit::memory_summary{});
-  CHECK(memory.text() ==
-        "{samples:u8first_bytes:u8last_bytes:u8max_sample_bytes:u8peak_bytes:?(u8)peak_over?:scapacity_bytes:?(u8)-source:s-quantity:s}");
 }

@@ -5,25 +5,11 @@
 #include <profkit/impl/report/trace_json.hpp>
 #include <profkit/save_load.hpp>
 
-#include <unistd.h>
-#include <algorithm>
-#include <catch2/catch_test_macros.hpp>
-#include <catch2/matchers/catch_matchers_floating_point.hpp>
-#include <catch2/matchers/catch_matchers_string.hpp>
-#include <cmath>
-#include <cstdint>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
-#include <limits>
-#include <map>
 #include <nlohmann/json.hpp>
-#include <set>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include "../support/made_gpu_profile.hpp"
+#include "../support/temporary_folder.hpp"
+#include "../support/testing.hpp"
 
 using nlohmann::json;
 
@@ -259,19 +245,6 @@ TEST_CASE("counters and memory are in a trace, except for values that JSON canno
   CHECK(events_of(profile, "C", 1).size() == 2);
 }
 
-TEST_CASE("a trace can contain names of any bytes", "[trace]") {
-  profkit::profile profile = made_gpu_profile();
-  std::string const hostile = "quote \" backslash \\ newline \n control \x01 {} %s broken \xff\xc3";
-  std::string const shown = "quote \" backslash \\ newline \n control \x01 {} %s broken \xef\xbf\xbd\xef\xbf\xbd";
-  profile.paths[1].name = hostile;
-  profile.gpu_names[0].name = hostile;
-  profile.api_names[0] = hostile;
-  profile.threads[0].name = hostile;
-  profile.environment.host = hostile;
-  std::vector<json> const slices = events_of(profile, "X");
-  for (char const* const category : {"scope", "kernel", "api"}) CHECK(times_by_name(slices, category).count(shown) == 1);
-}
-
 TEST_CASE("an empty profile gives an empty trace", "[trace]") {
   CHECK(events_of({}, "X").empty());
   profkit::profile warm_up_only = made_gpu_profile();
@@ -282,14 +255,12 @@ TEST_CASE("an empty profile gives an empty trace", "[trace]") {
 TEST_CASE("a trace file written in pieces has the same text, and an error names the file", "[trace]") {
   profkit::profile profile = made_gpu_profile();
   for (int i = 0; i < 20'000; ++i) profile.scopes.push_back(profile.scopes.back());
-  std::filesystem::path const path = std::filesystem::temp_directory_path() / ("profkit-trace-" + std::to_string(::getpid()) + ".json");
+  temporary_folder const folder{"trace"};
+  std::filesystem::path const path = folder.path / "trace.json";
   profkit::attribution const launched = profkit::attribute(profile);
   profkit::write_trace_json(profile, launched, 100, path);
-  std::ifstream file{path, std::ios::binary};
-  std::string const written{std::istreambuf_iterator<char>{file}, {}};
+  std::string const written = text_of_file(path);
   CHECK(written.size() > 1'000'000);
   CHECK((written == profkit::trace_json(profile, launched, 100)));
-  std::filesystem::remove(path);
-  using Catch::Matchers::ContainsSubstring;
   CHECK_THROWS_WITH(profkit::write_trace_json(profile, launched, 100, "/nowhere/trace.json"), ContainsSubstring("/nowhere/trace.json"));
 }

@@ -6,20 +6,10 @@
 #include <profkit/impl/report/work_section.hpp>
 #include <profkit/report.hpp>
 
-#include <catch2/catch_approx.hpp>
-#include <catch2/catch_test_macros.hpp>
-#include <catch2/matchers/catch_matchers_string.hpp>
-#include <chrono>
-#include <cstddef>
-#include <cstdint>
-#include <memory>
-#include <optional>
-#include <string>
-
 #include "../support/made_work_profile.hpp"
+#include "../support/parsed_report.hpp"
+#include "../support/testing.hpp"
 
-using Catch::Approx;
-using Catch::Matchers::ContainsSubstring;
 using profkit::device_unit;
 
 namespace {
@@ -88,7 +78,7 @@ TEST_CASE("windows of measured steps count by their length, for each device", "[
 }
 
 TEST_CASE("the report has a table of the units, and states the limiting unit next to the declared work", "[utilization]") {
-  profkit::report const report{std::make_shared<profkit::profile const>(profile_with_utilization())};
+  profkit::report const report = report_of(profile_with_utilization());
   std::string const text = report.full_text();
   CHECK_THAT(text, ContainsSubstring("GPU utilization"));
   CHECK_THAT(text, ContainsSubstring("Device 0: 2 windows, 4.00 s in all, GPM counters"));
@@ -107,7 +97,7 @@ TEST_CASE("the report has a table of the units, and states the limiting unit nex
 }
 
 TEST_CASE("a report without utilization does not mention it", "[utilization]") {
-  profkit::report const report{std::make_shared<profkit::profile const>(made_work_profile{}.profile)};
+  profkit::report const report = report_of(made_work_profile{}.profile);
   CHECK_THAT(report.text() + report.full_text() + profkit::report_json(report.summary()),
              !ContainsSubstring("utilization") && !ContainsSubstring("UNITS"));
 }

@@ -5,20 +5,9 @@
 #include <profkit/impl/report/steps_section.hpp>
 #include <profkit/report.hpp>
 
-#include <catch2/catch_approx.hpp>
-#include <catch2/catch_test_macros.hpp>
-#include <catch2/matchers/catch_matchers_string.hpp>
-#include <cstdint>
-#include <memory>
-#include <nlohmann/json.hpp>
-#include <string>
-#include <vector>
-
 #include "../support/made_series.hpp"
-
-using Catch::Approx;
-using Catch::Matchers::ContainsSubstring;
-using nlohmann::json;
+#include "../support/parsed_report.hpp"
+#include "../support/testing.hpp"
 
 namespace {
 
@@ -113,7 +102,7 @@ TEST_CASE("the report says why a session with steps=auto stopped", "[verdict]") 
 
 TEST_CASE("report.json has the figures of the verdicts, and null for missing ones", "[verdict]") {
   profkit::profile profile = profile_of_steps(quiet_steps(), 5);
-  json const without = json::parse(profkit::report_json(profkit::analyze(profile)))["steps"];
+  json const without = json_of(profile)["steps"];
   CHECK(without["verdict"] == "stable");
   CHECK(without["ci95_low_ms"].get<double>() < without["mean_ms"].get<double>());
   CHECK(without["ci95_high_ms"].get<double>() > without["mean_ms"].get<double>());
@@ -131,15 +120,13 @@ TEST_CASE("report.json has the figures of the verdicts, and null for missing one
   for (std::uint64_t step = 0; step < 35; ++step) profile.gpu_steps.push_back({step, 0, std::chrono::milliseconds{7}});
   profile.device_clocks.push_back({profile.steps[20].time.end, 20, 0, 1700, 1980, 0x4, {}, 60U});
   profile.stop = profkit::stop_record{0.01, 0.005, false, 1000};
-  json const with = json::parse(profkit::report_json(profkit::analyze(profile)))["steps"];
+  json const with = json_of(profile)["steps"];
   CHECK(with["gpu_verdict"] == "stable");
   CHECK(with["gpu_ci95_high_ms"].get<double>() == Approx(7.0));
   REQUIRE(with["clocks"].size() == 1);
   CHECK(with["clocks"][0]["mean_mhz"].get<double>() == 1700.0);
   CHECK(with["clocks"][0]["reasons"] == json{"power cap"});
-  CHECK(with["clocks"][0]["max_watt"].is_null());
-  CHECK(with["clocks"][0]["max_celsius"] == 60);
-  CHECK(with["stop"]["reached_percent"].get<double>() == Approx(0.5));
+  check_members(with, R"({"/clocks/0/max_watt": null, "/clocks/0/max_celsius": 60, "/stop/reached_percent": 0.5})"_json);
 }
 
 TEST_CASE("the table of steps has the interval, the MAD and the verdict", "[verdict]") {
@@ -158,13 +145,12 @@ TEST_CASE("the step at which the steps changed is named with its time, and the h
   CHECK_THAT(text, ContainsSubstring("from step 250 (14:13:45 UTC, 30:00:25 into the run) steps take 1") &&
                        ContainsSubstring(" ms (host time, p < 0.0001)"));
   CHECK_THAT(text, ContainsSubstring("\nTrend\n=====\n\nFrom step 250 on, 30:00:25 into the run, steps take "));
-  auto const trend = json::parse(profkit::report_json(report.summary()))["trend"];
+  auto const trend = json_of(report)["trend"];
   CHECK(trend["windows"].size() == 400);
-  CHECK(trend["change"]["step"] == 250);
-  CHECK(trend["change"]["is_of_gpu"] == false);
+  check_members(trend, R"({"/change/step": 250, "/change/is_of_gpu": false})"_json);
   CHECK(trend["change"]["before_ms"].get<double>() == Approx(100.0).epsilon(0.01));
   CHECK(trend["change"]["after_ms"].get<double>() == Approx(120.0).epsilon(0.01));
-  profkit::report const quiet{std::make_shared<profkit::profile const>(profile_of_steps(quiet_steps(), 5))};
+  profkit::report const quiet = report_of(profile_of_steps(quiet_steps(), 5));
   CHECK_THAT(quiet.full_text(), !ContainsSubstring("into the run") && !ContainsSubstring("\nTrend\n"));
-  CHECK(json::parse(profkit::report_json(quiet.summary()))["trend"]["change"].is_null());
+  CHECK(json_of(quiet)["trend"]["change"].is_null());
 }

@@ -1,32 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <profkit/report.hpp>
 
-#include <catch2/catch_approx.hpp>
-#include <catch2/catch_test_macros.hpp>
-#include <catch2/matchers/catch_matchers_string.hpp>
-#include <memory>
-#include <nlohmann/json.hpp>
-#include <string>
-#include <utility>
-
 #include "../support/made_gpu_profile.hpp"
 #include "../support/made_work_profile.hpp"
+#include "../support/parsed_report.hpp"
 #include "../support/report_text.hpp"
+#include "../support/testing.hpp"
 
-using Catch::Approx;
-using Catch::Matchers::ContainsSubstring;
-using nlohmann::json;
 using profkit::precision;
 
 namespace {
 
 using made = made_work_profile;
-
-profkit::report work_report_of(profkit::profile profile) {
-  return profkit::report{std::make_shared<profkit::profile const>(std::move(profile))};
-}
-
-json json_of(profkit::profile profile) { return json::parse(profkit::report_json(work_report_of(std::move(profile)).summary())); }
 
 json row_of(json const& rows, std::string const& path) {
   for (json const& row : rows) {
@@ -42,7 +27,7 @@ TEST_CASE("the report shows each scope as a share of the device peaks, forward a
   made made;
   made.profile.measured_roofs = {
       {precision::bf16, 700e12, 0.0, "matrix product"}, {precision::unknown, 0.0, 4e12, "copy"}, {precision::unknown, 0.0, 3e12, "copy"}};
-  std::string const text = squeezed(work_report_of(made.profile).full_text());
+  std::string const text = squeezed(report_of(made.profile).full_text());
   CHECK_THAT(text, ContainsSubstring("Work and limits\n"));
   CHECK_THAT(text, ContainsSubstring(" scores declared bf16 GPU busy time 8.000 3958 2 494.8 250 1979 50.0 % compute 70.7 % 100.0 %\n"));
   CHECK_THAT(text, ContainsSubstring(" norm declared fp32 GPU busy time 4.000 2 4.8 0.5 1200 0.4167 25.0 % memory n/a 100.0 %\n"));
@@ -52,7 +37,7 @@ TEST_CASE("the report shows each scope as a share of the device peaks, forward a
   CHECK_THAT(text, ContainsSubstring("measured: bf16 700 TFLOP/s; 4000 GB/s (matrix product; copy)\n"));
   CHECK_THAT(text, ContainsSubstring("Work by name\n"));
   CHECK_THAT(text, !ContainsSubstring("is impossible"));
-  CHECK_THAT(work_report_of(made.profile).markdown(),
+  CHECK_THAT(report_of(made.profile).markdown(),
              ContainsSubstring("## Work and limits\n") && ContainsSubstring("scores | declared | bf16 |"));
 }
 
@@ -61,7 +46,7 @@ TEST_CASE("the line of the model states its denominator in full", "[work]") {
   made.profile.measured_roofs = {{precision::bf16, 700e12, 0.0, "matrix product"}};
   for (profkit::step_record& step : made.profile.steps) step.model_flops = 10e12;
   CHECK_THAT(
-      work_report_of(made.profile).full_text(),
+      report_of(made.profile).full_text(),
       ContainsSubstring("model: 10000 GFLOP per step (given by the program), 250 TFLOP/s by host step time; MFU 25.3 % of 989.5 TFLOP/s: "
                         "NVIDIA H200, bf16 dense, NVIDIA H200 data sheet; 35.7 % of the 700 TFLOP/s measured here\n"));
 }
@@ -69,19 +54,19 @@ TEST_CASE("the line of the model states its denominator in full", "[work]") {
 TEST_CASE("without a denominator the report says why, and no share", "[work]") {
   made unknown_device;
   unknown_device.profile.environment.gpu = "NVIDIA X1";
-  std::string const text = work_report_of(unknown_device.profile).full_text();
+  std::string const text = report_of(unknown_device.profile).full_text();
   CHECK_THAT(text, ContainsSubstring("MFU n/a, no dense peaks are known for \"NVIDIA X1\"\n"));
   CHECK_THAT(text, ContainsSubstring("roof: n/a, no dense peaks are known for \"NVIDIA X1\"\n"));
   made no_device;
   no_device.profile.environment.gpu.clear();
-  CHECK_THAT(work_report_of(no_device.profile).full_text(), ContainsSubstring("MFU n/a, the device is not known\n"));
+  CHECK_THAT(report_of(no_device.profile).full_text(), ContainsSubstring("MFU n/a, the device is not known\n"));
   made no_precision;
   no_precision.profile.precision = precision::unknown;
-  CHECK_THAT(work_report_of(no_precision.profile).full_text(),
+  CHECK_THAT(report_of(no_precision.profile).full_text(),
              ContainsSubstring("MFU n/a, the precision is not given (PROFKIT=precision=NAME)\n"));
   made no_rate;
   no_rate.profile.environment.gpu = "Tesla V100-SXM2-16GB";
-  CHECK_THAT(work_report_of(no_rate.profile).full_text(),
+  CHECK_THAT(report_of(no_rate.profile).full_text(),
              ContainsSubstring("MFU n/a, no dense peak is known for bf16 on Tesla V100-SXM2-16GB\n"));
 }
 
@@ -89,7 +74,7 @@ TEST_CASE("a share above 100 % has a remark", "[work]") {
   made made;
   made.say(made::norm, 6, {0.0, 1e12, precision::unknown, 1.0F});
   for (profkit::step_record& step : made.profile.steps) step.model_flops = 50e12;
-  std::string const text = work_report_of(made.profile).full_text();
+  std::string const text = report_of(made.profile).full_text();
   CHECK_THAT(text, ContainsSubstring("a share above 100 % is impossible: the work of step "));
   CHECK_THAT(text, ContainsSubstring(
                        "MFU 126.3 % of 989.5 TFLOP/s: NVIDIA H200, bf16 dense, NVIDIA H200 data sheet; more than 100 % is impossible: "
@@ -101,18 +86,9 @@ TEST_CASE("report.json has the work of each row, or null", "[work]") {
   made.profile.measured_roofs = {{precision::bf16, 700e12, 4e12, "matrix product"}};
   json const all = json_of(made.profile);
   json const scores = row_of(all.at("scopes"), "step/forward/scores").at("work");
-  CHECK(scores.at("flops").get<double>() == Approx(2 * 1.979e12));
-  CHECK(scores.at("bytes").get<double>() == Approx(2e9));
-  CHECK(scores.at("precision") == "bf16");
-  CHECK(scores.at("time_ms").get<double>() == Approx(8.0));
-  CHECK(scores.at("basis") == "GPU busy time");
-  CHECK(scores.at("tflops_per_s").get<double>() == Approx(494.75));
-  CHECK(scores.at("gb_per_s").get<double>() == Approx(250.0));
-  CHECK(scores.at("intensity").get<double>() == Approx(1979.0));
-  CHECK(scores.at("roof_share").get<double>() == Approx(0.5));
-  CHECK(scores.at("bound") == "compute");
-  CHECK(scores.at("measured_roof_share").get<double>() == Approx(1.979 / 700 * 1e3 / 4));
-  CHECK(scores.at("measured_bound") == "compute");
+  check_members(scores, R"({"flops": 3.958e+12, "bytes": 2000000000.0, "precision": "bf16", "time_ms": 8.0, "basis": "GPU busy time",
+                            "tflops_per_s": 494.75, "gb_per_s": 250.0, "intensity": 1979.0, "roof_share": 0.5, "bound": "compute",
+                            "measured_roof_share": 0.706785714286, "measured_bound": "compute"})"_json);
   CHECK(scores.at("share_of_time_said") == 1.0);
   CHECK(row_of(all["scopes"], "step/forward/other").at("work").is_null());
   CHECK(row_of(all["scopes"], "step/forward").at("work").at("self_flops").is_null());
@@ -132,37 +108,29 @@ TEST_CASE("report.json has the model with its denominator, and the limits", "[wo
   json const all = json_of(made.profile);
   json const& model = all.at("model");
   double const flops = 3 * 1.979e12 + 2.5e9;
-  CHECK(model.at("flops_per_step").get<double>() == Approx(flops));
-  CHECK(model.at("flops_source") == "declared by the scopes, with backward work");
-  CHECK(model.at("tflops_per_s").get<double>() == Approx(flops / 40e-3 / 1e12));
-  CHECK(model.at("mfu").get<double>() == Approx(flops / 40e-3 / 989.5e12));
+  check_members(model, {{"flops_per_step", flops},
+                        {"flops_source", "declared by the scopes, with backward work"},
+                        {"tflops_per_s", flops / 40e-3 / 1e12},
+                        {"mfu", flops / 40e-3 / 989.5e12}});
   CHECK(model.at("peak_tflops") == 989.5);
-  CHECK(model.at("device") == "NVIDIA H200");
-  CHECK(model.at("precision") == "bf16");
-  CHECK(model.at("dense") == true);
-  CHECK(model.at("source") == "NVIDIA H200 data sheet");
-  CHECK(model.at("measured_peak_tflops").is_null());
+  check_members(model, R"({"device": "NVIDIA H200", "precision": "bf16", "dense": true, "source": "NVIDIA H200 data sheet",
+                           "measured_peak_tflops": null})"_json);
   json const& limits = all.at("limits");
   CHECK(limits.at("tflops_per_s").at("tf32") == 494.5);
-  CHECK(limits.at("gb_per_s") == 4800);
-  CHECK(limits.at("measured").at(0).at("precision").is_null());
-  CHECK(limits.at("measured").at(0).at("tflops_per_s").is_null());
-  CHECK(limits.at("measured").at(0).at("gb_per_s") == 4000);
-  CHECK(limits.at("measured").at(0).at("how") == "copy");
+  check_members(limits, R"({"gb_per_s": 4800, "/measured/0/precision": null, "/measured/0/tflops_per_s": null,
+                            "/measured/0/gb_per_s": 4000, "/measured/0/how": "copy"})"_json);
 
   made.profile.environment.gpu = "NVIDIA X1";
   json const unknown = json_of(made.profile);
-  CHECK(unknown.at("model").at("mfu").is_null());
-  CHECK(unknown.at("model").at("source").is_null());
-  CHECK(unknown.at("limits").at("tflops_per_s").at("bf16").is_null());
+  check_members(unknown, R"({"/model/mfu": null, "/model/source": null, "/limits/tflops_per_s/bf16": null})"_json);
   CHECK(row_of(unknown.at("scopes"), "step/forward/scores").at("work").at("roof_share").is_null());
 }
 
 TEST_CASE("without declared work the report has no work tables", "[work]") {
-  profkit::report const report = work_report_of(made_gpu_profile());
+  profkit::report const report = report_of(made_gpu_profile());
   CHECK_THAT(report.full_text(), !ContainsSubstring("Work and limits") && !ContainsSubstring("Work by name") &&
                                      ContainsSubstring("of the peak (MFU): n/a (no scope declared its FLOPs)\n"));
-  json const all = json::parse(profkit::report_json(report.summary()));
+  json const all = json_of(report);
   CHECK(all.at("model").is_null());
   for (json const& row : all.at("scopes")) CHECK(row.at("work").is_null());
 }

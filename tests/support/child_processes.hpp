@@ -64,12 +64,6 @@ struct child_outcome {
   }
 };
 
-/// The text of a file; empty without the file.
-inline std::string text_of_file(std::filesystem::path const& path) {
-  std::ifstream file{path, std::ios::binary};
-  return {std::istreambuf_iterator<char>{file}, {}};
-}
-
 /// Ends this process with a message unless something is true.
 inline void require(bool truth, std::string const& what) {
   if (truth) return;

@@ -3,15 +3,13 @@
 
 #include <profkit/profile.hpp>
 
-#include <catch2/catch_message.hpp>
-#include <cstdint>
-
 #include "made_full_profile.hpp"
 #include "made_profile.hpp"
 #include "random_loop_profile.hpp"
 #include "random_memory_profile.hpp"
 #include "random_step_profile.hpp"
 #include "repetitions.hpp"
+#include "testing.hpp"
 
 /// Calls `check(profile, seed)` for the hand-made profiles and for random ones with and without steps.
 /// @param seeds number of random profiles of each kind.

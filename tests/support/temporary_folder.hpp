@@ -4,6 +4,8 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <string>
 
 /// A folder that is removed at the end of its scope.
@@ -19,3 +21,9 @@ struct temporary_folder {
   temporary_folder(temporary_folder const&) = delete;
   temporary_folder& operator=(temporary_folder const&) = delete;
 };
+
+/// The text of a file; empty without the file.
+inline std::string text_of_file(std::filesystem::path const& path) {
+  std::ifstream file{path, std::ios::binary};
+  return {std::istreambuf_iterator<char>{file}, {}};
+}

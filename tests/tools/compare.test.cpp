@@ -1,18 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compare.hpp"
-
-#include <algorithm>
-#include <catch2/catch_approx.hpp>
-#include <catch2/catch_test_macros.hpp>
-#include <cmath>
-#include <cstddef>
-#include <cstdint>
-#include <limits>
-#include <random>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
+#include "../support/testing.hpp"
 
 #include "change_estimate.hpp"
 #include "compared_rows.hpp"
@@ -20,7 +8,6 @@
 #include "machine_speed.hpp"
 #include "moderated_variance.hpp"
 
-using Catch::Approx;
 using namespace profkit_program;
 
 namespace {
@@ -87,29 +74,6 @@ TEST_CASE("with several runs the interval is the narrower one of the assumed and
     CHECK(half_width(noise, 0.05) == Approx(2.99853 * std::sqrt(0.0003 * noise.both)).epsilon(1e-4));
   }
   CHECK(half_width(noise, 0.01) > half_width(noise, 0.05));
-}
-
-TEST_CASE("an interval gets narrower with each run", "[compare]") {
-  double before = 1.0;
-  for (std::size_t runs = 1; runs <= 20; ++runs) {
-    run_noise noise;
-    noise.assumed = noise.variance = 0.0001;
-    noise.runs_freedom = noise.freedom = 2.0 * static_cast<double>(runs) - 2.0;
-    noise.both = 2.0 / static_cast<double>(runs);
-    double const now = half_width(noise, 0.05);
-    INFO(runs);
-    CHECK(now < before);
-    before = now;
-  }
-}
-
-TEST_CASE("the polygamma functions have their known values", "[compare]") {
-  double const pi = std::acos(-1.0);
-  CHECK(detail::digamma(1.0) == Approx(-0.57721566490153286));
-  CHECK(detail::digamma(0.5) == Approx(-0.57721566490153286 - 2.0 * std::log(2.0)));
-  CHECK(detail::trigamma(1.0) == Approx(pi * pi / 6.0));
-  CHECK(detail::trigamma(0.5) == Approx(pi * pi / 2.0));
-  for (double const x : {0.01, 0.7, 3.0, 500.0}) CHECK(detail::inverse_trigamma(detail::trigamma(x)) == Approx(x));
 }
 
 TEST_CASE("the prior of variances is estimated from many variances", "[compare]") {
@@ -518,16 +482,6 @@ TEST_CASE("one slower layer is found, and fails a limit, though the sum of all c
   comparison const large = compare({run_of_layers(times)}, {run_of_layers(times)}, loud);
   decision const open = decide(large, "", 0.03);
   CHECK(std::any_of(open.open.begin(), open.open.end(), [](comparison_row const* row) { return row->name == "step/layer_3"; }));
-}
-
-TEST_CASE("the spread of a sum is at most the sum of the spreads", "[compare]") {
-  figures sum{30, 1.0, 0.1, 0.5};
-  detail::add_figures(sum, {20, 2.0, 0.3, 0.1});
-  CHECK(sum.mean_ms == Approx(3.0));
-  CHECK(sum.std_ms == Approx(0.4));
-  CHECK(sum.autocorrelation == Approx(0.2));
-  CHECK(sum.steps == 20);
-  CHECK_FALSE(find(compare({run_of_layers({1.0, 2.0, 3.0})}, {run_of_layers({1.0, 2.0, 3.0})}), "step/layer_*").effect);
 }
 
 TEST_CASE("a row of numbered scopes can be asked for, and one of its scopes", "[compare]") {

@@ -5,27 +5,13 @@
 #include <profkit/session.hpp>
 #include <profkit/version.hpp>
 
-#include <catch2/catch_approx.hpp>
-#include <catch2/catch_test_macros.hpp>
-#include <catch2/matchers/catch_matchers_string.hpp>
-#include <chrono>
-#include <cmath>
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
-#include <memory>
-#include <nlohmann/json.hpp>
-#include <string>
-
 #include "../support/made_gpu_profile.hpp"
+#include "../support/parsed_report.hpp"
 #include "../support/profile_of.hpp"
+#include "../support/testing.hpp"
 #include "decision.hpp"
 #include "program_run.hpp"
 
-using Catch::Approx;
-using Catch::Matchers::ContainsSubstring;
-using nlohmann::json;
 namespace fs = std::filesystem;
 
 namespace {
@@ -57,7 +43,7 @@ void record(fs::path const& directory) {
 }  // namespace
 
 TEST_CASE("profkit prints its version and its commands", "[program]") {
-  temporary_folder const folder;
+  program_folder const folder;
   CHECK(folder.run("--version").out == std::string{"profkit "} + profkit::version + "\n");
   auto const help = folder.run("compare --help");
   CHECK(help.code == 0);
@@ -67,14 +53,13 @@ TEST_CASE("profkit prints its version and its commands", "[program]") {
 }
 
 TEST_CASE("a report of a real session equals itself, and can be compared with another", "[program]") {
-  temporary_folder const folder;
-  record(folder.path() / "a");
-  record(folder.path() / "b");
-  auto const same =
-      folder.run("compare" + quoted(folder.path() / "a") + quoted(folder.path() / "a" / "report.json") + " --host-noise 0.1%");
+  program_folder const folder;
+  record(folder.path / "a");
+  record(folder.path / "b");
+  auto const same = folder.run("compare" + quoted(folder.path / "a") + quoted(folder.path / "a" / "report.json") + " --host-noise 0.1%");
   CHECK(same.code == 0);
   CHECK_THAT(same.out, ContainsSubstring("2 scopes, 0 kernels; with the step: 0 FASTER, 0 SLOWER") && ContainsSubstring("0 NEW, 0 GONE"));
-  auto const other = folder.run("compare" + quoted(folder.path() / "a") + quoted(folder.path() / "b") + " --format json");
+  auto const other = folder.run("compare" + quoted(folder.path / "a") + quoted(folder.path / "b") + " --format json");
   REQUIRE(other.code == 0);
   json const result = json::parse(other.out);
   REQUIRE(result["rows"].size() == 3);
@@ -86,7 +71,7 @@ TEST_CASE("a report of a real session equals itself, and can be compared with an
 }
 
 TEST_CASE("a slower scope is named, and fails a limit below its range", "[program]") {
-  temporary_folder const folder;
+  program_folder const folder;
   std::string const sides = quoted(folder.write("a", made_report())) + quoted(folder.write("b", made_report(1.2))) + quiet_options;
   auto const text = folder.run("compare" + sides);
   CHECK(text.code == 0);
@@ -106,15 +91,15 @@ TEST_CASE("a slower scope is named, and fails a limit below its range", "[progra
   CHECK_THAT(failed.err, ContainsSubstring("scope step/forward/attention is slower by "));
   CHECK(folder.run("compare --fail-if-slower 30% --scope step/forward" + sides).code == 0);
   CHECK(folder.run("compare --fail-if-slower 3% --scope step/backward" + sides).code == 0);
-  auto const backwards = folder.run("compare --fail-if-slower 3% --scope step/forward" + quoted(folder.path() / "b") +
-                                    quoted(folder.path() / "a") + quiet_options);
+  auto const backwards = folder.run("compare --fail-if-slower 3% --scope step/forward" + quoted(folder.path / "b") +
+                                    quoted(folder.path / "a") + quiet_options);
   CHECK(backwards.code == 0);
   CHECK_THAT(backwards.out, ContainsSubstring("FASTER"));
   CHECK_THAT(folder.run("compare --format markdown" + sides).out, ContainsSubstring("| SLOWER | scope | step/forward/attention | GPU |"));
 }
 
 TEST_CASE("an undecided comparison ends with exit code 3, and names the row and the number of runs that would decide", "[program]") {
-  temporary_folder const folder;
+  program_folder const folder;
   std::string const sides = quoted(folder.write("a", made_report())) + quoted(folder.write("b", made_report()));
   CHECK(folder.run("compare" + sides).code == 0);
   auto const undecided = folder.run("compare --fail-if-slower 3%" + sides);
@@ -132,17 +117,14 @@ TEST_CASE("an undecided comparison ends with exit code 3, and names the row and 
              ContainsSubstring("estimate: about " + std::to_string(*needed) +
                                " runs a side would decide (runs differ by 3.5 %, which is assumed; power 80 %)"));
   json const result = json::parse(folder.run(with_known_noise + " --format json").out);
-  CHECK(result["failed"] == false);
-  CHECK(result["outcome"] == "undecided");
-  CHECK(result["runs_needed"] == *needed);
-  CHECK(result["rows"][0]["undecided"] == true);
-  CHECK(result["machine"].is_null());
+  check_members(result,
+                {{"failed", false}, {"outcome", "undecided"}, {"runs_needed", *needed}, {"/rows/0/undecided", true}, {"machine", nullptr}});
   // A regression that is large enough does not hide behind the noise.
-  CHECK(folder.run("compare --fail-if-slower 3%" + quoted(folder.path() / "a") + quoted(folder.write("c", made_report(3.0)))).code == 1);
+  CHECK(folder.run("compare --fail-if-slower 3%" + quoted(folder.path / "a") + quoted(folder.write("c", made_report(3.0)))).code == 1);
 }
 
 TEST_CASE("a slower machine is reported, and is no slower program", "[program]") {
-  temporary_folder const folder;
+  program_folder const folder;
   auto const report = [](double step_factor, double probe_us, json const& waiting) {
     json result = json::parse(made_report());
     for (json& sample : result["steps"]["samples_ms"]) sample = sample.get<double>() * step_factor;
@@ -172,12 +154,12 @@ TEST_CASE("a slower machine is reported, and is no slower program", "[program]")
 }
 
 TEST_CASE("a folder of runs is one side", "[program]") {
-  temporary_folder const folder;
+  program_folder const folder;
   for (int i = 0; i < 5; ++i) {
     static_cast<void>(folder.write("a/" + std::to_string(i), made_report(1.0 + 0.001 * i)));
     static_cast<void>(folder.write("b/" + std::to_string(i), made_report(1.2 + 0.001 * i)));
   }
-  auto const ran = folder.run("compare --format json" + quoted(folder.path() / "a") + quoted(folder.path() / "b"));
+  auto const ran = folder.run("compare --format json" + quoted(folder.path / "a") + quoted(folder.path / "b"));
   REQUIRE(ran.code == 0);
   json const result = json::parse(ran.out);
   CHECK(result["noise"] == "measured");
@@ -186,7 +168,7 @@ TEST_CASE("a folder of runs is one side", "[program]") {
 }
 
 TEST_CASE("reports that cannot be compared give one line with the file and the field, and exit code 2", "[program]") {
-  temporary_folder const folder;
+  program_folder const folder;
   fs::path const good = folder.write("good", made_report());
   auto const error_of = [&](std::string const& name, std::string const& content) {
     auto const result = folder.run("compare" + quoted(good) + quoted(folder.write(name, content)));
@@ -224,28 +206,28 @@ TEST_CASE("reports that cannot be compared give one line with the file and the f
              ContainsSubstring("schema is \""));
   CHECK_THAT(error_of("deep", changed([](json& report) { report["scopes"][1]["depth"] = 1'000'000; })),
              ContainsSubstring("scopes are nested more than 1024 levels deep, which is the limit"));
-  auto const missing = folder.run("compare" + quoted(good) + quoted(folder.path() / "nowhere"));
+  auto const missing = folder.run("compare" + quoted(good) + quoted(folder.path / "nowhere"));
   CHECK(missing.code == 2);
   CHECK_THAT(missing.err, ContainsSubstring("nowhere: does not exist"));
-  fs::create_directories(folder.path() / "empty");
-  CHECK_THAT(folder.run("compare" + quoted(good) + quoted(folder.path() / "empty")).err,
+  fs::create_directories(folder.path / "empty");
+  CHECK_THAT(folder.run("compare" + quoted(good) + quoted(folder.path / "empty")).err,
              ContainsSubstring("no report.json and no summary.profkit in it"));
   CHECK_THAT(folder.run("compare --scope step/nothing" + quoted(good) + quoted(good)).err,
              ContainsSubstring("--scope step/nothing: no such scope"));
 }
 
 TEST_CASE("a summary.profkit is compared like the report.json of the same run", "[program]") {
-  temporary_folder const folder;
+  program_folder const folder;
   for (char const* const name : {"a", "b"}) {
     profkit::profile profile = made_gpu_profile();
     for (profkit::gpu_operation_record& each : profile.gpu_operations) {
       if (each.name == 1 && *name == 'b') each.time.end = each.time.begin + std::chrono::microseconds{1200};
     }
-    profkit::report{std::make_shared<profkit::profile const>(profile)}.write((folder.path() / name).string());
+    profkit::report{std::make_shared<profkit::profile const>(profile)}.write((folder.path / name).string());
   }
   auto const rows_of = [&](char const* file) {
-    auto const ran = folder.run(std::string{"compare --format json"} + quoted(folder.path() / "a" / file) +
-                                quoted(folder.path() / "b" / file) + quiet_options);
+    auto const ran = folder.run(std::string{"compare --format json"} + quoted(folder.path / "a" / file) + quoted(folder.path / "b" / file) +
+                                quiet_options);
     REQUIRE(ran.code == 0);
     return json::parse(ran.out)["rows"];
   };
@@ -253,16 +235,16 @@ TEST_CASE("a summary.profkit is compared like the report.json of the same run", 
   CHECK(rows.size() > 5);
   CHECK(rows == rows_of("report.json"));
   CHECK(rows[0]["name"] == "step time");
-  fs::remove(folder.path() / "a" / "report.json");
-  CHECK(folder.run("compare" + quoted(folder.path() / "a") + quoted(folder.path() / "b")).code == 0);
-  std::ofstream{folder.path() / "a" / "summary.profkit", std::ios::app} << "more";
-  auto const damaged = folder.run("compare" + quoted(folder.path() / "a") + quoted(folder.path() / "b"));
+  fs::remove(folder.path / "a" / "report.json");
+  CHECK(folder.run("compare" + quoted(folder.path / "a") + quoted(folder.path / "b")).code == 0);
+  std::ofstream{folder.path / "a" / "summary.profkit", std::ios::app} << "more";
+  auto const damaged = folder.run("compare" + quoted(folder.path / "a") + quoted(folder.path / "b"));
   CHECK(damaged.code == 2);
   CHECK_THAT(damaged.err, ContainsSubstring("a/summary.profkit: the summary is cut off or damaged"));
 }
 
 TEST_CASE("programs without steps are compared by the mean time of a scope", "[program]") {
-  temporary_folder const folder;
+  program_folder const folder;
   // A server with three kinds of scopes. In B, one takes twice as long, and another occurs more often.
   auto const report = [](std::int64_t slow_us, int parses) {
     profkit::profile profile;
@@ -303,24 +285,20 @@ TEST_CASE("programs without steps are compared by the mean time of a scope", "[p
   };
   CHECK(result["rows"].size() == 16);
   json const parse = row_of(result, "request/parse", "mean");
-  CHECK(parse["a_count"] == 40);
-  CHECK(parse["b_count"] == 120);
+  check_members(parse, R"({"a_count": 40, "b_count": 120})"_json);
   CHECK(parse["change"].get<double>() == Approx(0.0).margin(0.01));
   json const answer = row_of(result, "request/answer", "mean");
-  CHECK(answer["a_ms"].get<double>() == Approx(0.202));
-  CHECK(answer["b_ms"].get<double>() == Approx(0.402));
-  CHECK(answer["verdict"] == "SLOWER");
+  check_members(answer, R"({"a_ms": 0.202, "b_ms": 0.402, "verdict": "SLOWER"})"_json);
   CHECK(row_of(result, "request/log", "mean")["verdict"] != "SLOWER");
   // The noise of a quantile is known only from several runs.
   json const p95 = row_of(result, "request/answer", "p95");
+  check_members(p95, R"({"verdict": "UNSURE", "range": null})"_json);
   CHECK(p95["b_ms"].get<double>() == Approx(0.404).epsilon(0.011));
-  CHECK(p95["verdict"] == "UNSURE");
-  CHECK(p95["range"].is_null());
   for (int i = 0; i < 3; ++i) {
     static_cast<void>(folder.write("before/" + std::to_string(i), report(200 + i, 1)));
     static_cast<void>(folder.write("after/" + std::to_string(i), report(400 + i, 1)));
   }
-  std::string const sides = quoted(folder.path() / "before") + quoted(folder.path() / "after");
+  std::string const sides = quoted(folder.path / "before") + quoted(folder.path / "after");
   auto const failed = folder.run("compare --format json --fail-if-slower 50%" + sides);
   CHECK(failed.code == 1);
   CHECK_THAT(failed.err, ContainsSubstring("scope request/answer (p99) is slower by "));
@@ -334,8 +312,8 @@ TEST_CASE("programs without steps are compared by the mean time of a scope", "[p
 }
 
 TEST_CASE("bad arguments are named, with exit code 2", "[program]") {
-  temporary_folder const folder;
-  std::string const sides = quoted(folder.write("a", made_report())) + quoted(folder.path() / "a");
+  program_folder const folder;
+  std::string const sides = quoted(folder.write("a", made_report())) + quoted(folder.path / "a");
   for (char const* const arguments :
        {" --fail-if-slower much", " --gpu-noise -1%", " --margin nan", " --metric watts", " --format xml", " --what"}) {
     auto const result = folder.run("compare" + sides + arguments);
@@ -343,11 +321,11 @@ TEST_CASE("bad arguments are named, with exit code 2", "[program]") {
     CHECK(result.code == 2);
     CHECK_THAT(result.err, ContainsSubstring(std::string{arguments}.substr(1, 4)));
   }
-  CHECK(folder.run("compare" + quoted(folder.path() / "a")).code == 2);
+  CHECK(folder.run("compare" + quoted(folder.path / "a")).code == 2);
 }
 
 TEST_CASE("GPU times that were not collected cannot be compared", "[program]") {
-  temporary_folder const folder;
+  program_folder const folder;
   profkit::profile profile = made_gpu_profile();
   profile.collectors.clear();
   fs::path const without = folder.write("a", profkit::report_json(profkit::analyze(profile)));

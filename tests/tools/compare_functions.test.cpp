@@ -2,27 +2,17 @@
 #include <profkit/analyze.hpp>
 #include <profkit/save_load.hpp>
 
-#include <algorithm>
-#include <catch2/catch_approx.hpp>
-#include <catch2/catch_test_macros.hpp>
-#include <cmath>
-#include <cstdint>
 #include <nlohmann/json.hpp>
-#include <random>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
 
 #include "../support/profile_with_samples.hpp"
 #include "../support/repetitions.hpp"
+#include "../support/testing.hpp"
 #include "compare.hpp"
 #include "comparison_document.hpp"
 #include "comparison_json.hpp"
 #include "decision.hpp"
 #include "summary_figures.hpp"
 
-using Catch::Approx;
 using namespace profkit_program;
 
 namespace {

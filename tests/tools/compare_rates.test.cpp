@@ -2,13 +2,8 @@
 //
 // The error rates of `profkit compare` on simulated runs. bench/compare_power.cpp runs many more trials and prints the table of
 // docs/compare.md. Seeds are fixed, so results are reproducible.
+#include "../support/testing.hpp"
 #include "compare.hpp"
-
-#include <algorithm>
-#include <catch2/catch_test_macros.hpp>
-#include <cstddef>
-#include <random>
-#include <vector>
 
 #include "decision.hpp"
 #include "made_runs.hpp"

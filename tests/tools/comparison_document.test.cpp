@@ -1,27 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comparison_document.hpp"
+#include "../support/testing.hpp"
 
 #include <profkit/impl/report/html_page.hpp>
 #include <profkit/impl/report/section_blocks.hpp>
-
-#include <algorithm>
-#include <catch2/catch_approx.hpp>
-#include <catch2/catch_test_macros.hpp>
-#include <catch2/matchers/catch_matchers_string.hpp>
-#include <cstddef>
-#include <fstream>
-#include <iterator>
-#include <random>
-#include <string>
-#include <variant>
-#include <vector>
 
 #include "compare.hpp"
 #include "made_runs.hpp"
 #include "program_run.hpp"
 
-using Catch::Approx;
-using Catch::Matchers::ContainsSubstring;
 using namespace profkit_program;
 
 namespace {
@@ -417,19 +404,19 @@ TEST_CASE("a comparison without steps has a page, and hostile names cannot becom
 }
 
 TEST_CASE("profkit compare --html writes the page in addition to its output", "[program]") {
-  temporary_folder const folder;
+  program_folder const folder;
   fs::path const data = fs::path{TEST_DATA};
-  fs::path const page = folder.path() / "compare.html";
-  REQUIRE(folder.run("report" + quoted(data / "small-128-train-fp32.profile") + " --out" + quoted(folder.path() / "a")).code == 0);
-  REQUIRE(folder.run("report" + quoted(data / "small-128-train-fp32-graph.profile") + " --out" + quoted(folder.path() / "b")).code == 0);
-  auto const done = folder.run("compare" + quoted(folder.path() / "a") + quoted(folder.path() / "b") + " --html" + quoted(page));
+  fs::path const page = folder.path / "compare.html";
+  REQUIRE(folder.run("report" + quoted(data / "small-128-train-fp32.profile") + " --out" + quoted(folder.path / "a")).code == 0);
+  REQUIRE(folder.run("report" + quoted(data / "small-128-train-fp32-graph.profile") + " --out" + quoted(folder.path / "b")).code == 0);
+  auto const done = folder.run("compare" + quoted(folder.path / "a") + quoted(folder.path / "b") + " --html" + quoted(page));
   CHECK(done.code == 0);
   CHECK_THAT(done.out, ContainsSubstring("FASTER"));
-  std::string const content = content_of(page);
+  std::string const content = text_of_file(page);
   CHECK_THAT(content, ContainsSubstring("<!DOCTYPE html>") && ContainsSubstring("All changes"));
   CHECK(content.size() < 1'000'000);
-  auto const failed = folder.run("compare" + quoted(folder.path() / "a") + quoted(folder.path() / "b") + " --html" +
-                                 quoted(folder.path() / "none" / "x.html"));
+  auto const failed =
+      folder.run("compare" + quoted(folder.path / "a") + quoted(folder.path / "b") + " --html" + quoted(folder.path / "none" / "x.html"));
   CHECK(failed.code == 2);
   CHECK_THAT(failed.err, ContainsSubstring("x.html"));
 }

@@ -2,17 +2,10 @@
 #include <profkit/error.hpp>
 #include <profkit/impl/report/trace_json.hpp>
 
-#include <catch2/catch_test_macros.hpp>
-#include <catch2/matchers/catch_matchers_string.hpp>
-#include <chrono>
-#include <cstdint>
-#include <filesystem>
-#include <map>
 #include <protozero/pbf_reader.hpp>
-#include <string>
-#include <vector>
 
 #include "../support/made_gpu_profile.hpp"
+#include "../support/testing.hpp"
 #include "traces/pftrace.hpp"
 
 namespace {
@@ -57,7 +50,6 @@ profkit::profile many_scopes(std::size_t count) {
 }  // namespace
 
 TEST_CASE("a trace that cannot be written is an error that names the file", "[pftrace]") {
-  using Catch::Matchers::ContainsSubstring;
   profkit::profile const made = made_gpu_profile();
   CHECK_THROWS_WITH(profkit::write_pftrace(made, profkit::attribute(made), 3, "/nowhere/a"), ContainsSubstring("/nowhere/a"));
   if (std::filesystem::exists("/dev/full")) {

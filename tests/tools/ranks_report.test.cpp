@@ -5,27 +5,11 @@
 #include <profkit/save_load.hpp>
 #include <profkit/summary_file.hpp>
 
-#include <algorithm>
-#include <catch2/catch_approx.hpp>
-#include <catch2/catch_test_macros.hpp>
-#include <catch2/matchers/catch_matchers_string.hpp>
-#include <chrono>
-#include <cmath>
-#include <cstddef>
-#include <cstdint>
-#include <filesystem>
-#include <fstream>
-#include <map>
 #include <nlohmann/json.hpp>
-#include <set>
-#include <sstream>
-#include <string>
-#include <utility>
 
 #include "../support/html_fault.hpp"
+#include "../support/testing.hpp"
 #include "program_run.hpp"
-
-using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
@@ -42,9 +26,9 @@ fs::path recorded_job(char const* name) { return fs::path{TEST_RANKS} / name; }
 }  // namespace
 
 TEST_CASE("profkit report of a folder of ranks says which rank holds the others up, and why", "[ranks_report]") {
-  temporary_folder const folder;
+  program_folder const folder;
   auto const report = [&](char const* name) {
-    temporary_folder::result const run = folder.run("report" + quoted(recorded_job(name)));
+    program_folder::result const run = folder.run("report" + quoted(recorded_job(name)));
     CHECK(run.code == 0);
     CHECK(run.err.empty());
     CHECK(std::count(run.out.begin(), run.out.end(), '\n') <= 60);
@@ -63,15 +47,15 @@ TEST_CASE("profkit report of a folder of ranks says which rank holds the others 
 }
 
 TEST_CASE("profkit report of a folder writes a page and JSON", "[ranks_report]") {
-  temporary_folder const folder;
-  fs::path const page = folder.path() / "ranks.html";
-  temporary_folder::result const run = folder.run("report" + quoted(recorded_job("slowgpu")) + " --format json --html" + quoted(page));
+  program_folder const folder;
+  fs::path const page = folder.path / "ranks.html";
+  program_folder::result const run = folder.run("report" + quoted(recorded_job("slowgpu")) + " --format json --html" + quoted(page));
   REQUIRE(run.code == 0);
   nlohmann::json const job = nlohmann::json::parse(run.out).at("job");
   CHECK(job.at("straggler").at("path") == "step/forward/extra");
   CHECK(job.at("ranks").size() == 2);
   CHECK(job.at("held_others_up").at("values_ms").at(1).size() == 25);
-  std::string const html = content_of(page);
+  std::string const html = text_of_file(page);
   CHECK(html_fault(html) == "");
   CHECK(html.size() < 100'000);
   CHECK_THAT(html, ContainsSubstring("class=\"heat\"") && ContainsSubstring("<h2>Collectives</h2>"));
@@ -80,23 +64,33 @@ TEST_CASE("profkit report of a folder writes a page and JSON", "[ranks_report]")
   CHECK_THAT(html, ContainsSubstring("class=\"lanes\"") && ContainsSubstring("GPU time a step on rank 1 (vm), none on the others."));
 }
 
-TEST_CASE("profkit report finds the files that ranks write with journal=FILE", "[ranks_report]") {
-  temporary_folder const folder;
-  fs::path const job = folder.path() / "job";
-  fs::create_directories(job);
-  for (int rank = 0; rank < 2; ++rank) {
-    std::string const number = std::to_string(rank);
-    fs::copy_file(recorded_job("slowgpu") / ("rank" + number + ".profile"), job / ("app.journal.rank" + number));
+TEST_CASE("profkit report finds what ranks write with journal=FILE, out=DIR and out=DIR/%r", "[ranks_report]") {
+  program_folder const folder;
+  for (char const* const layout : {"app.journal.rank", "rank", ""}) {
+    CAPTURE(layout);
+    fs::path const job = folder.path / ("job-" + std::string{layout});
+    for (std::string const rank : {"0", "1"}) {
+      fs::path const recorded = recorded_job("slowgpu") / ("rank" + rank + ".profile");
+      fs::path const to = job / (layout + rank);
+      bool const is_journal = std::string_view{layout}.size() > 4;
+      fs::create_directories(is_journal ? job : to);
+      if (is_journal) {
+        fs::copy_file(recorded, to);
+      } else {
+        profkit::save_summary(profkit::analyze(profkit::load(recorded)), to / "summary.profkit");
+      }
+    }
+    std::ofstream{job / "trace.rank0.json"} << "{}";
+    fs::create_directories(job / "2026");  // no report
+    program_folder::result const run = folder.run("report" + quoted(job));
+    CHECK(run.code == 0);
+    CHECK_THAT(run.out, ContainsSubstring("Rank 1 (vm) holds the others up by 3.01 ms") && ContainsSubstring("2 of 2 ranks"));
   }
-  std::ofstream{job / "trace.rank0.json"} << "{}";
-  temporary_folder::result const run = folder.run("report" + quoted(job));
-  CHECK(run.code == 0);
-  CHECK_THAT(run.out, ContainsSubstring("Rank 1 (vm) holds the others up by 3.01 ms"));
 }
 
 TEST_CASE("the functions of sampled ranks are in the page and in JSON", "[ranks_report]") {
-  temporary_folder const folder;
-  fs::path const job_folder = folder.path() / "job";
+  program_folder const folder;
+  fs::path const job_folder = folder.path / "job";
   fs::create_directories(job_folder);
   for (std::uint32_t rank = 0; rank < 2; ++rank) {
     profkit::profile recorded = profkit::load((recorded_job("even") / ("rank" + std::to_string(rank) + ".profile")).string());
@@ -109,22 +103,22 @@ TEST_CASE("the functions of sampled ranks are in the page and in JSON", "[ranks_
     }
     profkit::save(recorded, (job_folder / ("rank" + std::to_string(rank) + ".profile")).string());
   }
-  fs::path const page = folder.path() / "ranks.html";
-  temporary_folder::result const run = folder.run("report" + quoted(job_folder) + " --format json --html" + quoted(page));
+  fs::path const page = folder.path / "ranks.html";
+  program_folder::result const run = folder.run("report" + quoted(job_folder) + " --format json --html" + quoted(page));
   REQUIRE(run.code == 0);
   nlohmann::json const functions = nlohmann::json::parse(run.out).at("job").at("functions");
   REQUIRE(functions.size() == 1);
   CHECK(functions[0].at("name") == "decode");
   CHECK(functions[0].at("is_different") == true);
-  CHECK_THAT(content_of(page),
+  CHECK_THAT(text_of_file(page),
              ContainsSubstring("<h2>Functions by host samples</h2>") && ContainsSubstring("outside any scope: decode takes"));
 }
 
 TEST_CASE("the trace of all ranks uses one clock", "[ranks_report]") {
-  temporary_folder const folder;
-  fs::path const file = folder.path() / "ranks.json";
+  program_folder const folder;
+  fs::path const file = folder.path / "ranks.json";
   REQUIRE(folder.run("report" + quoted(recorded_job("slowgpu")) + " --trace" + quoted(file)).code == 0);
-  nlohmann::json const trace = nlohmann::json::parse(content_of(file));
+  nlohmann::json const trace = nlohmann::json::parse(text_of_file(file));
   std::map<std::pair<int, std::string>, double> ends;  // of collectives, by rank
   std::map<int, double> waiting;                       // by rank
   std::set<std::string> names;
@@ -141,27 +135,27 @@ TEST_CASE("the trace of all ranks uses one clock", "[ranks_report]") {
   for (auto const& [at, end] : ends) apart += at.first == 0 && std::abs(end - ends.at({1, at.second})) > 50.0 ? 1 : 0;
   CHECK(apart < 10);
   CHECK(waiting[0] > 20 * 4'000.0);
-  temporary_folder::result const refused =
+  program_folder::result const refused =
       folder.run("report" + quoted(recorded_job("slowgpu") / "rank0.profile") + " --trace" + quoted(file));
   CHECK(refused.code == 2);
   CHECK_THAT(refused.err, ContainsSubstring("--trace needs a folder of ranks"));
 }
 
 TEST_CASE("the trace of all ranks has one file of each rank", "[ranks_report]") {
-  temporary_folder const folder;
-  fs::path const job = folder.path() / "job";
+  program_folder const folder;
+  fs::path const job = folder.path / "job";
   fs::create_directories(job);
   for (char const* const name : {"rank0.profile", "rank1.profile"}) fs::copy_file(recorded_job("slowgpu") / name, job / name);
   profkit::profile second = profkit::load((job / "rank1.profile").string());
   second.environment.rank = profkit::rank_record{1, 2};
   profkit::save(second, (job / "rank0.journal").string());  // left from another run: its content is of rank 1
-  fs::path const file = folder.path() / "ranks.json";
-  temporary_folder::result const run = folder.run("report" + quoted(job) + " --trace" + quoted(file));
+  fs::path const file = folder.path / "ranks.json";
+  program_folder::result const run = folder.run("report" + quoted(job) + " --trace" + quoted(file));
   CHECK(run.code == 0);
   CHECK_THAT(joined(run.out), ContainsSubstring("there is another file of this rank:"));
   std::map<int, int> processes;
   std::set<std::pair<int, std::string>> collectives;
-  nlohmann::json const trace = nlohmann::json::parse(content_of(file));
+  nlohmann::json const trace = nlohmann::json::parse(text_of_file(file));
   std::size_t count = 0;
   for (nlohmann::json const& each : trace.at("traceEvents")) {
     std::string const name = each.at("name");
@@ -175,30 +169,16 @@ TEST_CASE("the trace of all ranks has one file of each rank", "[ranks_report]") 
   CHECK(collectives.size() == 600);
 }
 
-TEST_CASE("profkit report finds the folders that ranks write with out=DIR/%r", "[ranks_report]") {
-  temporary_folder const folder;
-  fs::path const job = folder.path() / "job";
-  for (std::string const rank : {"0", "1"}) {
-    fs::create_directories(job / rank);
-    profkit::summary const made = profkit::analyze(profkit::load((recorded_job("slowgpu") / ("rank" + rank + ".profile")).string()));
-    profkit::save_summary(made, (job / rank / "summary.profkit").string());
-  }
-  fs::create_directories(job / "2026");  // no report
-  temporary_folder::result const run = folder.run("report" + quoted(job));
-  CHECK(run.code == 0);
-  CHECK_THAT(run.out, ContainsSubstring("Rank 1 (vm) holds the others up by 3.01 ms") && ContainsSubstring("2 of 2 ranks"));
-}
-
 TEST_CASE("profkit report prints a folder as Markdown and as full text", "[ranks_report]") {
-  temporary_folder const folder;
+  program_folder const folder;
   std::string const markdown = folder.run("report" + quoted(recorded_job("four")) + " --format markdown").out;
   CHECK_THAT(markdown, ContainsSubstring("4 ranks step together in") && ContainsSubstring("## Collectives"));
   CHECK_THAT(folder.run("report" + quoted(recorded_job("four")) + " --full").out, ContainsSubstring("4 ranks step together in"));
 }
 
 TEST_CASE("profkit report reads the summaries of ranks, and names unusable ones", "[ranks_report]") {
-  temporary_folder const folder;
-  fs::path const job = folder.path() / "job";
+  program_folder const folder;
+  fs::path const job = folder.path / "job";
   for (int rank = 0; rank < 2; ++rank) {
     std::string const name = "rank" + std::to_string(rank);
     fs::create_directories(job / name);
@@ -206,7 +186,7 @@ TEST_CASE("profkit report reads the summaries of ranks, and names unusable ones"
   }
   fs::create_directories(job / "rank2");
   std::ofstream{job / "rank2" / "summary.profkit"} << "profkit-summary\ndamaged";
-  temporary_folder::result const run = folder.run("report" + quoted(job));
+  program_folder::result const run = folder.run("report" + quoted(job));
   CHECK(run.code == 0);
   CHECK_THAT(joined(run.out), ContainsSubstring("Rank 1 (vm) holds the others up by 3.01 ms") &&
                                   ContainsSubstring("Not all ranks can be compared. rank 2 (") && ContainsSubstring("2 of 3 ranks"));
@@ -214,56 +194,56 @@ TEST_CASE("profkit report reads the summaries of ranks, and names unusable ones"
   nlohmann::json const problems = nlohmann::json::parse(folder.run("report" + quoted(job) + " --format json").out).at("job").at("problems");
   REQUIRE(problems.size() == 1);
   CHECK(problems[0] == "rank 2 (" + (job / "rank2" / "summary.profkit").string() + "): the file is cut off");
-  fs::create_directories(folder.path() / "of-four");
+  fs::create_directories(folder.path / "of-four");
   for (char const* const name : {"rank0.profile", "rank1.profile", "rank2.profile"}) {
-    fs::copy(recorded_job("four") / name, folder.path() / "of-four" / name);
+    fs::copy(recorded_job("four") / name, folder.path / "of-four" / name);
   }
-  CHECK_THAT(joined(folder.run("report" + quoted(folder.path() / "of-four")).out),
+  CHECK_THAT(joined(folder.run("report" + quoted(folder.path / "of-four")).out),
              ContainsSubstring("Not all ranks can be compared. rank 3 has no file.") && ContainsSubstring("3 of 4 ranks"));
-  temporary_folder::result const none = folder.run("report" + quoted(folder.path()));
+  program_folder::result const none = folder.run("report" + quoted(folder.path));
   CHECK(none.code == 2);
   CHECK_THAT(none.err, ContainsSubstring("has no summary.profkit and no ranks"));
 }
 
 TEST_CASE("profkit report takes the ranks of a job as several paths: files, folders of reports, and folders of ranks", "[ranks_report]") {
-  temporary_folder const folder;
+  program_folder const folder;
   fs::path const job = recorded_job("slowgpu");
   std::string const wanted = folder.run("report" + quoted(job)).out;
   CHECK_THAT(wanted, ContainsSubstring("Rank 1 (vm) holds the others up by 3.01 ms"));
   CHECK(folder.run("report" + quoted(job / "rank1.profile") + quoted(job / "rank0.profile")).out == wanted);
-  fs::create_directories(folder.path() / "a" / "rank0");
-  profkit::save_summary(profkit::analyze(profkit::load(job / "rank0.profile")), folder.path() / "a" / "rank0" / "summary.profkit");
-  CHECK(folder.run("report" + quoted(folder.path() / "a" / "rank0") + quoted(job / "rank1.profile")).out == wanted);
-  CHECK(folder.run("report" + quoted(folder.path() / "a") + quoted(job / "rank1.profile")).out == wanted);
+  fs::create_directories(folder.path / "a" / "rank0");
+  profkit::save_summary(profkit::analyze(profkit::load(job / "rank0.profile")), folder.path / "a" / "rank0" / "summary.profkit");
+  CHECK(folder.run("report" + quoted(folder.path / "a" / "rank0") + quoted(job / "rank1.profile")).out == wanted);
+  CHECK(folder.run("report" + quoted(folder.path / "a") + quoted(job / "rank1.profile")).out == wanted);
   // A name that tells nothing: the launcher's rank is in the file.
   profkit::profile second = profkit::load(job / "rank1.profile");
   second.environment.rank = profkit::rank_record{1, 2};
-  profkit::save(second, folder.path() / "second");
-  CHECK(folder.run("report" + quoted(job / "rank0.profile") + quoted(folder.path() / "second")).out == wanted);
+  profkit::save(second, folder.path / "second");
+  CHECK(folder.run("report" + quoted(job / "rank0.profile") + quoted(folder.path / "second")).out == wanted);
   second.environment.rank.reset();
-  profkit::save(second, folder.path() / "third");
+  profkit::save(second, folder.path / "third");
   std::string const first = quoted(job / "rank0.profile");
   auto const refused = [&](std::string const& others, char const* why) {
-    temporary_folder::result const run = folder.run("report" + first + others);
+    program_folder::result const run = folder.run("report" + first + others);
     CHECK(run.code == 2);
     CHECK(run.out.empty());
     CHECK_THAT(run.err, ContainsSubstring(why));
   };
-  refused(quoted(folder.path() / "third"), "third: its rank is unknown");
+  refused(quoted(folder.path / "third"), "third: its rank is unknown");
   refused(first, "both are rank 0. Several paths are the ranks of one job; profkit compare compares runs");
-  refused(quoted(folder.path() / "none"), "none: does not exist");
-  refused(quoted(folder.path()), "has no summary.profkit and no ranks");
+  refused(quoted(folder.path / "none"), "none: does not exist");
+  refused(quoted(folder.path), "has no summary.profkit and no ranks");
   refused(quoted(job / "rank1.profile") + " --out x", "--out needs one process");
 }
 
 TEST_CASE("profkit report --json of several ranks has a row per rank, the straggler and the collectives", "[ranks_report]") {
-  temporary_folder const folder;
-  fs::path const file = folder.path() / "ranks.json";
+  program_folder const folder;
+  fs::path const file = folder.path / "ranks.json";
   auto const json_of = [&](char const* name) {
-    temporary_folder::result const run = folder.run("report" + quoted(recorded_job(name)) + " --json" + quoted(file));
+    program_folder::result const run = folder.run("report" + quoted(recorded_job(name)) + " --json" + quoted(file));
     CHECK(run.code == 0);
     CHECK_THAT(run.out, ContainsSubstring("FILES    " + file.string()));
-    return nlohmann::json::parse(content_of(file));
+    return nlohmann::json::parse(text_of_file(file));
   };
   nlohmann::json const job = json_of("slowgpu");
   CHECK(job.at("schema") == 1);

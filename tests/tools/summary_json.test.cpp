@@ -8,24 +8,8 @@
 #include <profkit/save_load.hpp>
 #include <profkit/time.hpp>
 
-#include <algorithm>
-#include <array>
-#include <catch2/catch_test_macros.hpp>
-#include <chrono>
-#include <cmath>
-#include <cstddef>
-#include <cstdint>
-#include <filesystem>
-#include <map>
 #include <nlohmann/json.hpp>
-#include <optional>
-#include <set>
-#include <string>
-#include <tuple>
 #include <type_traits>
-#include <utility>
-#include <variant>
-#include <vector>
 
 #include "../support/filled_summary.hpp"
 #include "../support/made_full_profile.hpp"
@@ -36,6 +20,7 @@
 #include "../support/random_memory_profile.hpp"
 #include "../support/random_step_profile.hpp"
 #include "../support/repetitions.hpp"
+#include "../support/testing.hpp"
 
 using nlohmann::json;
 

@@ -4,28 +4,15 @@
 #include <profkit/analyze.hpp>
 #include <profkit/save_load.hpp>
 
-#include <algorithm>
-#include <catch2/catch_approx.hpp>
-#include <catch2/catch_test_macros.hpp>
-#include <catch2/generators/catch_generators.hpp>
-#include <catch2/matchers/catch_matchers_string.hpp>
-#include <chrono>
-#include <cstddef>
-#include <cstdint>
-#include <filesystem>
-#include <string>
-#include <string_view>
-#include <vector>
-
 #include "../support/is_utf8.hpp"
 #include "../support/made_kinds.hpp"
 #include "../support/repetitions.hpp"
+#include "../support/testing.hpp"
 #include "screen_line.hpp"
 #include "watch_screen.hpp"
 #include "watch_view.hpp"
 #include "watch_words.hpp"
 
-using Catch::Matchers::ContainsSubstring;
 using namespace profkit_program;
 
 namespace {

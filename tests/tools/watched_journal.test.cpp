@@ -3,30 +3,21 @@
 #include <profkit/impl/profile/journal_encoder.hpp>
 #include <profkit/save_load.hpp>
 
-#include <algorithm>
-#include <catch2/catch_test_macros.hpp>
-#include <catch2/generators/catch_generators.hpp>
-#include <catch2/matchers/catch_matchers_string.hpp>
-#include <chrono>
-#include <cstddef>
-#include <cstdint>
-#include <fstream>
-#include <memory>
 #include <profkit/profkit.hpp>
-#include <string>
 
 #include "../support/made_gpu_profile.hpp"
 #include "../support/made_path.hpp"
 #include "../support/made_profile.hpp"
+#include "../support/parsed_report.hpp"
 #include "../support/profile_of.hpp"
 #include "../support/repetitions.hpp"
 #include "../support/summary_bytes.hpp"
+#include "../support/testing.hpp"
 #include "../support/wait_for_drain.hpp"
 #include "program_run.hpp"
 #include "watched_files.hpp"
 #include "watched_journal.hpp"
 
-using Catch::Matchers::ContainsSubstring;
 using profkit_program::watched_journal;
 
 namespace {
@@ -136,9 +127,9 @@ TEST_CASE("a journal watched while it grows has the figures of its profile", "[w
   char const* const name = GENERATE("small-128-train-fp32.profile", "tiny-128-train-bf16.profile", "small-128-train-fp32-graph.profile");
   if (repeats_less && name != std::string_view{"tiny-128-train-bf16.profile"}) return;
   CAPTURE(name);
-  temporary_folder const folder;
+  program_folder const folder;
   profkit::profile const recorded = repeated(profkit::load(fs::path{TEST_DATA} / name), 8);
-  fs::path const file = folder.path() / "journal";
+  fs::path const file = folder.path / "journal";
   watched_journal watched{file};
   read_all(watched);
   CHECK_FALSE(watched.has_session());
@@ -160,8 +151,8 @@ TEST_CASE("a journal watched while it grows has the figures of its profile", "[w
 }
 
 TEST_CASE("a scope that ends long after its step counts in a later step", "[watch]") {
-  temporary_folder const folder;
-  fs::path const file = folder.path() / "journal";
+  program_folder const folder;
+  fs::path const file = folder.path / "journal";
   profkit::profile made;
   made.time = {at_ms(0), at_ms(4000)};
   made.paths = {step_path(), {profkit::path_record::no_parent, "load", {}, "a.cpp", 1}};
@@ -188,8 +179,8 @@ TEST_CASE("a scope that ends long after its step counts in a later step", "[watc
 
 TEST_CASE("watching continues with the next file of a journal, and with the next session", "[watch]") {
   constexpr std::uint64_t scopes_of_a_step = 5'000;
-  temporary_folder const folder;
-  fs::path const file = folder.path() / "journal";
+  program_folder const folder;
+  fs::path const file = folder.path / "journal";
   watched_journal watched{file};
   profkit::options options = plain_options(0, 100);
   options.journal = file.string();
@@ -208,7 +199,7 @@ TEST_CASE("watching continues with the next file of a journal, and with the next
       }
     }
     read_all(watched);
-    CHECK(fs::exists(folder.path() / "journal.1"));
+    CHECK(fs::exists(folder.path / "journal.1"));
     CHECK(watched.is_complete());
     profkit::summary const figures = *watched.figures();
     CHECK(figures.steps.host.count == options.measured_steps);
@@ -219,8 +210,8 @@ TEST_CASE("watching continues with the next file of a journal, and with the next
 }
 
 TEST_CASE("a file that is no journal, or of another format, is not watched, and the reason is given", "[watch]") {
-  temporary_folder const folder;
-  fs::path const file = folder.path() / "file";
+  program_folder const folder;
+  fs::path const file = folder.path / "file";
   auto const refusal = [&] { return folder.run("watch --once" + quoted(file)); };
   CHECK(refusal().code == 2);
   CHECK_THAT(refusal().err, ContainsSubstring(file.string() + ": no journal there yet; a program with PROFKIT=journal=" + file.string()));
@@ -228,8 +219,8 @@ TEST_CASE("a file that is no journal, or of another format, is not watched, and 
   CHECK_THAT(refusal().err, ContainsSubstring(file.string() + ": is not a journal"));
   profkit::save(made_gpu_profile(), file);
   CHECK_THAT(refusal().err, ContainsSubstring("is a saved profile and not a journal; profkit report prints it"));
-  profkit::report{std::make_shared<profkit::profile const>(made_gpu_profile())}.write((folder.path() / "out").string());
-  CHECK_THAT(folder.run("watch" + quoted(folder.path() / "out" / "summary.profkit")).err, ContainsSubstring("is the summary of a report"));
+  report_of(made_gpu_profile()).write((folder.path / "out").string());
+  CHECK_THAT(folder.run("watch" + quoted(folder.path / "out" / "summary.profkit")).err, ContainsSubstring("is the summary of a report"));
   profkit::detail::own_string bytes = profkit::detail::journal_encoder::beginning();
   bytes[profkit::detail::journal_magic.size()] = '\x7f';
   std::ofstream{file} << bytes;
@@ -237,15 +228,15 @@ TEST_CASE("a file that is no journal, or of another format, is not watched, and 
   CHECK_THAT(refusal().err, ContainsSubstring("it has format 127"));
   CHECK_THAT(folder.run("watch --once /dev/null").err, ContainsSubstring("/dev/null: is neither a file nor a folder"));
   CHECK_THAT(folder.run("watch --once --interval 0" + quoted(file)).err, ContainsSubstring("--interval"));
-  fs::create_directory(folder.path() / "empty");
-  CHECK_THAT(folder.run("watch --once" + quoted(folder.path() / "empty")).err, ContainsSubstring("no journal in the folder yet"));
+  fs::create_directory(folder.path / "empty");
+  CHECK_THAT(folder.run("watch --once" + quoted(folder.path / "empty")).err, ContainsSubstring("no journal in the folder yet"));
 }
 
 TEST_CASE("the journals of a folder are watched, and no other file in it", "[watch]") {
-  temporary_folder const folder;
+  program_folder const folder;
   profkit::detail::own_string bytes = profkit::detail::journal_encoder::beginning();
   profkit::detail::journal_encoder{}.append(made_gpu_profile(), true, bytes);
-  fs::path const all = folder.path() / "all";
+  fs::path const all = folder.path / "all";
   fs::create_directories(all / "folder");
   for (char const* const name : {"b.journal", "b.journal.1", "b.journal.before", "b.journal.before.1", "b.journal.next"})
     std::ofstream{all / name} << bytes;
@@ -261,14 +252,14 @@ TEST_CASE("the journals of a folder are watched, and no other file in it", "[wat
   REQUIRE(files.journals().size() == 3);
   CHECK(files.journals().front().path() == all / "b.journal");
   CHECK(files.journals().back().path() == all / "empty");
-  temporary_folder::result const printed = folder.run("watch --once" + quoted(all));
+  program_folder::result const printed = folder.run("watch --once" + quoted(all));
   CHECK(printed.code == 0);
   CHECK_THAT(printed.out, ContainsSubstring("> a.journal") && ContainsSubstring("  b.journal") && ContainsSubstring("  empty"));
 }
 
 TEST_CASE("the journals of ranks are named by rank and host", "[watch]") {
-  temporary_folder const folder;
-  fs::path const all = folder.path() / "all";
+  program_folder const folder;
+  fs::path const all = folder.path / "all";
   fs::create_directories(all);
   for (std::uint32_t rank = 0; rank < 2; ++rank) {
     profkit::profile made = made_gpu_profile();
@@ -280,7 +271,7 @@ TEST_CASE("the journals of ranks are named by rank and host", "[watch]") {
     profkit::detail::journal_encoder{}.append(made, true, bytes);
     std::ofstream{all / ("run.journal.rank" + std::to_string(rank)), std::ios::binary} << bytes;
   }
-  temporary_folder::result const printed = folder.run("watch --once" + quoted(all));
+  program_folder::result const printed = folder.run("watch --once" + quoted(all));
   CHECK(printed.code == 0);
   CHECK_THAT(printed.out, ContainsSubstring("rank 0 (node7)") && ContainsSubstring("rank 1 (node7)"));
 }

@@ -4,12 +4,9 @@
 #include <profkit/profile.hpp>
 #include <profkit/time.hpp>
 
-#include <algorithm>
 #include <chrono>
-#include <cstddef>
 #include <cstdint>
 #include <random>
-#include <vector>
 
 /// A random profile with all API calls, work of some scopes (whole numbers), adopted paths, and readings of usage at the ends of steps.
 inline profkit::profile with_more(profkit::profile profile, std::mt19937_64& random) {
@@ -38,25 +35,4 @@ inline profkit::profile with_more(profkit::profile profile, std::mt19937_64& ran
     record.role = random() % 2 == 0 ? "backward" : "again";
   }
   return profile;
-}
-
-/// Borders between windows, outside steps.
-inline std::vector<profkit::timestamp> random_borders(profkit::profile const& profile, std::mt19937_64& random) {
-  std::vector<profkit::timestamp> possible;
-  if (profile.steps.empty()) {
-    for (profkit::scope_record const& each : profile.scopes) possible.insert(possible.end(), {each.time.begin, each.time.end});
-  } else {
-    for (std::size_t i = 1; i < profile.steps.size(); ++i)
-      possible.insert(possible.end(), {profile.steps[i - 1].time.end, profile.steps[i].time.begin});
-    possible.push_back(profile.steps.back().time.end);
-  }
-  std::vector<profkit::timestamp> result;
-  std::uint64_t const rarity = 1 + random() % 5;
-  for (profkit::timestamp const each : possible) {
-    if (random() % rarity == 0) result.push_back(each);
-  }
-  std::sort(result.begin(), result.end());
-  result.erase(std::unique(result.begin(), result.end()), result.end());
-  if (result.size() > 40) result.resize(40);
-  return result;
 }
