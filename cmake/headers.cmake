@@ -33,7 +33,6 @@ set(PROFKIT_HEADERS
     profkit/impl/analyze/analysis.hpp
     profkit/impl/analyze/analysis_work.hpp
     profkit/impl/analyze/check_summary.hpp
-    profkit/impl/analyze/complete_summary.hpp
     profkit/impl/analyze/gpu/attribution.hpp
     profkit/impl/analyze/gpu/counted_operations.hpp
     profkit/impl/analyze/gpu/device_readings.hpp
@@ -41,7 +40,6 @@ set(PROFKIT_HEADERS
     profkit/impl/analyze/gpu/gpu_step_periods.hpp
     profkit/impl/analyze/gpu/gpu_summary.hpp
     profkit/impl/analyze/gpu/gpu_sums.hpp
-    profkit/impl/analyze/gpu/gpu_work.hpp
     profkit/impl/analyze/gpu/operation_spans.hpp
     profkit/impl/analyze/gpu/step_budget.hpp
     profkit/impl/analyze/gpu/utilization_summary.hpp
@@ -51,16 +49,6 @@ set(PROFKIT_HEADERS
     profkit/impl/analyze/kinds/step_kinds.hpp
     profkit/impl/analyze/memory/memory_sums.hpp
     profkit/impl/analyze/memory/scope_memory.hpp
-    profkit/impl/analyze/merge/add_rows.hpp
-    profkit/impl/analyze/merge/gpu_figures.hpp
-    profkit/impl/analyze/merge/gpu_period_list.hpp
-    profkit/impl/analyze/merge/merged_counters.hpp
-    profkit/impl/analyze/merge/merged_readings.hpp
-    profkit/impl/analyze/merge/session_header.hpp
-    profkit/impl/analyze/merge/session_paths.hpp
-    profkit/impl/analyze/merge/step_list.hpp
-    profkit/impl/analyze/merge/step_series.hpp
-    profkit/impl/analyze/merge/stretch_figures.hpp
     profkit/impl/analyze/merge/trend_part.hpp
     profkit/impl/analyze/ranks/found_collectives.hpp
     profkit/impl/analyze/ranks/rank_timeline.hpp
@@ -77,7 +65,7 @@ set(PROFKIT_HEADERS
     profkit/impl/analyze/time/path_tree.hpp
     profkit/impl/analyze/time/quantiles.hpp
     profkit/impl/analyze/time/scope_rows.hpp
-    profkit/impl/analyze/time/step_rows.hpp
+    profkit/impl/analyze/time/step_series.hpp
     profkit/impl/analyze/time/step_times.hpp
     profkit/impl/analyze/time/thread_timeline.hpp
     profkit/impl/analyze/time/time_per_step.hpp
@@ -89,8 +77,10 @@ set(PROFKIT_HEADERS
     profkit/impl/analyze/verdict/trend.hpp
     profkit/impl/analyze/verdict/verdict_summary.hpp
     profkit/impl/analyze/window.hpp
+    profkit/impl/analyze/windows/crossing_scopes.hpp
     profkit/impl/analyze/windows/kept_records.hpp
     profkit/impl/analyze/windows/live_memory.hpp
+    profkit/impl/analyze/windows/readings.hpp
     profkit/impl/analyze/windows/window_border.hpp
     profkit/impl/analyze/windows/window_stream.hpp
     profkit/impl/analyze/work/model_flops.hpp

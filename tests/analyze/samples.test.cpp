@@ -157,8 +157,9 @@ TEST_CASE("functions that share a row have their first source line, for any orde
   second.functions[0].line = 30;
   for (bool const is_first : {true, false}) {
     profkit::detail::measured_time const when{first};
-    profkit::detail::sample_sums sums{is_first ? first : second, when, nullptr};
-    sums.add(profkit::detail::sample_sums{is_first ? second : first, when, nullptr});
+    profkit::detail::sample_sums sums;
+    sums.add(is_first ? first : second, when, nullptr);
+    sums.add(is_first ? second : first, when, nullptr);
     CHECK(sums.place_of({"exp_loop", "program", ""}) == profkit::detail::sample_sums::place{"src/layer.cpp", 30});
     CHECK(sums.place_of({"", "libc.so.6", "load"}).first.empty());
   }

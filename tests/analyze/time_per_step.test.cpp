@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <profkit/analyze.hpp>
-#include <profkit/impl/analyze/time/step_rows.hpp>
+#include <profkit/impl/analyze/time/time_per_step.hpp>
 
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
@@ -57,37 +57,35 @@ TEST_CASE("a series of steps has the figures of its values, with 0 for omitted s
     std::size_t const steps = 2 + random() % 40;
     double const base = round % 2 == 0 ? 1000.0 : 1.0;
     std::vector<double> values(steps);
-    profkit::detail::step_rows series{1};
+    profkit::detail::step_rows series;
+    series.grow(1);
     for (std::size_t step = 0; step < steps; ++step) {
       if (round % 3 != 0 && random() % 3 != 0) continue;
       values[step] = base + static_cast<double>(random() % 1000) / 1000.0;
       series.add(0, std::chrono::nanoseconds{std::llround(values[step] * 1e6)});
       series.end_step(step);
     }
-    series.finish(steps);
-    check(series.summarize(0), values);
+    check(series.summarize(0, steps), values);
   }
 }
 
 TEST_CASE("a series that does not vary has no autocorrelation, and one value no spread", "[per_step]") {
-  profkit::detail::step_rows constant{1};
+  profkit::detail::step_rows constant;
+  constant.grow(1);
   for (std::size_t step = 0; step < 10; ++step) {
     constant.add(0, std::chrono::microseconds{100});
     constant.end_step(step);
   }
-  constant.finish(10);
-  profkit::per_step_figures const figures = constant.summarize(0);
+  profkit::per_step_figures const figures = constant.summarize(0, 10);
   CHECK(figures.mean.count() == Approx(0.1));
   CHECK(figures.standard_deviation.value().count() == 0.0);
   CHECK_FALSE(figures.autocorrelation);
-  profkit::detail::step_rows one{1};
+  profkit::detail::step_rows one;
+  one.grow(1);
   one.add(0, std::chrono::milliseconds{3});
   one.end_step(0);
-  one.finish(1);
-  CHECK_FALSE(one.summarize(0).standard_deviation);
-  profkit::detail::step_rows without_steps{1};
-  without_steps.finish(5);
-  CHECK(without_steps.summarize(0).mean.count() == 0.0);
+  CHECK_FALSE(one.summarize(0, 1).standard_deviation);
+  CHECK(one.summarize(1, 5).mean.count() == 0.0);
 }
 
 TEST_CASE("copies from or to the host are recognised by their direction, not by their name", "[per_step]") {

@@ -74,22 +74,15 @@ inline constexpr std::uint64_t power_brake = 0x80;                ///< an extern
 
 namespace detail {
 
-/// Clocks of each device after measured steps. Mergeable across windows.
-class merged_clocks {
+/// Clocks of each device after measured steps.
+class clock_sums {
  public:
-  merged_clocks() = default;
-
-  /// Adds the readings of the measured steps that begin in `own`.
-  merged_clocks(profile const& profile, interval const& own) {
-    std::set<std::uint64_t> const measured = measured_steps_in(profile, own);
+  /// Adds the readings of the next window.
+  /// @param measured the indices of its measured steps.
+  void add(profile const& profile, std::set<std::uint64_t> const& measured) {
     for (device_clock_record const& reading : profile.device_clocks) {
       if (measured.count(reading.step) != 0) devices_[reading.device].add(reading);
     }
-  }
-
-  /// Merges another object: the result is as if its readings had been added here.
-  void add(merged_clocks const& other) {
-    for (auto const& [number, each] : other.devices_) devices_[number].add(each);
   }
 
   /// @return one row per device, by device number; empty if clocks were not read.
@@ -150,24 +143,10 @@ class merged_clocks {
       }
       if (reading.celsius) max_celsius = std::max(max_celsius.value_or(0), *reading.celsius);
     }
-
-    void add(device_readings const& other) {
-      readings += other.readings;
-      throttled_readings += other.throttled_readings;
-      power_readings += other.power_readings;
-      reasons |= other.reasons;
-      mhz += other.mhz;
-      milliwatt += other.milliwatt;
-      min_mhz = std::min(min_mhz, other.min_mhz);
-      max_mhz = std::max(max_mhz, other.max_mhz);
-      device_max_mhz = std::max(device_max_mhz, other.device_max_mhz);
-      max_milliwatt = std::max(max_milliwatt, other.max_milliwatt);
-      if (other.max_celsius) max_celsius = std::max(max_celsius.value_or(0), *other.max_celsius);
-    }
   };
 
   template <class Archive>
-  friend void fields(Archive& archive, merged_clocks& state) {
+  friend void fields(Archive& archive, clock_sums& state) {
     archive(state.devices_);
   }
 
@@ -204,23 +183,15 @@ inline constexpr unit_member unit_members[device_units] = {{device_unit::busy, &
                                                            {device_unit::pcie_receive, nullptr, &utilization_summary::pcie_receive},
                                                            {device_unit::pcie_send, nullptr, &utilization_summary::pcie_send}};
 
-/// The utilization of each device in the measured steps. Mergeable across windows of the session.
-class merged_utilization {
+/// The utilization of each device in the measured steps.
+class utilization_sums {
  public:
-  merged_utilization() = default;
-
-  /// Adds the readings that ended in the measured steps that begin in `own`.
-  merged_utilization(profile const& profile, interval const& own) {
-    if (profile.device_utilization.empty()) return;
-    std::set<std::uint64_t> const measured = measured_steps_in(profile, own);
+  /// Adds the readings of the next window.
+  /// @param measured the indices of its measured steps.
+  void add(profile const& profile, std::set<std::uint64_t> const& measured) {
     for (device_utilization_record const& each : profile.device_utilization) {
       if (measured.count(each.step) != 0 && length_of(each) > 0) devices_[each.device].add(each);
     }
-  }
-
-  /// Merges another object: the result is as if its records had been added here.
-  void add(merged_utilization const& other) {
-    for (auto const& [number, each] : other.devices_) devices_[number].add(each);
   }
 
   /// @return one row per device, by device number; empty if nothing was measured.
@@ -255,11 +226,11 @@ class merged_utilization {
       archive.amount(state.weight), archive.amount(state.sum), archive(state.min), archive(state.max);
     }
 
-    void add(unit_values const& other) {
-      weight += other.weight;
-      sum += other.sum;
-      min = std::min(min, other.min);
-      max = std::max(max, other.max);
+    void add(std::uint64_t length, std::uint32_t value) {
+      weight += length;
+      sum += wide_integer{length} * value;
+      min = std::min(min, value);
+      max = std::max(max, value);
     }
   };
 
@@ -279,14 +250,8 @@ class merged_utilization {
       ++windows;
       weight += length;
       for (std::size_t i = 0; i < device_units; ++i) {
-        if (window.values[i]) units[i].add({length, wide_integer{length} * *window.values[i], *window.values[i], *window.values[i]});
+        if (window.values[i]) units[i].add(length, *window.values[i]);
       }
-    }
-
-    void add(device_values const& other) {
-      windows += other.windows;
-      weight += other.weight;
-      for (std::size_t i = 0; i < device_units; ++i) units[i].add(other.units[i]);
     }
   };
 
@@ -299,7 +264,7 @@ class merged_utilization {
   }
 
   template <class Archive>
-  friend void fields(Archive& archive, merged_utilization& state) {
+  friend void fields(Archive& archive, utilization_sums& state) {
     archive(state.devices_);
   }
 

@@ -16,11 +16,11 @@
 #include "../../profile/own_memory.hpp"
 #include "../../profile/own_sort.hpp"
 #include "../kinds/kind_names.hpp"
-#include "../merge/add_rows.hpp"
 #include "../time/durations.hpp"
 #include "../time/measured_time.hpp"
 #include "../time/path_tree.hpp"
 #include "../time/thread_timeline.hpp"
+#include "../windows/crossing_scopes.hpp"
 #include "attribution.hpp"
 #include "counted_operations.hpp"
 

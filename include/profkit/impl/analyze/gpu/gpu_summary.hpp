@@ -15,12 +15,14 @@
 #include "../../../summary.hpp"
 #include "../../../time.hpp"
 #include "../../profile/own_memory.hpp"
-#include "../merge/add_rows.hpp"
 #include "../time/durations.hpp"
 #include "../time/measured_time.hpp"
+#include "../time/path_tree.hpp"
 #include "../time/time_per_step.hpp"
+#include "../window.hpp"
 #include "attribution.hpp"
 #include "counted_operations.hpp"
+#include "gpu_sums.hpp"
 
 namespace profkit::detail {
 
@@ -32,14 +34,9 @@ void sort_by_total(own_vector<Row>& rows, TotalOf total_of) {
   });
 }
 
-/// Durations of operations by name, separately for kernels and transfers (copies and memsets). Mergeable across windows.
+/// Durations of operations by name, separately for kernels and transfers (copies and memsets).
 class operations_by_name {
  public:
-  operations_by_name() = default;
-
-  /// @param operations the operations; adds those that count.
-  operations_by_name(profile const& profile, own_vector<timed_operation> const& operations) { add(profile, operations); }
-
   /// @param operations the operations; adds those that count.
   void add(profile const& profile, own_vector<timed_operation> const& operations) {
     grow_rows(rows_, profile.gpu_names.size());
@@ -82,38 +79,6 @@ class operations_by_name {
   own_vector<row> rows_;
 };
 
-/// Counts operations with data-quality problems. Mergeable across windows.
-struct operation_counts {
-  std::uint64_t unknown_launches = 0;
-  std::uint64_t of_graphs = 0;
-  std::uint64_t of_unknown_graphs = 0;
-
-  template <class Archive>
-  friend void fields(Archive& archive, operation_counts& value) {
-    archive(value.unknown_launches), archive(value.of_graphs), archive(value.of_unknown_graphs);
-  }
-
-  operation_counts() = default;
-
-  operation_counts(profile const& profile, attribution const& launched, counted_operations const& counted) {
-    graph_node_index const captured{profile};
-    counted.for_each([&](timed_operation const& each) {
-      if (each.latency != timed_operation::no_latency) return;
-      if (launched.launch_of[each.record] == attribution::none) ++unknown_launches;
-      std::uint64_t const node = profile.gpu_operations[each.record].graph_node;
-      if (node == 0) return;
-      ++of_graphs;
-      if (!captured.find(node)) ++of_unknown_graphs;
-    });
-  }
-
-  void add(operation_counts const& other) {
-    unknown_launches += other.unknown_launches;
-    of_graphs += other.of_graphs;
-    of_unknown_graphs += other.of_unknown_graphs;
-  }
-};
-
 inline own_vector<kernel_class_summary> summarize_classes(own_vector<kernel_summary> const& kernels) {
   std::map<std::string, kernel_class_summary> classes;
   for (kernel_summary const& kernel : kernels) {
@@ -129,43 +94,6 @@ inline own_vector<kernel_class_summary> summarize_classes(own_vector<kernel_summ
   sort_by_total(result, [](kernel_class_summary const& row) { return row.total; });
   return result;
 }
-
-/// Durations of API calls in the measured time, by name. Mergeable across windows.
-class merged_api_calls {
- public:
-  merged_api_calls() = default;
-
-  merged_api_calls(profile const& profile, measured_time const& when) {
-    measured_time_cursor in{when};
-    own_vector<duration_statistics> durations(profile.api_names.size());
-    for (api_call_record const& call : profile.api_calls) {
-      if (in.contains(middle_of(call.time))) durations[call.name].add(call.time.duration());
-    }
-    for (std::size_t name = 0; name < durations.size(); ++name) {
-      if (durations[name].count() > 0) calls_[profile.api_names[name]].add(durations[name]);
-    }
-  }
-
-  /// Merges another object: the result is as if its calls had been added here.
-  void add(merged_api_calls const& other) {
-    for (auto const& [name, durations] : other.calls_) calls_[name].add(durations);
-  }
-
-  [[nodiscard]] own_vector<api_summary> summarize() const {
-    own_vector<api_summary> result;
-    for (auto const& [name, durations] : calls_) result.push_back({name, durations.summarize()});
-    sort_by_total(result, [](api_summary const& row) { return row.time.total; });
-    return result;
-  }
-
- private:
-  template <class Archive>
-  friend void fields(Archive& archive, merged_api_calls& value) {
-    archive(value.calls_);
-  }
-
-  std::map<std::string, duration_statistics> calls_;
-};
 
 /// Fills the rows of kernels, classes and copies.
 /// @param names names of the operations.
@@ -203,5 +131,108 @@ inline own_vector<std::size_t> summarize_names(gpu_summary& result, own_vector<g
   sort_by_total(result.copies, [](copy_summary const& row) { return row.time.total; });
   return row_of;
 }
+
+/// The figures of GPU operations and API calls.
+class gpu_figures {
+ public:
+  /// Adds the next window.
+  /// @param with_kernels measured time of the window's own steps with kernels collected.
+  /// @param earlier the same of earlier windows.
+  void add(profile const& records, window_frame const& frame, attribution const& launched, counted_operations const& counted,
+           measured_time const& with_kernels, measured_time const& earlier) {
+    has_kernels_ = true;
+    steps_ += with_kernels.steps().size();
+    sums_.add(records, frame, launched, counted, earlier);
+    by_name_.add(records, counted.all());
+    count(records, launched, counted);
+    if (records.has_all_api_calls) add_api_calls(records, with_kernels);
+  }
+
+  /// @param added the stretch of the added windows.
+  void settle(interval const& added) { sums_.settle(added); }
+
+  [[nodiscard]] bool has_kernels() const noexcept { return has_kernels_; }
+
+  /// Whether there are kernels with a name.
+  [[nodiscard]] bool has_kernel(std::uint32_t name) const { return has_kernels_ && by_name_.has_kernel(name); }
+
+  /// Whether all positions lie in the tables.
+  [[nodiscard]] bool is_in(profile const& tables) const noexcept {
+    return sums_.paths() <= tables.paths.size() && by_name_.size() <= tables.gpu_names.size() &&
+           api_calls_.size() <= tables.api_names.size();
+  }
+
+  /// @return the number of measured steps with kernels collected.
+  [[nodiscard]] std::uint64_t steps() const noexcept { return steps_; }
+
+  /// Completes the sums by path. Nothing may be added afterwards.
+  gpu_sums const& complete(path_tree const& tree, own_vector<path_record> const& paths) {
+    sums_.complete(tree, paths);
+    return sums_;
+  }
+
+  /// Computes the summary, without idle time, from complete sums.
+  /// @param kernel_rows receives the positions in `gpu_summary::kernels`, by name.
+  /// @param tables the tables of the session.
+  [[nodiscard]] gpu_summary summarize(profile const& tables, time_per_step const& per_step, kernel_class_rules const& classes,
+                                      own_vector<std::size_t>& kernel_rows) const {
+    gpu_summary result;
+    result.all = sums_.of_all();
+    result.unattributed_operations = sums_.root().operations;
+    result.unattributed_kernels = sums_.root().kernels;
+    result.unattributed_time = result.all.kernel_self;
+    result.unknown_launches = unknown_launches_;
+    result.operations_of_graphs = of_graphs_;
+    result.operations_of_unknown_graphs = of_unknown_graphs_;
+    kernel_rows = summarize_names(result, tables.gpu_names, by_name_, classes, &per_step);
+    result.steps = steps_;
+    if (!has_all_api_calls_) return result;
+    result.api.emplace();
+    for (std::size_t name = 0; name < api_calls_.size(); ++name) {
+      if (api_calls_[name].count() > 0) result.api->push_back({tables.api_names[name], api_calls_[name].summarize()});
+    }
+    sort_by_total(*result.api, [](api_summary const& row) { return row.time.total; });
+    return result;
+  }
+
+ private:
+  template <class Archive>
+  friend void fields(Archive& archive, gpu_figures& value) {
+    archive(value.has_kernels_), archive(value.steps_), archive(value.sums_), archive(value.by_name_);
+    archive(value.unknown_launches_), archive(value.of_graphs_), archive(value.of_unknown_graphs_);
+    archive(value.has_all_api_calls_), archive(value.api_calls_);
+  }
+
+  void count(profile const& records, attribution const& launched, counted_operations const& counted) {
+    graph_node_index const captured{records};
+    counted.for_each([&](timed_operation const& each) {
+      if (each.latency != timed_operation::no_latency) return;
+      if (launched.launch_of[each.record] == attribution::none) ++unknown_launches_;
+      std::uint64_t const node = records.gpu_operations[each.record].graph_node;
+      if (node == 0) return;
+      ++of_graphs_;
+      if (!captured.find(node)) ++of_unknown_graphs_;
+    });
+  }
+
+  void add_api_calls(profile const& records, measured_time const& when) {
+    has_all_api_calls_ = true;
+    grow_rows(api_calls_, records.api_names.size());
+    measured_time_cursor in{when};
+    for (api_call_record const& call : records.api_calls) {
+      if (in.contains(middle_of(call.time))) api_calls_[call.name].add(call.time.duration());
+    }
+  }
+
+  bool has_kernels_ = false;
+  std::uint64_t steps_ = 0;
+  gpu_sums sums_;
+  operations_by_name by_name_;
+  std::uint64_t unknown_launches_ = 0;
+  std::uint64_t of_graphs_ = 0;
+  std::uint64_t of_unknown_graphs_ = 0;
+  bool has_all_api_calls_ = false;
+  own_vector<duration_statistics> api_calls_;  ///< durations in the measured time, by position in `profile::api_names`
+};
 
 }  // namespace profkit::detail

@@ -7,16 +7,17 @@
 #include <cstdint>
 #include <map>
 #include <string>
-#include <tuple>
 
 #include "../../../profile.hpp"
+#include "../../../summary.hpp"
 #include "../../../time.hpp"
 #include "../../profile/own_memory.hpp"
-#include "../merge/add_rows.hpp"
 #include "../time/durations.hpp"
 #include "../time/measured_time.hpp"
 #include "../time/path_tree.hpp"
 #include "../time/quantiles.hpp"
+#include "../window.hpp"
+#include "../windows/crossing_scopes.hpp"
 #include "attribution.hpp"
 #include "counted_operations.hpp"
 #include "operation_spans.hpp"
@@ -70,65 +71,70 @@ class gpu_sums {
     }
   };
 
-  /// The inputs of `add`: one window.
-  struct window_of {
-    profile const& records;
-    attribution const& launched;
-    counted_operations const& counted;  ///< contains the operations launched in `earlier` too; only the window's own count
-    path_tree const& tree;
-    interval own;                  ///< the stretch that the window owns
-    measured_time const& earlier;  ///< the measured time of earlier windows
-    bool has_steps;                ///< false: the figures are of a session without steps
-  };
-
-  void add(window_of const& window) {
-    profile const& profile = window.records;
+  /// Adds the next window.
+  /// @param counted contains the operations launched in `earlier` too; only the window's own count.
+  /// @param earlier the measured time of earlier windows.
+  void add(profile const& profile, window_frame const& frame, attribution const& launched, counted_operations const& counted,
+           measured_time const& earlier) {
     grow_rows(rows_, profile.paths.size());
     auto const root = static_cast<std::uint32_t>(profile.paths.size());
-    union_walk unions{profile, window.tree};
-    operation_spans spans{profile, window.launched};
-    bool const has_earlier = !window.earlier.is_empty();
-    for (timed_operation const& each : window.counted.all()) {
-      bool const is_own = each.is_counted();
-      if (!is_own && !(has_earlier && window.earlier.contains(launch_moment(profile, window.launched, each.record)))) continue;
-      unions.add(each.path == attribution::none ? root : each.path, each.time, !is_own);
-      if (!is_own) continue;
+    path_tree const tree{profile.paths};
+    union_walk unions{profile, tree};
+    operation_spans spans{profile, launched};
+    counted.for_each_with(earlier, profile, launched, [&](timed_operation const& each) {
+      unions.add(each.path == attribution::none ? root : each.path, each.time, !each.is_counted());
+      if (!each.is_counted()) return;
       (each.path == attribution::none ? root_ : rows_[each.path]).add(each);
       spans.add(each);
-    }
+    });
     spans.complete();
-    add_spans(window, spans);
+    add_spans(profile, frame, counted, spans);
     for (std::size_t path = 0; path < root; ++path) rows_[path].busy += unions.of_path(path);
     root_.busy += unions.of_path(root);
-    for (std::size_t name = 0; name < window.tree.names().size(); ++name) {
+    for (std::size_t name = 0; name < tree.names().size(); ++name) {
       std::chrono::nanoseconds const busy = unions.of_name(name);
-      if (busy.count() > 0) busy_of_name_[window.tree.names()[name].name] += busy;
+      if (busy.count() > 0) busy_of_name_[tree.names()[name].name] += busy;
     }
   }
 
   /// Counts scopes that span several windows once all of these windows are added.
   /// @param added the stretch of the added windows.
   void settle(interval const& added) {
-    settle_if([&](timestamp begin, timestamp end) { return added.begin <= begin && end < added.end; });
+    crossing_.settle(added, [this](auto const&... scope) { add_span(scope...); });
   }
 
-  /// @return the sums by path.
-  [[nodiscard]] own_vector<row> const& rows() const noexcept { return rows_; }
+  [[nodiscard]] std::size_t paths() const noexcept { return rows_.size(); }
+
+  /// Counts the spans of scopes whose windows were not all added, and the span of a session without steps, and computes the figures with
+  /// inner scopes. Nothing may be added afterwards.
+  /// @param tree the tree of `paths`.
+  void complete(path_tree const& tree, own_vector<path_record> const& paths) {
+    crossing_.complete([this](auto const&... scope) { add_span(scope...); });
+    if (!session_.is_empty()) root_.spans.add(session_.length());
+    grow_rows(rows_, paths.size());
+    inclusive_ = rows_;
+    all_ = root_;
+    for (std::size_t path = paths.size(); path-- > 0;) {
+      (tree.has_parent(path) ? inclusive_[paths[path].parent] : all_).add_inside(inclusive_[path]);
+    }
+  }
+
+  /// The following functions require `complete`.
+  [[nodiscard]] bool has_operations(std::size_t path) const { return inclusive_[path].operations > 0; }
+  [[nodiscard]] gpu_work_summary of_path(std::size_t path) const { return summarize(inclusive_[path], rows_[path].time); }
+  [[nodiscard]] gpu_work_summary of_name(path_tree::name_group const& group) const {
+    row inclusive;
+    for (std::uint32_t const path : group.outermost) inclusive.add(inclusive_[path]);
+    auto const busy = busy_of_name_.find(group.name);
+    inclusive.busy = busy == busy_of_name_.end() ? std::chrono::nanoseconds{} : busy->second;
+    std::chrono::nanoseconds self{};
+    for (std::uint32_t const path : group.paths) self += rows_[path].time;
+    return summarize(inclusive, self);
+  }
+  [[nodiscard]] gpu_work_summary of_all() const { return summarize(all_, root_.time); }
 
   /// Operations launched outside any scope. `busy` covers all operations, `spans` the steps.
   [[nodiscard]] row const& root() const noexcept { return root_; }
-
-  /// Counts the spans of scopes whose windows were not all added, and the span of a session without steps. Nothing may be added afterwards.
-  void complete() {
-    settle_if([](timestamp, timestamp) { return true; });
-    if (!session_.is_empty()) root_.spans.add(session_.length());
-    session_ = {};
-  }
-
-  [[nodiscard]] std::chrono::nanoseconds busy_of_name(std::string const& name) const {
-    auto const known = busy_of_name_.find(name);
-    return known == busy_of_name_.end() ? std::chrono::nanoseconds{} : known->second;
-  }
 
  private:
   /// Computes the unions of all paths and names. The root above all paths has the position after the last path.
@@ -177,63 +183,46 @@ class gpu_sums {
     path_tree const& tree_;
   };
 
-  own_vector<row> rows_;
-  row root_;
-  std::map<std::string, std::chrono::nanoseconds> busy_of_name_;
-  operation_span session_;  ///< all operations of a session without steps
-
-  struct crossing_scope {
-    operation_span span;
-    timestamp end = timestamp::max();  ///< end of the scope
-
-    template <class Archive>
-    friend void fields(Archive& archive, crossing_scope& value) {
-      archive(value.span), archive(value.end);
-    }
-  };
-
-  /// Path, system thread number and beginning of a scope.
-  using scope_key = std::tuple<std::uint32_t, std::uint64_t, timestamp>;
-
   template <class Archive>
   friend void fields(Archive& archive, gpu_sums& value) {
     archive(value.rows_), archive(value.root_), archive.amount(value.busy_of_name_), archive(value.session_), archive(value.crossing_);
-    if constexpr (Archive::is_reader) {
-      for (auto const& [scope, each] : value.crossing_) archive.check(std::get<0>(scope) < value.rows_.size(), "a scope without path");
-    }
+    if constexpr (Archive::is_reader) archive.check(value.crossing_.is_in(1, value.rows_.size()), "a scope without path");
   }
 
-  /// @param is_complete called with the beginning and the end of a scope.
-  template <class IsComplete>
-  void settle_if(IsComplete const& is_complete) {
-    for (auto each = crossing_.begin(); each != crossing_.end();) {
-      if (is_complete(std::get<2>(each->first), each->second.end)) {
-        if (!each->second.span.is_empty()) rows_[std::get<0>(each->first)].spans.add(each->second.span.length());
-        each = crossing_.erase(each);
-      } else {
-        ++each;
-      }
-    }
+  void add_span(std::uint32_t, std::uint32_t path, operation_span const& span) {
+    if (!span.is_empty()) rows_[path].spans.add(span.length());
   }
 
-  void add_spans(window_of const& window, operation_spans const& spans) {
-    profile const& profile = window.records;
-    interval const& own = window.own;
+  static gpu_work_summary summarize(row const& from, std::chrono::nanoseconds self) {
+    gpu_work_summary result;
+    result.operations = from.operations;
+    result.kernels = from.kernels;
+    result.kernel_time = to_ms(from.time);
+    result.kernel_self = to_ms(self);
+    result.busy = to_ms(from.busy);
+    result.span = from.spans.summarize();
+    if (from.launches > 0) result.latency_mean = to_ms(from.latency) / static_cast<double>(from.launches);
+    result.latency_p95 = quantile_of(from.latencies, 0.95);
+    return result;
+  }
+
+  void add_spans(profile const& profile, window_frame const& frame, counted_operations const& counted, operation_spans const& spans) {
+    interval const& own = frame.own;
     spans.for_each([&](std::uint32_t path, operation_span const& span, std::uint32_t scope) {
       if (scope == attribution::none || (own.begin <= profile.scopes[scope].time.begin && profile.scopes[scope].time.end < own.end)) {
         rows_[path].spans.add(span.length());
       } else {
-        crossing_of(profile, profile.scopes[scope]).span.add({span.begin, span.end});
+        crossing_.of(profile, profile.scopes[scope]).add({span.begin, span.end});
       }
     });
     // The end of a scope from an earlier window may first appear in this window.
     for (std::size_t i = 0; own.begin > timestamp::min() && i < profile.scopes.size(); ++i) {
       scope_record const& scope = profile.scopes[i];
-      if (scope.time.begin < own.begin && own.begin <= scope.time.end && scope.time.end < own.end) crossing_of(profile, scope);
+      if (scope.time.begin < own.begin && own.begin <= scope.time.end && scope.time.end < own.end) crossing_.of(profile, scope);
     }
-    for (operation_span const& step : window.counted.steps()) {
+    for (operation_span const& step : counted.steps()) {
       if (step.is_empty()) continue;
-      if (window.has_steps) {
+      if (frame.has_steps) {
         root_.spans.add(step.length());
       } else {
         session_.add({step.begin, step.end});
@@ -241,14 +230,13 @@ class gpu_sums {
     }
   }
 
-  /// The state of a scope that spans several windows.
-  crossing_scope& crossing_of(profile const& profile, scope_record const& scope) {
-    crossing_scope& result = crossing_[{scope.path, profile.threads[scope.thread].system_id, scope.time.begin}];
-    result.end = std::min(result.end, scope.time.end);
-    return result;
-  }
-
-  std::map<scope_key, crossing_scope> crossing_;  ///< scopes that span several windows
+  own_vector<row> rows_;
+  row root_;
+  std::map<std::string, std::chrono::nanoseconds> busy_of_name_;
+  operation_span session_;  ///< all operations of a session without steps
+  crossing_scopes<operation_span> crossing_;
+  own_vector<row> inclusive_;  ///< by path, with inner scopes; filled by `complete`
+  row all_;
 };
 
 }  // namespace profkit::detail

@@ -19,9 +19,9 @@
 #include "../../profile/own_sort.hpp"
 #include "../gpu/attribution.hpp"
 #include "../gpu/counted_operations.hpp"
-#include "../merge/add_rows.hpp"
 #include "../time/measured_time.hpp"
 #include "../time/path_tree.hpp"
+#include "../windows/crossing_scopes.hpp"
 
 namespace profkit::detail {
 
@@ -29,11 +29,6 @@ namespace profkit::detail {
 struct device_wait {
   std::uint64_t calls = 0;
   std::uint64_t ns = 0;  ///< sum of their durations
-
-  void add(device_wait const& other) {
-    calls += other.calls;
-    ns += other.ns;
-  }
 
   template <class Archive>
   friend void fields(Archive& archive, device_wait& state) {
@@ -87,9 +82,9 @@ inline void add_wait_pieces(profile const& profile, grouped_positions::range cal
 
 /// Finds the calls that wait for a device in the measured time, with the innermost scope open on their thread.
 /// @param has_waited receives for each sample whether it was taken in such a call, because most calls wait by polling the device.
-/// @return the waits by path; calls outside any scope are omitted.
-inline own_vector<device_waits> find_device_waits(profile const& profile, thread_lanes const& lanes, measured_time const& when,
-                                                  own_vector<bool>& has_waited) {
+/// @param to the waits by path; calls outside any scope are omitted.
+inline void add_device_waits(own_vector<device_waits>& to, profile const& profile, thread_lanes const& lanes, measured_time const& when,
+                             own_vector<bool>& has_waited) {
   own_vector<bool> waits;
   for (std::string const& name : profile.api_names) {
     api_call_kind const kind = kind_of_api_call(name);
@@ -108,21 +103,20 @@ inline own_vector<device_waits> find_device_waits(profile const& profile, thread
   own_vector<std::uint32_t> const scope_of = innermost_scopes(
       profile, lanes, pieces, [](std::uint32_t) { return true; }, [&](std::uint32_t i) { return middle_of(pieces[i].time); }, parent_of);
 
-  own_vector<device_waits> result(profile.paths.size());
   auto const lane_of_sample = [&](std::uint32_t i) { return std::size_t{lanes.lane_of(profile.samples[i].thread)}; };
   grouped_positions const samples{profile.samples.size(), lanes.count(), lane_of_sample,
                                   [&](std::uint32_t i) { return profile.samples[i].time; }};
   for (std::size_t i = 0; i < pieces.size(); ++i) {
     if (scope_of[i] == no_scope) continue;
     interval const& time = pieces[i].time;
-    result[profile.scopes[scope_of[i]].path][name_without_version(profile.api_names[pieces[i].name])].add(
-        {pieces[i].calls, static_cast<std::uint64_t>(time.duration().count())});
+    device_wait& wait = to[profile.scopes[scope_of[i]].path][name_without_version(profile.api_names[pieces[i].name])];
+    wait.calls += pieces[i].calls;
+    wait.ns += static_cast<std::uint64_t>(time.duration().count());
     grouped_positions::range const of_thread = samples[lanes.lane_of(pieces[i].thread)];
     auto next = std::lower_bound(of_thread.begin(), of_thread.end(), time.begin,
                                  [&](std::uint32_t sample, timestamp moment) { return profile.samples[sample].time < moment; });
     for (; next != of_thread.end() && profile.samples[*next].time < time.end; ++next) has_waited[*next] = true;
   }
-  return result;
 }
 
 /// Host samples in the measured time, by path and function, and the calls that wait for a device, by path and name. All sums are integers.
@@ -149,12 +143,14 @@ class sample_sums {
   /// Source file and line.
   using place = std::pair<std::string, std::uint32_t>;
 
-  sample_sums() = default;
-
+  /// Adds the next window.
   /// @param lanes null: do not look for calls that wait for a device.
-  sample_sums(profile const& profile, measured_time const& when, thread_lanes const* lanes) {
+  void add(profile const& profile, measured_time const& when, thread_lanes const* lanes) {
     own_vector<bool> has_waited(profile.samples.size());
-    if (profile.sampling && lanes != nullptr && !profile.api_calls.empty()) waits_ = find_device_waits(profile, *lanes, when, has_waited);
+    if (profile.sampling && lanes != nullptr && !profile.api_calls.empty()) {
+      grow_rows(waits_, profile.paths.size());
+      add_device_waits(waits_, profile, *lanes, when, has_waited);
+    }
     if (profile.samples.empty()) return;
     own_vector<std::map<std::uint32_t, sum>> by_position(profile.paths.size() + 1);
     measured_time_cursor in{when};
@@ -163,7 +159,7 @@ class sample_sums {
       if (!in.contains(each.time) || has_waited[i]) continue;
       by_position[each.path == path_record::no_parent ? profile.paths.size() : each.path][each.function].add({1, each.weight});
     }
-    rows_.resize(profile.paths.size());
+    grow_rows(rows_, profile.paths.size());
     for (std::size_t path = 0; path <= profile.paths.size(); ++path) {
       functions& to = path == profile.paths.size() ? outside_ : rows_[path];
       for (auto const& [position, each] : by_position[path]) {
@@ -173,17 +169,6 @@ class sample_sums {
         if (!function.file.empty()) keep(key, {function.file, function.line});
       }
     }
-  }
-
-  void add(sample_sums const& other) {
-    grow_rows(rows_, other.rows_.size());
-    for (std::size_t path = 0; path < other.rows_.size(); ++path) add(other.rows_[path], rows_[path]);
-    grow_rows(waits_, other.waits_.size());
-    for (std::size_t path = 0; path < other.waits_.size(); ++path) {
-      for (auto const& [name, each] : other.waits_[path]) waits_[path][name].add(each);
-    }
-    add(other.outside_, outside_);
-    for (auto const& [function, where] : other.places_) keep(function, where);
   }
 
   /// The source position of a function; without a file if it is unknown.

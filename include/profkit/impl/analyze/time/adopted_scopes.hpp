@@ -16,7 +16,7 @@
 #include "../gpu/attribution.hpp"
 #include "../gpu/counted_operations.hpp"
 #include "../gpu/operation_spans.hpp"
-#include "../merge/add_rows.hpp"
+#include "../windows/crossing_scopes.hpp"
 #include "durations.hpp"
 #include "measured_time.hpp"
 #include "path_tree.hpp"
@@ -114,7 +114,7 @@ class adoption_rows {
   std::map<std::pair<std::uint32_t, std::size_t>, std::size_t> row_at_;
 };
 
-/// Sums over scopes and adopting scopes, by path. Sums of windows add up.
+/// Sums over scopes and adopting scopes, by path.
 class adopted_sums {
  public:
   struct sums {
@@ -136,22 +136,16 @@ class adopted_sums {
     }
   };
 
-  adopted_sums() = default;
-
+  /// Adds the next window.
   /// @param counted null if kernels were not collected. Only the window's own operations count.
   /// @param earlier the measured time of earlier windows.
-  adopted_sums(profile const& profile, measured_time const& when, attribution const& launched, counted_operations const* counted,
-               measured_time const& earlier)
-      : own_(profile.paths.size()), work_(profile.paths.size()) {
+  void add(profile const& profile, measured_time const& when, attribution const& launched, counted_operations const* counted,
+           measured_time const& earlier) {
+    grow_rows(own_, profile.paths.size());
+    grow_rows(work_, profile.paths.size());
     adoption_rows const rows{profile.paths};
     add_scopes(profile, when, launched, rows);
     if (counted != nullptr) add_operations(profile, launched, *counted, earlier, rows);
-  }
-
-  void add(adopted_sums const& other) {
-    add_rows(own_, other.own_);
-    add_rows(work_, other.work_);
-    for (auto const& [row, busy] : other.busy_) busy_[row] += busy;
   }
 
   /// Whether all positions of paths are below a number.
@@ -197,26 +191,23 @@ class adopted_sums {
   void add_operations(profile const& profile, attribution const& launched, counted_operations const& counted, measured_time const& earlier,
                       adoption_rows const& rows) {
     own_vector<added_union> busy(rows.rows().size());
-    bool const has_earlier = !earlier.is_empty();
-    for (timed_operation const& each : counted.all()) {
-      if (each.path == attribution::none) continue;
+    counted.for_each_with(earlier, profile, launched, [&](timed_operation const& each) {
+      if (each.path == attribution::none) return;
       bool const is_own = each.is_counted();
       std::uint32_t const adopting = rows.around(each.path);
       if (is_own) {
         sums& to = adopting == adoption_rows::none ? own_[each.path] : work_[adopting];
         ++to.operations;
         to.kernels += each.time.duration();
-      } else if (!has_earlier || !earlier.contains(launch_moment(profile, launched, each.record))) {
-        continue;
       }
-      if (adopting == adoption_rows::none) continue;
+      if (adopting == adoption_rows::none) return;
       for (std::size_t row = rows.row_of(adopting); row != adoption_rows::no_row; row = rows.rows()[row].above) {
         // Time covered here is covered in all outer rows too.
         if (!busy[row].add(each.time, !is_own) && is_own) break;
       }
-    }
+    });
     for (std::size_t row = 0; row < busy.size(); ++row) {
-      if (busy[row].length().count() > 0) busy_[{rows.rows()[row].path, rows.roles()[rows.rows()[row].role]}] = busy[row].length();
+      if (busy[row].length().count() > 0) busy_[{rows.rows()[row].path, rows.roles()[rows.rows()[row].role]}] += busy[row].length();
     }
   }
 

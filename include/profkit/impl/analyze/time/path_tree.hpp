@@ -41,6 +41,24 @@ inline std::string path_text(own_vector<path_record> const& paths, std::uint32_t
   return text;
 }
 
+/// @param first the beginning of the first scope of a path; `timestamp::max()` if there is none.
+/// @return all paths in the order of their first scopes; one without scopes follows its parent. Parents precede children, and adopted paths
+/// precede adopting ones.
+template <class First>
+own_vector<std::uint32_t> in_order_of_scopes(own_vector<path_record> const& paths, First const& first) {
+  own_vector<timestamp> begins(paths.size(), timestamp::min());
+  for (std::size_t path = 0; path < paths.size(); ++path) {  // parents and adopted paths come before
+    for (std::uint32_t const other : {paths[path].parent, paths[path].adopted_from}) {
+      if (other != path_record::no_parent) begins[path] = std::max(begins[path], begins[other]);
+    }
+    if (first(path) != timestamp::max()) begins[path] = std::max(begins[path], first(path));
+  }
+  own_vector<std::uint32_t> order(paths.size());
+  std::iota(order.begin(), order.end(), 0U);
+  own_stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) { return begins[a] < begins[b]; });
+  return order;
+}
+
 /// The paths of a profile in depth-first order: a path is followed by all paths inside it.
 class path_tree {
  public:

@@ -12,8 +12,8 @@
 #include "../../../time.hpp"
 #include "../../profile/own_memory.hpp"
 #include "../gpu/gpu_idle.hpp"
-#include "../gpu/gpu_work.hpp"
-#include "../merge/add_rows.hpp"
+#include "../gpu/gpu_sums.hpp"
+#include "../windows/crossing_scopes.hpp"
 #include "durations.hpp"
 #include "measured_time.hpp"
 #include "path_tree.hpp"
@@ -78,7 +78,7 @@ class scope_rows {
   /// @param gpu null if kernels were not collected.
   /// @param idle null if kernels were not collected, and without steps.
   scope_rows(own_vector<path_record> const& paths, scope_times const& times, path_tree const& tree, time_per_step const& steps,
-             gpu_work* gpu, gpu_idle const* idle)
+             gpu_sums const* gpu, gpu_idle const* idle)
       : paths_{paths}, times_{times}, tree_{tree}, steps_{steps}, gpu_{gpu}, idle_{idle}, is_wanted_(paths.size()) {
     for (std::size_t path = paths.size(); path-- > 0;) {
       if (times_.host(path).count() > 0 || (gpu != nullptr && gpu->has_operations(path))) is_wanted_[path] = true;
@@ -123,7 +123,7 @@ class scope_rows {
       for (std::uint32_t const path : group.outermost) host.add(times_.host(path));
       rows.push_back({group.name, host.summarize(), {}, {}});
       rows.back().host.count = count;
-      if (gpu_ != nullptr) rows.back().gpu = gpu_->of_name(i);
+      if (gpu_ != nullptr) rows.back().gpu = gpu_->of_name(group);
       if (idle_ != nullptr) rows.back().gpu_idle = idle_->of_name(group);
     }
     return rows;
@@ -172,7 +172,7 @@ class scope_rows {
   scope_times const& times_;
   path_tree const& tree_;
   time_per_step const& steps_;
-  gpu_work* gpu_;
+  gpu_sums const* gpu_;
   gpu_idle const* idle_;
   own_vector<bool> is_wanted_;
 };

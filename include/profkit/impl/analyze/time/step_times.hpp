@@ -16,13 +16,12 @@
 #include "../../profile/own_memory.hpp"
 #include "../../profile/own_sort.hpp"
 #include "../gpu/device_readings.hpp"
-#include "../merge/gpu_period_list.hpp"
-#include "../merge/step_list.hpp"
-#include "../merge/step_series.hpp"
+#include "../gpu/gpu_step_periods.hpp"
 #include "../merge/trend_part.hpp"
 #include "../verdict/step_verdict.hpp"
 #include "../verdict/trend.hpp"
 #include "durations.hpp"
+#include "step_series.hpp"
 
 namespace profkit::detail {
 

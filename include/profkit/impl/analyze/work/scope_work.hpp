@@ -16,9 +16,9 @@
 #include "../../../work.hpp"
 #include "../../profile/numbers.hpp"
 #include "../../profile/own_memory.hpp"
-#include "../merge/add_rows.hpp"
 #include "../time/measured_time.hpp"
 #include "../time/path_tree.hpp"
+#include "../windows/crossing_scopes.hpp"
 #include "work_summary.hpp"
 
 namespace profkit::detail {
@@ -92,8 +92,7 @@ class work_sums {
   double bytes_ = 0.0;
 };
 
-/// Declared work (`profkit::work`) by path. Sums of windows add up; floating-point sums depend on the order by rounding only, and are exact
-/// for whole numbers with a sum below 2^53.
+/// Declared work (`profkit::work`) by path. Sums are exact for whole numbers with a sum below 2^53.
 class work_by_path {
  public:
   struct row {
@@ -105,20 +104,13 @@ class work_by_path {
     friend void fields(Archive& archive, row& state) {
       archive(state.self), archive(state.again), archive(state.again_unknown);
     }
-
-    void add(row const& other) {
-      self.add(other.self);
-      again.add(other.again);
-      again_unknown += other.again_unknown;
-    }
   };
 
-  work_by_path() = default;
-
+  /// Adds the next window.
   /// @param when the measured time; with kernels collected, only the part with kernels, because rates refer to that time.
-  work_by_path(profile const& profile, measured_time const& when) {
+  void add(profile const& profile, measured_time const& when) {
     if (profile.work.empty()) return;
-    rows_.resize(profile.paths.size());
+    grow_rows(rows_, profile.paths.size());
     measured_time_cursor in{when};
     for (work_record const& each : profile.work) {
       if (!in.contains(each.begin)) continue;
@@ -131,8 +123,6 @@ class work_by_path {
       }
     }
   }
-
-  void add(work_by_path const& other) { add_rows(rows_, other.rows_); }
 
   /// Whether all positions of paths are below a number.
   [[nodiscard]] bool is_in(std::size_t paths) const noexcept { return rows_.size() <= paths; }
