@@ -81,6 +81,7 @@ set(PROFKIT_HEADERS
     profkit/impl/analyze/windows/kept_records.hpp
     profkit/impl/analyze/windows/live_memory.hpp
     profkit/impl/analyze/windows/readings.hpp
+    profkit/impl/analyze/windows/state.hpp
     profkit/impl/analyze/windows/window_border.hpp
     profkit/impl/analyze/windows/window_stream.hpp
     profkit/impl/analyze/work/model_flops.hpp

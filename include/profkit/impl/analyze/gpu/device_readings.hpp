@@ -20,6 +20,7 @@
 #include "../../profile/record_types.hpp"
 #include "../time/measured_time.hpp"
 #include "../verdict/verdict_summary.hpp"
+#include "../windows/state.hpp"
 #include "utilization_summary.hpp"
 
 namespace profkit {
@@ -106,6 +107,8 @@ class clock_sums {
     return result;
   }
 
+  auto members() { return listed(devices_); }
+
  private:
   struct device_readings {
     std::uint64_t readings = 0;
@@ -144,11 +147,6 @@ class clock_sums {
       if (reading.celsius) max_celsius = std::max(max_celsius.value_or(0), *reading.celsius);
     }
   };
-
-  template <class Archive>
-  friend void fields(Archive& archive, clock_sums& state) {
-    archive(state.devices_);
-  }
 
   std::map<std::int32_t, device_readings> devices_;
 };
@@ -208,6 +206,8 @@ class utilization_sums {
     return result;
   }
 
+  auto members() { return listed(devices_); }
+
  private:
   /// In microseconds.
   static std::uint64_t length_of(device_utilization_record const& window) {
@@ -221,10 +221,7 @@ class utilization_sums {
     std::uint32_t min = std::numeric_limits<std::uint32_t>::max();
     std::uint32_t max = 0;
 
-    template <class Archive>
-    friend void fields(Archive& archive, unit_values& state) {
-      archive.amount(state.weight), archive.amount(state.sum), archive(state.min), archive(state.max);
-    }
+    auto members() { return listed(amount(weight), amount(sum), min, max); }
 
     void add(std::uint64_t length, std::uint32_t value) {
       weight += length;
@@ -261,11 +258,6 @@ class utilization_sums {
     double const mean = static_cast<double>(from.sum) / static_cast<double>(from.weight) * unit;
     if (member.share != nullptr) (row.*member.share) = share_of_unit{mean, from.min * unit, from.max * unit};
     if (member.rate != nullptr) (row.*member.rate) = rate_of_unit{mean, from.min * unit, from.max * unit};
-  }
-
-  template <class Archive>
-  friend void fields(Archive& archive, utilization_sums& state) {
-    archive(state.devices_);
   }
 
   std::map<std::int32_t, device_values> devices_;

@@ -18,6 +18,7 @@
 #include "../kinds/step_kinds.hpp"
 #include "../time/measured_time.hpp"
 #include "../time/step_series.hpp"
+#include "../windows/state.hpp"
 #include "attribution.hpp"
 #include "counted_operations.hpp"
 
@@ -60,10 +61,7 @@ struct gpu_step_period_ends {
   timestamp warmup = timestamp::min();
   timestamp measured = timestamp::min();
 
-  template <class Archive>
-  friend void fields(Archive& archive, gpu_step_period_ends& state) {
-    archive(state.warmup), archive(state.measured);
-  }
+  auto members() { return listed(warmup, measured); }
 };
 
 /// Rejects periods from a file that overlap or are not in time order.
@@ -266,12 +264,9 @@ class gpu_period_list {
   /// @return `gpu_step_period::steps_ahead` of the measured steps.
   [[nodiscard]] steps_ahead const& ahead() const noexcept { return ahead_; }
 
- private:
-  template <class Archive>
-  friend void fields(Archive& archive, gpu_period_list& periods) {
-    archive(periods.warmup_), archive(periods.measured_), archive.amount(periods.host_), archive(periods.ahead_);
-  }
+  auto members() { return listed(warmup_, measured_, amount(host_), ahead_); }
 
+ private:
   step_series warmup_;
   step_series measured_;
   std::map<kind_key, std::chrono::nanoseconds> host_;  ///< host time of the measured steps, by kind

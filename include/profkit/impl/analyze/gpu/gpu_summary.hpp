@@ -20,6 +20,7 @@
 #include "../time/path_tree.hpp"
 #include "../time/time_per_step.hpp"
 #include "../window.hpp"
+#include "../windows/state.hpp"
 #include "attribution.hpp"
 #include "counted_operations.hpp"
 #include "gpu_sums.hpp"
@@ -59,22 +60,16 @@ class operations_by_name {
   [[nodiscard]] duration_summary transfers(std::size_t name) const { return rows_[name].transfers.summarize(); }
   [[nodiscard]] std::uint64_t bytes(std::size_t name) const { return rows_[name].bytes; }
 
+  auto members() { return listed(rows_); }
+
  private:
   struct row {
     duration_statistics kernels;
     duration_statistics transfers;
     std::uint64_t bytes = 0;  ///< sum over the transfers
 
-    template <class Archive>
-    friend void fields(Archive& archive, row& value) {
-      archive(value.kernels), archive(value.transfers), archive(value.bytes);
-    }
+    auto members() { return listed(kernels, transfers, bytes); }
   };
-
-  template <class Archive>
-  friend void fields(Archive& archive, operations_by_name& value) {
-    archive(value.rows_);
-  }
 
   own_vector<row> rows_;
 };
@@ -178,8 +173,8 @@ class gpu_figures {
                                       own_vector<std::size_t>& kernel_rows) const {
     gpu_summary result;
     result.all = sums_.of_all();
-    result.unattributed_operations = sums_.root().operations;
-    result.unattributed_kernels = sums_.root().kernels;
+    result.unattributed_operations = sums_.outside().operations;
+    result.unattributed_kernels = sums_.outside().kernels;
     result.unattributed_time = result.all.kernel_self;
     result.unknown_launches = unknown_launches_;
     result.operations_of_graphs = of_graphs_;
@@ -195,14 +190,11 @@ class gpu_figures {
     return result;
   }
 
- private:
-  template <class Archive>
-  friend void fields(Archive& archive, gpu_figures& value) {
-    archive(value.has_kernels_), archive(value.steps_), archive(value.sums_), archive(value.by_name_);
-    archive(value.unknown_launches_), archive(value.of_graphs_), archive(value.of_unknown_graphs_);
-    archive(value.has_all_api_calls_), archive(value.api_calls_);
+  auto members() {
+    return listed(has_kernels_, steps_, sums_, by_name_, unknown_launches_, of_graphs_, of_unknown_graphs_, has_all_api_calls_, api_calls_);
   }
 
+ private:
   void count(profile const& records, attribution const& launched, counted_operations const& counted) {
     graph_node_index const captured{records};
     counted.for_each([&](timed_operation const& each) {

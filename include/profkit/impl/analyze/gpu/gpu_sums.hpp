@@ -18,6 +18,7 @@
 #include "../time/quantiles.hpp"
 #include "../window.hpp"
 #include "../windows/crossing_scopes.hpp"
+#include "../windows/state.hpp"
 #include "attribution.hpp"
 #include "counted_operations.hpp"
 #include "operation_spans.hpp"
@@ -27,22 +28,16 @@ namespace profkit::detail {
 /// Sums over GPU operations by charged path and by scope name. Sums of windows add up.
 class gpu_sums {
  public:
-  /// Sums of the operations launched in the scopes themselves; `busy` includes the scopes inside.
-  struct row {
+  /// Sums of operations.
+  struct work {
     std::uint64_t operations = 0;
     std::uint64_t kernels = 0;
     std::uint64_t launches = 0;  ///< number of operations with a known latency
     std::chrono::nanoseconds time{};
     std::chrono::nanoseconds latency{};
-    std::chrono::nanoseconds busy{};  ///< length of the union, including scopes inside
     quantile_sketch latencies{};
-    duration_statistics spans{};
 
-    template <class Archive>
-    friend void fields(Archive& archive, row& value) {
-      archive(value.operations), archive(value.kernels), archive(value.launches), archive.amount(value.time), archive.amount(value.latency);
-      archive.amount(value.busy), archive(value.latencies), archive(value.spans);
-    }
+    auto members() { return listed(operations, kernels, launches, amount(time), amount(latency), latencies); }
 
     void add(timed_operation const& operation) {
       ++operations;
@@ -52,22 +47,6 @@ class gpu_sums {
       ++launches;
       latency += operation.latency;
       latencies.add(operation.latency);
-    }
-
-    /// Adds the sums of a child path, except `busy` and `spans`.
-    void add_inside(row const& other) {
-      operations += other.operations;
-      kernels += other.kernels;
-      launches += other.launches;
-      time += other.time;
-      latency += other.latency;
-      latencies.add(other.latencies);
-    }
-
-    void add(row const& other) {
-      add_inside(other);
-      busy += other.busy;
-      spans.add(other.spans);
     }
   };
 
@@ -84,7 +63,7 @@ class gpu_sums {
     counted.for_each_with(earlier, profile, launched, [&](timed_operation const& each) {
       unions.add(each.path == attribution::none ? root : each.path, each.time, !each.is_counted());
       if (!each.is_counted()) return;
-      (each.path == attribution::none ? root_ : rows_[each.path]).add(each);
+      (each.path == attribution::none ? root_ : rows_[each.path]).launched.add(each);
       spans.add(each);
     });
     spans.complete();
@@ -112,29 +91,35 @@ class gpu_sums {
     crossing_.complete([this](auto const&... scope) { add_span(scope...); });
     if (!session_.is_empty()) root_.spans.add(session_.length());
     grow_rows(rows_, paths.size());
-    inclusive_ = rows_;
-    all_ = root_;
+    all_ = root_.launched;
+    inclusive_.reserve(paths.size());
+    for (row const& each : rows_) inclusive_.push_back(each.launched);
     for (std::size_t path = paths.size(); path-- > 0;) {
-      (tree.has_parent(path) ? inclusive_[paths[path].parent] : all_).add_inside(inclusive_[path]);
+      add_to(tree.has_parent(path) ? inclusive_[paths[path].parent] : all_, inclusive_[path]);
     }
   }
 
   /// The following functions require `complete`.
   [[nodiscard]] bool has_operations(std::size_t path) const { return inclusive_[path].operations > 0; }
-  [[nodiscard]] gpu_work_summary of_path(std::size_t path) const { return summarize(inclusive_[path], rows_[path].time); }
-  [[nodiscard]] gpu_work_summary of_name(path_tree::name_group const& group) const {
-    row inclusive;
-    for (std::uint32_t const path : group.outermost) inclusive.add(inclusive_[path]);
-    auto const busy = busy_of_name_.find(group.name);
-    inclusive.busy = busy == busy_of_name_.end() ? std::chrono::nanoseconds{} : busy->second;
-    std::chrono::nanoseconds self{};
-    for (std::uint32_t const path : group.paths) self += rows_[path].time;
-    return summarize(inclusive, self);
+  [[nodiscard]] gpu_work_summary of_all() const { return summarize(all_, root_.launched.time, root_.busy, root_.spans); }
+  [[nodiscard]] gpu_work_summary of_path(std::size_t path) const {
+    return summarize(inclusive_[path], rows_[path].launched.time, rows_[path].busy, rows_[path].spans);
   }
-  [[nodiscard]] gpu_work_summary of_all() const { return summarize(all_, root_.time); }
+  [[nodiscard]] gpu_work_summary of_name(path_tree::name_group const& group) const {
+    work inclusive;
+    duration_statistics spans;
+    for (std::uint32_t const path : group.outermost) {
+      add_to(inclusive, inclusive_[path]);
+      spans.add(rows_[path].spans);
+    }
+    std::chrono::nanoseconds self{};
+    for (std::uint32_t const path : group.paths) self += rows_[path].launched.time;
+    auto const busy = busy_of_name_.find(group.name);
+    return summarize(inclusive, self, busy == busy_of_name_.end() ? std::chrono::nanoseconds{} : busy->second, spans);
+  }
 
-  /// Operations launched outside any scope. `busy` covers all operations, `spans` the steps.
-  [[nodiscard]] row const& root() const noexcept { return root_; }
+  /// Operations launched outside any scope.
+  [[nodiscard]] work const& outside() const noexcept { return root_.launched; }
 
  private:
   /// Computes the unions of all paths and names. The root above all paths has the position after the last path.
@@ -193,14 +178,15 @@ class gpu_sums {
     if (!span.is_empty()) rows_[path].spans.add(span.length());
   }
 
-  static gpu_work_summary summarize(row const& from, std::chrono::nanoseconds self) {
+  static gpu_work_summary summarize(work const& from, std::chrono::nanoseconds self, std::chrono::nanoseconds busy,
+                                    duration_statistics const& spans) {
     gpu_work_summary result;
     result.operations = from.operations;
     result.kernels = from.kernels;
     result.kernel_time = to_ms(from.time);
     result.kernel_self = to_ms(self);
-    result.busy = to_ms(from.busy);
-    result.span = from.spans.summarize();
+    result.busy = to_ms(busy);
+    result.span = spans.summarize();
     if (from.launches > 0) result.latency_mean = to_ms(from.latency) / static_cast<double>(from.launches);
     result.latency_p95 = quantile_of(from.latencies, 0.95);
     return result;
@@ -230,13 +216,21 @@ class gpu_sums {
     }
   }
 
+  struct row {
+    work launched;                    ///< in the scopes themselves
+    std::chrono::nanoseconds busy{};  ///< length of the union, including scopes inside
+    duration_statistics spans;
+
+    auto members() { return listed(launched, amount(busy), spans); }
+  };
+
   own_vector<row> rows_;
-  row root_;
+  row root_;  ///< operations outside any scope; `busy` covers all operations, `spans` the steps
   std::map<std::string, std::chrono::nanoseconds> busy_of_name_;
   operation_span session_;  ///< all operations of a session without steps
   crossing_scopes<operation_span> crossing_;
-  own_vector<row> inclusive_;  ///< by path, with inner scopes; filled by `complete`
-  row all_;
+  own_vector<work> inclusive_;  ///< by path, with inner scopes; filled by `complete`
+  work all_;
 };
 
 }  // namespace profkit::detail

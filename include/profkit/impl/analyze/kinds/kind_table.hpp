@@ -16,7 +16,7 @@
 #include "../gpu/gpu_step_periods.hpp"
 #include "../gpu/step_budget.hpp"
 #include "../time/measured_time.hpp"
-#include "../windows/crossing_scopes.hpp"
+#include "../windows/state.hpp"
 #include "kind_names.hpp"
 #include "step_kinds.hpp"
 
@@ -55,22 +55,10 @@ struct kind_figures {
     std::uint64_t count = 0;
     std::chrono::nanoseconds time{};
 
-    template <class Archive>
-    friend void fields(Archive& archive, scopes_of_path& value) {
-      archive(value.count), archive.amount(value.time);
-    }
-
-    void add(scopes_of_path const& other) {
-      count += other.count;
-      time += other.time;
-    }
+    auto members() { return listed(count, amount(time)); }
   };
 
-  template <class Archive>
-  friend void fields(Archive& archive, kind_figures& value) {
-    archive(value.parts), archive(value.first), archive.amount(value.gpu_steps), archive(value.scopes), archive(value.kernels);
-    archive(value.budget_in_steps), archive(value.budget_in_gpu_periods);
-  }
+  auto members() { return listed(parts, first, amount(gpu_steps), scopes, kernels, budget_in_steps, budget_in_gpu_periods); }
 
   /// @return the number of paths with figures.
   [[nodiscard]] std::size_t paths() const noexcept {
@@ -131,7 +119,7 @@ class kind_table {
     for (kind_key const each : wall.kinds) kept_kinds.push_back(kept(each));
     kind_positions const kinds{kept_kinds};
     own_vector<step_budget> const budgets = step_budget::of_kinds(basis, wall.time, kinds);
-    for (std::size_t i = 0; i < budgets.size(); ++i) (*this)[kinds.keys[i]].budget(wall.is_of_gpu).add(budgets[i]);
+    for (std::size_t i = 0; i < budgets.size(); ++i) add_to((*this)[kinds.keys[i]].budget(wall.is_of_gpu), budgets[i]);
   }
 
   /// @return the key under which the figures of a kind are: its own or `other_kinds`.
@@ -163,7 +151,7 @@ class kind_table {
   [[nodiscard]] step_budget sum_of_budgets(bool is_of_gpu, std::size_t paths) const {
     step_budget result;
     result.idle.of_path.resize(paths);
-    for_each([&](kind_key, kind_figures const& each) { result.add(each.budget(is_of_gpu)); });
+    for_each([&](kind_key, kind_figures const& each) { add_to(result, each.budget(is_of_gpu)); });
     return result;
   }
 

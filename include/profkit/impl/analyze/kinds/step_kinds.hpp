@@ -17,6 +17,7 @@
 #include "../gpu/attribution.hpp"
 #include "../time/measured_time.hpp"
 #include "../time/path_tree.hpp"
+#include "../windows/state.hpp"
 #include "kind_names.hpp"
 
 namespace profkit::detail {
@@ -35,10 +36,7 @@ class launched_kernels {
     std::chrono::nanoseconds min = std::chrono::nanoseconds::max();
     std::chrono::nanoseconds max{};
 
-    template <class Archive>
-    friend void fields(Archive& archive, row& value) {
-      archive(value.name), archive(value.path), archive(value.count), archive.amount(value.total), archive(value.min), archive(value.max);
-    }
+    auto members() { return listed(name, path, count, amount(total), min, max); }
   };
 
   void add(std::uint32_t name, std::uint32_t path, std::chrono::nanoseconds time) {

@@ -13,6 +13,7 @@
 #include "../../../time.hpp"
 #include "../../profile/own_memory.hpp"
 #include "../windows/crossing_scopes.hpp"
+#include "../windows/state.hpp"
 
 namespace profkit::detail {
 
@@ -21,10 +22,7 @@ struct memory_balance {
   std::uint64_t now = 0;  ///< modulo 2^64; represents a negative number if more was released than allocated
   std::int64_t peak = 0;
 
-  template <class Archive>
-  friend void fields(Archive& archive, memory_balance& state) {
-    archive(state.now), archive(state.peak);
-  }
+  auto members() { return listed(now, peak); }
 
   void add(std::uint64_t difference) noexcept {
     now += difference;
@@ -43,10 +41,7 @@ struct scope_balance {
   memory_balance all;  ///< includes the scopes inside
   memory_balance own;
 
-  template <class Archive>
-  friend void fields(Archive& archive, scope_balance& balance) {
-    archive(balance.all), archive(balance.own);
-  }
+  auto members() { return listed(all, own); }
 
   void append(scope_balance const& next) noexcept {
     all.append(next.all);
@@ -71,11 +66,9 @@ struct path_memory {
   std::uint64_t wide_peak_bytes = 0;
   std::int64_t own_change_bytes = 0;
 
-  template <class Archive>
-  friend void fields(Archive& archive, path_memory& state) {
-    archive(state.peak_bytes), archive(state.own_peak_bytes), archive(state.retained_bytes), archive(state.own_retained_bytes);
-    archive(state.allocated_bytes), archive(state.own_allocated_bytes), archive(state.allocations), archive(state.wide_peak_bytes);
-    archive(state.own_change_bytes);
+  auto members() {
+    return listed(peak_bytes, own_peak_bytes, retained_bytes, own_retained_bytes, allocated_bytes, own_allocated_bytes, allocations,
+                  wide_peak_bytes, own_change_bytes);
   }
 
   /// @param balance the complete balance of one scope.
@@ -99,11 +92,8 @@ struct allocator_memory {
   std::uint64_t reused_addresses = 0;
   own_vector<path_memory> by_path{};
 
-  template <class Archive>
-  friend void fields(Archive& archive, allocator_memory& memory) {
-    archive(memory.name), archive(memory.is_polled), archive(memory.first_bytes), archive(memory.last_bytes);
-    archive(memory.max_bytes), archive(memory.outside_change_bytes), archive(memory.unknown_releases), archive(memory.reused_addresses);
-    archive(memory.by_path);
+  auto members() {
+    return listed(name, is_polled, first_bytes, last_bytes, max_bytes, outside_change_bytes, unknown_releases, reused_addresses, by_path);
   }
 
   [[nodiscard]] scope_memory_summary of_path(std::size_t path) const {
@@ -211,12 +201,9 @@ class memory_sums {
     }
   }
 
- private:
-  template <class Archive>
-  friend void fields(Archive& archive, memory_sums& state) {
-    archive(state.allocators_), archive(state.crossing_);
-  }
+  auto members() { return listed(allocators_, crossing_); }
 
+ private:
   void add(std::uint32_t allocator, std::uint32_t path, scope_balance const& scope) {
     grow_rows(allocators_[allocator].by_path, path + std::size_t{1});
     allocators_[allocator].by_path[path].add(scope);

@@ -16,6 +16,7 @@
 #include "../../profile/record_fields.hpp"
 #include "../../profile/validate.hpp"
 #include "../gpu/attribution.hpp"
+#include "../windows/state.hpp"
 #include "rank_timeline.hpp"
 
 // Describes the binary form of a timeline.
@@ -207,10 +208,7 @@ class timeline_part {
     std::uint64_t index = 0;
     timestamp begin{};
 
-    template <class Archive>
-    friend void fields(Archive& archive, edge& state) {
-      archive(state.index), archive(state.begin);
-    }
+    auto members() { return listed(index, begin); }
   };
   using number_key = std::tuple<std::uint64_t, std::string, std::string>;  ///< the communicator (id and name) and the function
 

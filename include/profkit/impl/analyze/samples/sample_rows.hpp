@@ -21,7 +21,7 @@
 #include "../gpu/counted_operations.hpp"
 #include "../time/measured_time.hpp"
 #include "../time/path_tree.hpp"
-#include "../windows/crossing_scopes.hpp"
+#include "../windows/state.hpp"
 
 namespace profkit::detail {
 
@@ -30,10 +30,7 @@ struct device_wait {
   std::uint64_t calls = 0;
   std::uint64_t ns = 0;  ///< sum of their durations
 
-  template <class Archive>
-  friend void fields(Archive& archive, device_wait& state) {
-    archive.amount(state.calls), archive.amount(state.ns);
-  }
+  auto members() { return listed(amount(calls), amount(ns)); }
 };
 
 /// By name of the function.
@@ -126,15 +123,7 @@ class sample_sums {
     std::uint64_t samples = 0;
     std::uint64_t ns = 0;
 
-    void add(sum const& other) {
-      samples += other.samples;
-      ns += other.ns;
-    }
-
-    template <class Archive>
-    friend void fields(Archive& archive, sum& state) {
-      archive.amount(state.samples), archive.amount(state.ns);
-    }
+    auto members() { return listed(amount(samples), amount(ns)); }
   };
 
   /// Name, module and caller.
@@ -157,7 +146,9 @@ class sample_sums {
     for (std::size_t i = 0; i < profile.samples.size(); ++i) {
       sample_record const& each = profile.samples[i];
       if (!in.contains(each.time) || has_waited[i]) continue;
-      by_position[each.path == path_record::no_parent ? profile.paths.size() : each.path][each.function].add({1, each.weight});
+      sum& to = by_position[each.path == path_record::no_parent ? profile.paths.size() : each.path][each.function];
+      ++to.samples;
+      to.ns += each.weight;
     }
     grow_rows(rows_, profile.paths.size());
     for (std::size_t path = 0; path <= profile.paths.size(); ++path) {
@@ -165,7 +156,7 @@ class sample_sums {
       for (auto const& [position, each] : by_position[path]) {
         function_record const& function = profile.functions[position];
         function_key const key{function.name, function.module, function.caller};
-        to[key].add(each);
+        add_to(to[key], each);
         if (!function.file.empty()) keep(key, {function.file, function.line});
       }
     }
@@ -192,15 +183,12 @@ class sample_sums {
   [[nodiscard]] functions const& outside() const noexcept { return outside_; }
 
   static void add(functions const& from, functions& to) {
-    for (auto const& [function, each] : from) to[function].add(each);
+    for (auto const& [function, each] : from) add_to(to[function], each);
   }
+
+  auto members() { return listed(rows_, outside_, places_, waits_); }
 
  private:
-  template <class Archive>
-  friend void fields(Archive& archive, sample_sums& state) {
-    archive(state.rows_), archive(state.outside_), archive(state.places_), archive(state.waits_);
-  }
-
   /// Functions can share a key, for example overloads. Keeps the smallest place.
   void keep(function_key const& function, place const& where) {
     auto const [known, is_new] = places_.emplace(function, where);
@@ -311,7 +299,7 @@ class sample_rows {
   /// A sample counts in the step in which it was taken, a scope in the step in which it began. So `sampled` can exceed `self`.
   void fill(sampled_scope_summary& to, sample_sums::functions const& functions, sampling_record const& how) const {
     sample_sums::sum sum;
-    for (auto const& [function, each] : functions) sum.add(each);
+    for (auto const& [function, each] : functions) add_to(sum, each);
     to.samples = sum.samples;
     to.sampled = ms_of(sum);
     milliseconds const whole = std::max(to.self.value_or(to.sampled), to.sampled);

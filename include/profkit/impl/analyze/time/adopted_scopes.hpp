@@ -16,7 +16,7 @@
 #include "../gpu/attribution.hpp"
 #include "../gpu/counted_operations.hpp"
 #include "../gpu/operation_spans.hpp"
-#include "../windows/crossing_scopes.hpp"
+#include "../windows/state.hpp"
 #include "durations.hpp"
 #include "measured_time.hpp"
 #include "path_tree.hpp"
@@ -123,17 +123,7 @@ class adopted_sums {
     std::chrono::nanoseconds host{};
     std::chrono::nanoseconds kernels{};
 
-    template <class Archive>
-    friend void fields(Archive& archive, sums& state) {
-      archive(state.count), archive(state.operations), archive.amount(state.host), archive.amount(state.kernels);
-    }
-
-    void add(sums const& other) {
-      count += other.count;
-      operations += other.operations;
-      host += other.host;
-      kernels += other.kernels;
-    }
+    auto members() { return listed(count, operations, amount(host), amount(kernels)); }
   };
 
   /// Adds the next window.
@@ -166,12 +156,9 @@ class adopted_sums {
     return known == busy_.end() ? std::chrono::nanoseconds{} : known->second;
   }
 
- private:
-  template <class Archive>
-  friend void fields(Archive& archive, adopted_sums& state) {
-    archive(state.own_), archive(state.work_), archive.amount(state.busy_);
-  }
+  auto members() { return listed(own_, work_, amount(busy_)); }
 
+ private:
   void add_scopes(profile const& profile, measured_time const& when, attribution const& launched, adoption_rows const& rows) {
     measured_time_cursor in{when};
     for (std::uint32_t i = 0; i < profile.scopes.size(); ++i) {
@@ -263,7 +250,7 @@ class adopted_scopes {
   void fold() {
     for (std::size_t path = paths_.size(); path-- > 0;) {
       if (rows_.adopts(path)) {
-        did_[rows_.row_of(path)].add(done_.work(path));
+        add_to(did_[rows_.row_of(path)], done_.work(path));
       } else if (tree_.has_parent(path)) {
         adopted_sums::sums& parent = own_[paths_[path].parent];
         parent.operations += own_[path].operations;
@@ -272,7 +259,7 @@ class adopted_scopes {
     }
     for (std::size_t i = did_.size(); i-- > 0;) {
       std::size_t const above = rows_.rows()[i].above;
-      if (above != adoption_rows::no_row) did_[above].add(did_[i]);
+      if (above != adoption_rows::no_row) add_to(did_[above], did_[i]);
     }
   }
 

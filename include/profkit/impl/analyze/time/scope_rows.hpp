@@ -13,7 +13,7 @@
 #include "../../profile/own_memory.hpp"
 #include "../gpu/gpu_idle.hpp"
 #include "../gpu/gpu_sums.hpp"
-#include "../windows/crossing_scopes.hpp"
+#include "../windows/state.hpp"
 #include "durations.hpp"
 #include "measured_time.hpp"
 #include "path_tree.hpp"
@@ -50,19 +50,13 @@ class scope_times {
   /// @return the beginning of the first scope; `timestamp::max()` if there is none.
   [[nodiscard]] timestamp first(std::size_t path) const { return first_[path].begin; }
 
- private:
-  template <class Archive>
-  friend void fields(Archive& archive, scope_times& value) {
-    archive(value.host_), archive(value.gpu_events_), archive(value.first_);
-  }
+  auto members() { return listed(host_, gpu_events_, first_); }
 
+ private:
   struct first_begin {
     timestamp begin = timestamp::max();
 
-    template <class Archive>
-    friend void fields(Archive& archive, first_begin& value) {
-      archive(value.begin);
-    }
+    auto members() { return listed(begin); }
 
     void add(first_begin const& other) { begin = std::min(begin, other.begin); }
   };

@@ -14,6 +14,7 @@
 #include "../../profile/own_containers.hpp"
 #include "../../profile/own_memory.hpp"
 #include "../kinds/kind_names.hpp"
+#include "../windows/state.hpp"
 #include "durations.hpp"
 
 namespace profkit::detail {
@@ -29,11 +30,7 @@ struct step_group {
   std::chrono::nanoseconds chosen_time{};  ///< time of the chosen step
   kind_key kind = no_kind;
 
-  template <class Archive>
-  friend void fields(Archive& archive, step_group& state) {
-    archive(state.index), archive(state.begin), archive(state.is_warmup), archive.amount(state.count), archive.amount(state.total);
-    archive(state.chosen), archive(state.chosen_time), archive(state.kind);
-  }
+  auto members() { return listed(index, begin, is_warmup, amount(count), amount(total), chosen, chosen_time, kind); }
 
   [[nodiscard]] double mean_ms() const noexcept { return to_ms(total).count() / static_cast<double>(count); }
 };

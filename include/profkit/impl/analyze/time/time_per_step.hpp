@@ -18,7 +18,7 @@
 #include "../gpu/counted_operations.hpp"
 #include "../kinds/kind_table.hpp"
 #include "../kinds/step_kinds.hpp"
-#include "../windows/crossing_scopes.hpp"
+#include "../windows/state.hpp"
 #include "durations.hpp"
 #include "measured_time.hpp"
 
@@ -108,11 +108,7 @@ class step_rows {
     std::int64_t first = 0;  ///< value in `first_step`
     std::int64_t last = 0;   ///< value in `last_step`
 
-    template <class Archive>
-    friend void fields(Archive& archive, figures& state) {
-      archive(state.sums), archive.amount(state.products), archive(state.first_step), archive(state.last_step);
-      archive.amount(state.first), archive.amount(state.last);
-    }
+    auto members() { return listed(sums, amount(products), first_step, last_step, amount(first), amount(last)); }
 
     [[nodiscard]] bool is_empty() const noexcept { return first_step == none; }
 
@@ -255,13 +251,9 @@ class time_per_step {
     return kernel_per_step{gpu_steps_, kernels_.summarize(name, gpu_steps_)};
   }
 
- private:
-  template <class Archive>
-  friend void fields(Archive& archive, time_per_step& value) {
-    archive.amount(value.steps_), archive.amount(value.gpu_steps_);
-    archive(value.host_), archive(value.gpu_), archive(value.host_copies_), archive(value.kernels_);
-  }
+  auto members() { return listed(amount(steps_), amount(gpu_steps_), host_, gpu_, host_copies_, kernels_); }
 
+ private:
   void add_scopes(profile const& profile, measured_time const& when, step_kinds const& found, kind_table& kinds) {
     std::size_t const steps = when.steps().size();
     measured_time_cursor in{when};
@@ -272,7 +264,8 @@ class time_per_step {
         [&](std::size_t step) {
           auto& of_kind = kinds[found.of_step(step)].scopes;
           host_.for_each_in_step([&](std::size_t path, std::uint64_t count, std::chrono::nanoseconds time) {
-            of_kind[path].add({count, time});
+            of_kind[path].count += count;
+            of_kind[path].time += time;
           });
           host_.end_step(steps_ + step);
         });

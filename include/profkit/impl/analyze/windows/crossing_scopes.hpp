@@ -9,23 +9,9 @@
 
 #include "../../../profile.hpp"
 #include "../../../time.hpp"
-#include "../../profile/own_memory.hpp"
+#include "state.hpp"
 
 namespace profkit::detail {
-
-/// Makes rows for all positions below a number.
-template <class Row>
-void grow_rows(own_vector<Row>& rows, std::size_t count) {
-  if (rows.size() < count) rows.resize(count);
-}
-
-/// Adds rows to those with the same positions.
-/// @tparam Row has `add(Row const&)`; a default-constructed row adds nothing.
-template <class Row>
-void add_rows(own_vector<Row>& to, own_vector<Row> const& from) {
-  grow_rows(to, from.size());
-  for (std::size_t i = 0; i < from.size(); ++i) to[i].add(from[i]);
-}
 
 /// The figures of scopes that span several windows, until all of these windows are added.
 /// @tparam Figures default-constructed: no figures.
@@ -68,21 +54,15 @@ class crossing_scopes {
                        [&](auto const& each) { return std::get<0>(each.first) < groups && std::get<1>(each.first) < paths; });
   }
 
+  auto members() { return listed(scopes_); }
+
  private:
   struct entry {
     Figures figures;
     timestamp end = timestamp::max();  ///< the end of the scope; `timestamp::max()` while it is unknown
 
-    template <class Archive>
-    friend void fields(Archive& archive, entry& state) {
-      archive(state.figures), archive(state.end);
-    }
+    auto members() { return listed(figures, end); }
   };
-
-  template <class Archive>
-  friend void fields(Archive& archive, crossing_scopes& state) {
-    archive(state.scopes_);
-  }
 
   /// By group, path, system thread number and beginning.
   std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint64_t, timestamp>, entry> scopes_;

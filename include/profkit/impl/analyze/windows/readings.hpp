@@ -18,7 +18,7 @@
 #include "../../profile/numbers.hpp"
 #include "../../profile/own_memory.hpp"
 #include "../time/measured_time.hpp"
-#include "crossing_scopes.hpp"
+#include "state.hpp"
 
 namespace profkit::detail {
 
@@ -51,6 +51,8 @@ class counter_sums {
     return rows;
   }
 
+  auto members() { return listed(counters_); }
+
  private:
   struct counter {
     std::uint64_t count = 0;
@@ -59,10 +61,7 @@ class counter_sums {
     double last = 0.0;
     running_statistics finite;
 
-    template <class Archive>
-    friend void fields(Archive& archive, counter& state) {
-      archive(state.count), archive(state.not_finite), archive(state.last_time), archive(state.last), archive(state.finite);
-    }
+    auto members() { return listed(count, not_finite, last_time, last, finite); }
 
     void add(counter_record const& sample) {
       if (sample.time >= last_time) {  // samples of different threads are not in time order
@@ -77,11 +76,6 @@ class counter_sums {
       }
     }
   };
-
-  template <class Archive>
-  friend void fields(Archive& archive, counter_sums& state) {
-    archive(state.counters_);
-  }
 
   own_vector<counter> counters_;
 };
@@ -115,6 +109,8 @@ class reading_sums {
     return result;
   }
 
+  auto members() { return listed(rows_); }
+
  private:
   struct row {
     std::uint64_t position = 0;  ///< in the order of first appearance
@@ -128,10 +124,8 @@ class reading_sums {
     std::string peak_note{};  ///< note of the first reading
     std::optional<std::uint64_t> capacity{};
 
-    template <class Archive>
-    friend void fields(Archive& archive, row& state) {
-      archive(state.position), archive(state.first_step), archive(state.last_step), archive(state.samples), archive(state.first_bytes);
-      archive(state.last_bytes), archive(state.max_bytes), archive(state.peak), archive(state.peak_note), archive(state.capacity);
+    auto members() {
+      return listed(position, first_step, last_step, samples, first_bytes, last_bytes, max_bytes, peak, peak_note, capacity);
     }
 
     void add(memory_record const& reading) {
@@ -150,11 +144,6 @@ class reading_sums {
       peak = std::max(peak, reading.peak_bytes);
     }
   };
-
-  template <class Archive>
-  friend void fields(Archive& archive, reading_sums& state) {
-    archive(state.rows_);
-  }
 
   std::map<std::pair<std::string, std::string>, row> rows_;
 };

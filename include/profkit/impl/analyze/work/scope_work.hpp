@@ -18,7 +18,7 @@
 #include "../../profile/own_memory.hpp"
 #include "../time/measured_time.hpp"
 #include "../time/path_tree.hpp"
-#include "../windows/crossing_scopes.hpp"
+#include "../windows/state.hpp"
 #include "work_summary.hpp"
 
 namespace profkit::detail {
@@ -100,10 +100,7 @@ class work_by_path {
     work_sums again;                  ///< declared backward work, done by adopting scopes
     std::uint64_t again_unknown = 0;  ///< number of scopes without declared backward work
 
-    template <class Archive>
-    friend void fields(Archive& archive, row& state) {
-      archive(state.self), archive(state.again), archive(state.again_unknown);
-    }
+    auto members() { return listed(self, again, again_unknown); }
   };
 
   /// Adds the next window.
@@ -129,12 +126,9 @@ class work_by_path {
 
   [[nodiscard]] row of_path(std::size_t path) const { return path < rows_.size() ? rows_[path] : row{}; }
 
- private:
-  template <class Archive>
-  friend void fields(Archive& archive, work_by_path& state) {
-    archive(state.rows_);
-  }
+  auto members() { return listed(rows_); }
 
+ private:
   own_vector<row> rows_;
 };
 
