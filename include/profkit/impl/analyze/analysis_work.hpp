@@ -48,7 +48,7 @@ template <class AddBudget>
 summary complete_summary(analysis_parts& all, AddBudget const& add_budget) {
   profile const& session = all.session.values;
   own_vector<path_record> const& paths = session.paths;
-  path_tree const tree{paths, in_order_of_scopes(paths, [&](std::size_t path) { return all.scopes.first(path); })};
+  path_tree tree{paths, in_order_of_scopes(paths, [&](std::size_t path) { return all.scopes.first(path); })};
   all.memory.complete();
   step_list const steps_of_all = all.steps.of_all_kinds();
   gpu_period_list const periods_of_all = all.gpu_periods.of_all_kinds();
@@ -64,7 +64,7 @@ summary complete_summary(analysis_parts& all, AddBudget const& add_budget) {
   milliseconds busy_per_step{};
   own_vector<std::size_t> kernel_rows;
   if (all.gpu.has_kernels()) {
-    gpu = &all.gpu.complete(tree, paths);
+    gpu = &all.gpu.complete(tree);
     result.gpu = all.gpu.summarize(session, all.per_step, all.options.kernel_classes, kernel_rows);
     if (all.gpu.steps() > 0) {
       busy_per_step = result.gpu->all.busy / static_cast<double>(all.gpu.steps());
@@ -83,25 +83,22 @@ summary complete_summary(analysis_parts& all, AddBudget const& add_budget) {
   }
   choose_step_time(result.steps, busy_per_step);
 
-  scope_rows const rows{paths, all.scopes, tree, all.per_step, gpu, idle ? &*idle : nullptr};
+  tree.choose_rows([&](std::size_t path) { return all.scopes.host(path).count() > 0 || (gpu != nullptr && gpu->has_operations(path)); });
+  scope_rows const rows{tree, all.scopes, all.per_step, gpu, idle ? &*idle : nullptr};
   result.scopes = rows.by_path(result.steps.host.total);
   result.names = rows.by_name();
-  kind_rows{paths, tree.in_order(), rows.paths(), kernel_rows}.fill(result, all.kinds, all.steps, all.gpu_periods);
+  kind_rows{tree, kernel_rows}.fill(result, all.kinds, all.steps, all.gpu_periods);
   std::uint64_t const steps = all.per_step.steps();
-  if (!all.has_steps || steps > 0) all.memory.fill(result, rows.paths(), paths.size());
+  if (!all.has_steps || steps > 0) all.memory.fill(result, tree.rows(), paths.size());
   own_vector<std::uint32_t> adopted;  // paths
-  if (has_adopted(paths)) {
-    result.adopted = adopted_scopes{paths, tree, all.adopted, all.gpu.has_kernels()}.rows(adopted);
-  }
+  if (has_adopted(paths)) result.adopted = adopted_scopes{tree, all.adopted, gpu != nullptr}.rows(adopted);
   result.limits = summarize_limits(session.environment.gpu, session.measured_roofs, all.devices);
-  scope_work work{paths, tree, all.work, all.gpu.has_kernels() ? all.gpu.steps() : steps};
-  work.fill(result, rows.paths(), rows.names());
+  scope_work work{tree, all.work, gpu != nullptr ? all.gpu.steps() : steps};
+  work.fill(result);
   work.fill_backward(result, adopted);
   result.model = summarize_model(all.steps.model_flops(), session.precision, result.steps, result.limits, work);
   result.utilization = all.utilization.summarize();
-  if (session.sampling) {
-    result.host_samples = sample_rows{paths, tree.in_order(), all.samples, result.scopes, rows.paths()}.make(*session.sampling);
-  }
+  if (session.sampling) result.host_samples = sample_rows{tree, all.samples, result.scopes}.make(*session.sampling);
   result.memory = all.readings.summarize();
   result.counters = all.counters.summarize(session.counter_names);
   if (!all.timeline.is_empty())

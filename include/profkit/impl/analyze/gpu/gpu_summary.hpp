@@ -161,8 +161,8 @@ class gpu_figures {
   [[nodiscard]] std::uint64_t steps() const noexcept { return steps_; }
 
   /// Completes the sums by path. Nothing may be added afterwards.
-  gpu_sums const& complete(path_tree const& tree, own_vector<path_record> const& paths) {
-    sums_.complete(tree, paths);
+  gpu_sums const& complete(path_tree const& tree) {
+    sums_.complete(tree);
     return sums_;
   }
 

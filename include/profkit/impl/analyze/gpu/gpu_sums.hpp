@@ -86,8 +86,9 @@ class gpu_sums {
 
   /// Counts the spans of scopes whose windows were not all added, and the span of a session without steps, and computes the figures with
   /// inner scopes. Nothing may be added afterwards.
-  /// @param tree the tree of `paths`.
-  void complete(path_tree const& tree, own_vector<path_record> const& paths) {
+  /// @param tree the paths of the session.
+  void complete(path_tree const& tree) {
+    own_vector<path_record> const& paths = tree.paths();
     crossing_.complete([this](auto const&... scope) { add_span(scope...); });
     if (!session_.is_empty()) root_.spans.add(session_.length());
     grow_rows(rows_, paths.size());

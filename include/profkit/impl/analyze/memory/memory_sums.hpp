@@ -188,15 +188,15 @@ class memory_sums {
   }
 
   /// Fills `scope_summary::memory` and `summary::allocators`.
-  /// @param paths the path of each row of `summary::scopes`.
-  /// @param count number of all paths.
-  void fill(summary& into, own_vector<std::uint32_t> const& paths, std::size_t count) const {
-    own_vector<bool> has_row(count);
-    for (std::size_t row = 0; row < paths.size(); ++row) has_row[paths[row]] = into.scopes[row].host.count > 0;
+  /// @param rows the path of each row of `summary::scopes`.
+  /// @param paths number of all paths.
+  void fill(summary& into, own_vector<std::uint32_t> const& rows, std::size_t paths) const {
+    own_vector<bool> has_row(paths);
+    for (std::size_t row = 0; row < rows.size(); ++row) has_row[rows[row]] = into.scopes[row].host.count > 0;
     for (allocator_memory const& each : allocators_) {
       into.allocators.push_back(each.summarize(has_row));
-      for (std::size_t row = 0; row < paths.size(); ++row) {
-        if (has_row[paths[row]]) into.scopes[row].memory.push_back(each.of_path(paths[row]));
+      for (std::size_t row = 0; row < rows.size(); ++row) {
+        if (has_row[rows[row]]) into.scopes[row].memory.push_back(each.of_path(rows[row]));
       }
     }
   }

@@ -217,13 +217,10 @@ inline sampled_share share_of_samples(double share, double trials) {
 /// Builds the rows of host samples.
 class sample_rows {
  public:
-  /// @param in_order `paths` in the order of their first scopes.
-  /// @param rows the path of each row of `scopes`.
-  sample_rows(own_vector<path_record> const& paths, own_vector<std::uint32_t> const& in_order, sample_sums const& sums,
-              own_vector<scope_summary> const& scopes, own_vector<std::uint32_t> const& rows)
-      : paths_{paths}, in_order_{in_order}, sums_{sums}, scopes_{scopes}, row_of_(paths.size()) {
-    for (std::size_t row = 0; row < rows.size(); ++row) row_of_[rows[row]] = row;
-  }
+  /// @param tree has rows.
+  /// @param scopes the rows.
+  sample_rows(path_tree const& tree, sample_sums const& sums, own_vector<scope_summary> const& scopes)
+      : tree_{tree}, sums_{sums}, scopes_{scopes} {}
 
   [[nodiscard]] host_samples_summary make(sampling_record const& how) const {
     host_samples_summary result;
@@ -235,7 +232,7 @@ class sample_rows {
     result.why_without = how.why_without;
     result.why_no_lines = how.why_no_lines;
     sample_sums::functions all;
-    for (std::uint32_t const path : in_order_) {
+    for (std::uint32_t const path : tree_.in_order()) {
       sampled_scope_summary row = row_of_path(path, how);
       bool const has_waited = how.threads_without == 0 && row.self && *row.self >= min_intervals * milliseconds{how.interval};
       if (row.samples == 0 && !has_waited) continue;
@@ -266,10 +263,10 @@ class sample_rows {
 
   [[nodiscard]] sampled_scope_summary row_of_path(std::uint32_t path, sampling_record const& how) const {
     sampled_scope_summary result;
-    result.path = path_text(paths_, path);
-    if (std::optional<std::size_t> const row = row_of_[path]; row && scopes_[*row].host.count > 0) {
+    result.path = path_text(tree_.paths(), path);
+    if (std::size_t const row = tree_.row_of(path); row != path_tree::no_row && scopes_[row].host.count > 0) {
       result.scope = row;
-      result.self = std::max(scopes_[*row].host_self, milliseconds{});
+      result.self = std::max(scopes_[row].host_self, milliseconds{});
     }
     static sample_sums::functions const none;
     fill(result, path < sums_.paths() ? sums_.of_path(path) : none, how);
@@ -326,11 +323,9 @@ class sample_rows {
     }
   }
 
-  own_vector<path_record> const& paths_;
-  own_vector<std::uint32_t> const& in_order_;
+  path_tree const& tree_;
   sample_sums const& sums_;
   own_vector<scope_summary> const& scopes_;
-  own_vector<std::optional<std::size_t>> row_of_;  ///< by path: position in `scopes_`
 };
 
 }  // namespace profkit::detail

@@ -206,9 +206,9 @@ class adopted_sums {
 /// The work of adopting scopes for each scope, compared with the scope's own work.
 class adopted_scopes {
  public:
-  adopted_scopes(own_vector<path_record> const& paths, path_tree const& tree, adopted_sums const& done, bool has_kernels)
-      : paths_{paths}, tree_{tree}, done_{done}, has_kernels_{has_kernels}, rows_{paths}, did_(rows_.rows().size()) {
-    for (std::size_t path = 0; path < paths.size(); ++path) own_.push_back(done.own(path));
+  adopted_scopes(path_tree const& tree, adopted_sums const& done, bool has_kernels)
+      : paths_{tree.paths()}, tree_{tree}, done_{done}, has_kernels_{has_kernels}, rows_{paths_}, did_(rows_.rows().size()) {
+    for (std::size_t path = 0; path < paths_.size(); ++path) own_.push_back(done.own(path));
     fold();
   }
 
@@ -270,11 +270,8 @@ class adopted_scopes {
     std::string const& role = rows_.roles()[entry.role];
     adopted_summary result;
     result.name = shown_name(paths_[entry.path]);
-    result.path = result.name;
-    for (std::uint32_t path = paths_[entry.path].parent; path != none; path = paths_[path].parent) {
-      result.path = shown_name(paths_[path]) + "/" + result.path;
-      ++result.depth;
-    }
+    result.path = path_text(paths_, entry.path);
+    for (std::uint32_t path = paths_[entry.path].parent; path != none; path = paths_[path].parent) ++result.depth;
     result.role = role;
     result.count = did.count;
     result.host_total = to_ms(did.host);

@@ -66,32 +66,24 @@ class scope_times {
   own_vector<first_begin> first_;
 };
 
-/// Builds the rows of the tree and the rows by name from the paths with scopes in the measured time.
+/// Builds the rows of the tree and the rows by name.
 class scope_rows {
  public:
+  /// @param tree has rows.
   /// @param gpu null if kernels were not collected.
   /// @param idle null if kernels were not collected, and without steps.
-  scope_rows(own_vector<path_record> const& paths, scope_times const& times, path_tree const& tree, time_per_step const& steps,
-             gpu_sums const* gpu, gpu_idle const* idle)
-      : paths_{paths}, times_{times}, tree_{tree}, steps_{steps}, gpu_{gpu}, idle_{idle}, is_wanted_(paths.size()) {
-    for (std::size_t path = paths.size(); path-- > 0;) {
-      if (times_.host(path).count() > 0 || (gpu != nullptr && gpu->has_operations(path))) is_wanted_[path] = true;
-      if (is_wanted_[path] && tree.has_parent(path)) is_wanted_[paths[path].parent] = true;
-    }
-  }
+  scope_rows(path_tree const& tree, scope_times const& times, time_per_step const& steps, gpu_sums const* gpu, gpu_idle const* idle)
+      : tree_{tree}, times_{times}, steps_{steps}, gpu_{gpu}, idle_{idle} {}
 
   /// @return the rows; parents precede children. A parent without a scope in the measured time, such as a scope open around all steps, has
   ///   count 0.
   [[nodiscard]] own_vector<scope_summary> by_path(milliseconds steps_total) const {
-    own_vector<std::size_t> rows_of(paths_.size());
     own_vector<scope_summary> rows;
-    for (std::uint32_t const path : tree_.depth_first()) {
-      if (!is_wanted_[path]) continue;
-      rows_of[path] = rows.size();
+    for (std::uint32_t const path : tree_.rows()) {
       scope_summary row = row_of(path);
       if (steps_total.count() > 0.0 && row.host.count > 0) row.share_of_steps = row.host.total / steps_total;
       if (tree_.has_parent(path)) {
-        row.parent = rows_of[paths_[path].parent];
+        row.parent = tree_.row_of(tree_.paths()[path].parent);
         scope_summary& parent = rows[*row.parent];
         row.path = parent.path + "/" + row.name;
         row.depth = parent.depth + 1;
@@ -109,8 +101,7 @@ class scope_rows {
 
   [[nodiscard]] own_vector<scope_name_summary> by_name() const {
     own_vector<scope_name_summary> rows;
-    for (std::size_t const i : names()) {
-      path_tree::name_group const& group = tree_.names()[i];
+    for (path_tree::name_group const& group : tree_.names()) {
       std::uint64_t count = 0;
       for (std::uint32_t const path : group.paths) count += times_.host(path).count();
       duration_statistics host;
@@ -123,31 +114,9 @@ class scope_rows {
     return rows;
   }
 
-  /// @return the path of each row of `by_path`.
-  [[nodiscard]] own_vector<std::uint32_t> paths() const {
-    own_vector<std::uint32_t> result;
-    for (std::uint32_t const path : tree_.depth_first()) {
-      if (is_wanted_[path]) result.push_back(path);
-    }
-    return result;
-  }
-
-  /// @return the position in `path_tree::names` of each row of `by_name`.
-  [[nodiscard]] own_vector<std::size_t> names() const {
-    own_vector<std::size_t> result;
-    for (std::size_t i = 0; i < tree_.names().size(); ++i) {
-      if (is_wanted(tree_.names()[i])) result.push_back(i);
-    }
-    return result;
-  }
-
  private:
-  [[nodiscard]] bool is_wanted(path_tree::name_group const& group) const {
-    return std::any_of(group.paths.begin(), group.paths.end(), [&](std::uint32_t path) { return is_wanted_[path]; });
-  }
-
   [[nodiscard]] scope_summary row_of(std::uint32_t path) const {
-    path_record const& record = paths_[path];
+    path_record const& record = tree_.paths()[path];
     scope_summary row;
     row.name = shown_name(record);
     row.index = record.index;
@@ -162,13 +131,11 @@ class scope_rows {
     return row;
   }
 
-  own_vector<path_record> const& paths_;
-  scope_times const& times_;
   path_tree const& tree_;
+  scope_times const& times_;
   time_per_step const& steps_;
   gpu_sums const* gpu_;
   gpu_idle const* idle_;
-  own_vector<bool> is_wanted_;
 };
 
 }  // namespace profkit::detail

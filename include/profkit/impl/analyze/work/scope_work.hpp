@@ -138,9 +138,8 @@ class work_by_path {
 class scope_work {
  public:
   /// @param steps number of steps with this work.
-  scope_work(own_vector<path_record> const& paths, path_tree const& tree, work_by_path const& done, std::uint64_t steps)
-      : paths_{paths}, tree_{tree}, steps_{steps} {
-    for (std::size_t path = 0; path < paths.size(); ++path) {
+  scope_work(path_tree const& tree, work_by_path const& done, std::uint64_t steps) : paths_{tree.paths()}, tree_{tree}, steps_{steps} {
+    for (std::size_t path = 0; path < paths_.size(); ++path) {
       work_by_path::row const row = done.of_path(path);
       self_.push_back(row.self);
       again_.push_back(row.again);
@@ -148,15 +147,14 @@ class scope_work {
     }
     inclusive_ = self_;
     for (auto path = tree.in_order().rbegin(); path != tree.in_order().rend(); ++path) {
-      if (tree.has_parent(*path)) inclusive_[paths[*path].parent].add(inclusive_[*path]);
+      if (tree.has_parent(*path)) inclusive_[paths_[*path].parent].add(inclusive_[*path]);
     }
   }
 
   /// Fills `work` of the rows of the tree and of the rows by name.
-  /// @param paths the path of each row.
-  /// @param names position in `path_tree::names` of each row by name.
-  void fill(summary& into, own_vector<std::uint32_t> const& paths, own_vector<std::size_t> const& names) const {
-    own_vector<time_said> const said = find_time_said(into.scopes, paths);
+  void fill(summary& into) const {
+    own_vector<std::uint32_t> const& paths = tree_.rows();
+    own_vector<time_said> const said = find_time_said(into.scopes);
     for (std::size_t row = 0; row < into.scopes.size(); ++row) {
       scope_summary& to = into.scopes[row];
       auto [time, basis] = time_of(to.gpu, to.host);
@@ -168,7 +166,7 @@ class scope_work {
       if (to.work) to.work->share_of_time_said = said[paths[row]].share();
     }
     for (std::size_t row = 0; row < into.names.size(); ++row) {
-      path_tree::name_group const& group = tree_.names()[names[row]];
+      path_tree::name_group const& group = tree_.names()[row];
       scope_name_summary& to = into.names[row];
       work_sums inclusive;
       work_sums self;
@@ -253,7 +251,8 @@ class scope_work {
   }
 
   /// @return the times by path.
-  [[nodiscard]] own_vector<time_said> find_time_said(own_vector<scope_summary> const& rows, own_vector<std::uint32_t> const& paths) const {
+  [[nodiscard]] own_vector<time_said> find_time_said(own_vector<scope_summary> const& rows) const {
+    own_vector<std::uint32_t> const& paths = tree_.rows();
     own_vector<time_said> result(paths_.size());
     for (std::size_t row = rows.size(); row-- > 0;) {  // children before parents
       time_said& here = result[paths[row]];
