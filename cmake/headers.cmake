@@ -33,6 +33,7 @@ set(PROFKIT_HEADERS
     profkit/impl/analyze/analysis.hpp
     profkit/impl/analyze/analysis_work.hpp
     profkit/impl/analyze/check_summary.hpp
+    profkit/impl/analyze/device_summary.hpp
     profkit/impl/analyze/gpu/attribution.hpp
     profkit/impl/analyze/gpu/counted_operations.hpp
     profkit/impl/analyze/gpu/device_readings.hpp
@@ -40,10 +41,7 @@ set(PROFKIT_HEADERS
     profkit/impl/analyze/gpu/gpu_step_periods.hpp
     profkit/impl/analyze/gpu/gpu_summary.hpp
     profkit/impl/analyze/gpu/gpu_sums.hpp
-    profkit/impl/analyze/gpu/operation_spans.hpp
     profkit/impl/analyze/gpu/step_budget.hpp
-    profkit/impl/analyze/gpu/utilization_summary.hpp
-    profkit/impl/analyze/kinds/kind_names.hpp
     profkit/impl/analyze/kinds/kind_rows.hpp
     profkit/impl/analyze/kinds/kind_table.hpp
     profkit/impl/analyze/kinds/step_kinds.hpp
@@ -51,7 +49,6 @@ set(PROFKIT_HEADERS
     profkit/impl/analyze/memory/scope_memory.hpp
     profkit/impl/analyze/merge/trend_part.hpp
     profkit/impl/analyze/ranks/found_collectives.hpp
-    profkit/impl/analyze/ranks/rank_timeline.hpp
     profkit/impl/analyze/ranks/timeline_part.hpp
     profkit/impl/analyze/ranks/timeline_recorder.hpp
     profkit/impl/analyze/ranks/timeline_segments.hpp
@@ -77,7 +74,6 @@ set(PROFKIT_HEADERS
     profkit/impl/analyze/verdict/trend.hpp
     profkit/impl/analyze/verdict/verdict_summary.hpp
     profkit/impl/analyze/window.hpp
-    profkit/impl/analyze/windows/crossing_scopes.hpp
     profkit/impl/analyze/windows/kept_records.hpp
     profkit/impl/analyze/windows/live_memory.hpp
     profkit/impl/analyze/windows/readings.hpp
@@ -86,7 +82,6 @@ set(PROFKIT_HEADERS
     profkit/impl/analyze/windows/window_stream.hpp
     profkit/impl/analyze/work/model_flops.hpp
     profkit/impl/analyze/work/scope_work.hpp
-    profkit/impl/analyze/work/work_summary.hpp
     profkit/impl/collect/code_modules.hpp
     profkit/impl/collect/collector_list.hpp
     profkit/impl/collect/cpu_timer_ring.hpp

@@ -2,7 +2,7 @@
 #include <profkit/analyze.hpp>
 #include <profkit/error.hpp>
 #include <profkit/impl/analyze/analysis.hpp>
-#include <profkit/impl/analyze/kinds/step_kinds.hpp>
+#include <profkit/impl/analyze/kinds/kind_table.hpp>
 #include <profkit/save_load.hpp>
 
 #include <algorithm>

@@ -18,10 +18,10 @@
 #include "../../profile/numbers.hpp"
 #include "../../profile/own_memory.hpp"
 #include "../../profile/record_types.hpp"
+#include "../device_summary.hpp"
 #include "../time/measured_time.hpp"
 #include "../verdict/verdict_summary.hpp"
 #include "../windows/state.hpp"
-#include "utilization_summary.hpp"
 
 namespace profkit {
 

@@ -15,7 +15,7 @@
 #include "../../../time.hpp"
 #include "../../profile/own_memory.hpp"
 #include "../../profile/own_sort.hpp"
-#include "../kinds/kind_names.hpp"
+#include "../kinds/step_kinds.hpp"
 #include "../time/durations.hpp"
 #include "../time/measured_time.hpp"
 #include "../time/path_tree.hpp"

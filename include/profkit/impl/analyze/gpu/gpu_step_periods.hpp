@@ -14,7 +14,6 @@
 #include "../../profile/own_memory.hpp"
 #include "../../profile/own_sort.hpp"
 #include "../../profile/validate.hpp"
-#include "../kinds/kind_names.hpp"
 #include "../kinds/step_kinds.hpp"
 #include "../time/measured_time.hpp"
 #include "../time/step_series.hpp"

@@ -16,7 +16,7 @@
 #include "../../profile/own_containers.hpp"
 #include "../../profile/own_memory.hpp"
 #include "../../profile/own_sort.hpp"
-#include "../kinds/kind_names.hpp"
+#include "../kinds/step_kinds.hpp"
 #include "../step_kind_summary.hpp"
 #include "../time/durations.hpp"
 #include "../time/measured_time.hpp"

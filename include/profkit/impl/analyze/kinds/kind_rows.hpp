@@ -25,8 +25,8 @@
 #include "../time/path_tree.hpp"
 #include "../time/step_series.hpp"
 #include "../time/step_times.hpp"
-#include "kind_names.hpp"
 #include "kind_table.hpp"
+#include "step_kinds.hpp"
 
 namespace profkit::detail {
 

@@ -12,7 +12,6 @@
 #include "../../../summary.hpp"
 #include "../../../time.hpp"
 #include "../../profile/own_memory.hpp"
-#include "../windows/crossing_scopes.hpp"
 #include "../windows/state.hpp"
 
 namespace profkit::detail {

@@ -15,7 +15,7 @@
 #include "../../profile/own_memory.hpp"
 #include "../gpu/attribution.hpp"
 #include "../gpu/counted_operations.hpp"
-#include "../gpu/operation_spans.hpp"
+#include "../gpu/gpu_sums.hpp"
 #include "../windows/state.hpp"
 #include "durations.hpp"
 #include "measured_time.hpp"

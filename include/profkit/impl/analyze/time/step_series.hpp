@@ -13,7 +13,7 @@
 #include "../../../time.hpp"
 #include "../../profile/own_containers.hpp"
 #include "../../profile/own_memory.hpp"
-#include "../kinds/kind_names.hpp"
+#include "../kinds/step_kinds.hpp"
 #include "../windows/state.hpp"
 #include "durations.hpp"
 

@@ -16,10 +16,10 @@
 #include "../../../work.hpp"
 #include "../../profile/numbers.hpp"
 #include "../../profile/own_memory.hpp"
+#include "../device_summary.hpp"
 #include "../time/measured_time.hpp"
 #include "../time/path_tree.hpp"
 #include "../windows/state.hpp"
-#include "work_summary.hpp"
 
 namespace profkit::detail {
 
