@@ -103,8 +103,7 @@ summary complete_summary(analysis_parts& all, AddBudget const& add_budget) {
   result.counters = all.counters.summarize(session.counter_names);
   if (!all.timeline.is_empty())
     result.timeline = std::move(all.timeline).finish([&](std::uint32_t path) { return path_text(paths, path); });
-  run_trend const trend{session.time.begin, steps_of_all};
-  result.trend = trend.summarize(all.trend, result.memory, is_gpu_longer ? &periods_of_all : nullptr);
+  result.trend = summarize_trend(session.time.begin, steps_of_all, all.trend, result.memory, is_gpu_longer ? &periods_of_all : nullptr);
   result.collectors = session.collectors;
   result.quality = session.quality;
   for (scope_summary const& row : result.scopes) result.scopes_recorded += row.host.count;
@@ -122,7 +121,7 @@ class analysis_work {
     result.options = with;
     analysis_work work{result};
     window_frame frame;
-    frame.own = {timestamp::min(), timestamp::max()};
+    frame.own = always;
     frame.has_steps = measured_time::had_steps(records);
     std::optional<attribution> launched;
     if (needs_attribution(records)) launched = attribute(records);
@@ -165,7 +164,6 @@ class analysis_work {
   /// @throws profkit::error if the window begins before the end of the previous one.
   std::optional<added_window> add_all_but_budget(profile const& records, window_frame const& frame, attribution const* launched) {
     interval const& own = frame.own;
-    interval const always{timestamp::min(), timestamp::max()};
     if (all_.own && own.begin < all_.own->end) throw error{"a window begins before the end of the previous one: add windows in time order"};
     if (!takes(frame.has_steps)) return std::nullopt;
     all_.own = {all_.own ? all_.own->begin : own.begin, own.end};

@@ -25,16 +25,21 @@
 
 namespace profkit::detail {
 
-/// The calls of one function in which a thread can wait for a device.
-struct device_wait {
-  std::uint64_t calls = 0;
-  std::uint64_t ns = 0;  ///< sum of their durations
+/// A number of samples or of calls, with the time that they represent.
+struct counted_time {
+  std::uint64_t count = 0;
+  std::uint64_t ns = 0;
 
-  auto members() { return listed(amount(calls), amount(ns)); }
+  auto members() { return listed(amount(count), amount(ns)); }
+
+  void add(std::uint64_t more, std::uint64_t more_ns) {
+    count += more;
+    ns += more_ns;
+  }
 };
 
-/// By name of the function.
-using device_waits = std::map<std::string, device_wait>;
+/// The calls in which a thread can wait for a device, by name of the function.
+using device_waits = std::map<std::string, counted_time>;
 
 /// Removes version suffixes: "cudaStreamSynchronize" for "cudaStreamSynchronize_v3020" and "cudaStreamSynchronize_ptsz_v7000".
 inline std::string name_without_version(std::string const& name) {
@@ -106,9 +111,9 @@ inline void add_device_waits(own_vector<device_waits>& to, profile const& profil
   for (std::size_t i = 0; i < pieces.size(); ++i) {
     if (scope_of[i] == no_scope) continue;
     interval const& time = pieces[i].time;
-    device_wait& wait = to[profile.scopes[scope_of[i]].path][name_without_version(profile.api_names[pieces[i].name])];
-    wait.calls += pieces[i].calls;
-    wait.ns += static_cast<std::uint64_t>(time.duration().count());
+    device_waits& waits_of = to[profile.scopes[scope_of[i]].path];
+    waits_of[name_without_version(profile.api_names[pieces[i].name])].add(pieces[i].calls,
+                                                                          static_cast<std::uint64_t>(time.duration().count()));
     grouped_positions::range const of_thread = samples[lanes.lane_of(pieces[i].thread)];
     auto next = std::lower_bound(of_thread.begin(), of_thread.end(), time.begin,
                                  [&](std::uint32_t sample, timestamp moment) { return profile.samples[sample].time < moment; });
@@ -119,16 +124,9 @@ inline void add_device_waits(own_vector<device_waits>& to, profile const& profil
 /// Host samples in the measured time, by path and function, and the calls that wait for a device, by path and name. All sums are integers.
 class sample_sums {
  public:
-  struct sum {
-    std::uint64_t samples = 0;
-    std::uint64_t ns = 0;
-
-    auto members() { return listed(amount(samples), amount(ns)); }
-  };
-
   /// Name, module and caller.
   using function_key = std::tuple<std::string, std::string, std::string>;
-  using functions = std::map<function_key, sum>;
+  using functions = std::map<function_key, counted_time>;
   /// Source file and line.
   using place = std::pair<std::string, std::uint32_t>;
 
@@ -141,14 +139,12 @@ class sample_sums {
       add_device_waits(waits_, profile, *lanes, when, has_waited);
     }
     if (profile.samples.empty()) return;
-    own_vector<std::map<std::uint32_t, sum>> by_position(profile.paths.size() + 1);
+    own_vector<std::map<std::uint32_t, counted_time>> by_position(profile.paths.size() + 1);
     measured_time_cursor in{when};
     for (std::size_t i = 0; i < profile.samples.size(); ++i) {
       sample_record const& each = profile.samples[i];
       if (!in.contains(each.time) || has_waited[i]) continue;
-      sum& to = by_position[each.path == path_record::no_parent ? profile.paths.size() : each.path][each.function];
-      ++to.samples;
-      to.ns += each.weight;
+      by_position[each.path == path_record::no_parent ? profile.paths.size() : each.path][each.function].add(1, each.weight);
     }
     grow_rows(rows_, profile.paths.size());
     for (std::size_t path = 0; path <= profile.paths.size(); ++path) {
@@ -278,7 +274,7 @@ class sample_rows {
   static void fill_waits(sampled_scope_summary& to, device_waits const& waits) {
     milliseconds const whole = std::max(*to.self, to.sampled);
     for (auto const& [name, each] : waits) {
-      to.waits.push_back({name, each.calls, milliseconds{static_cast<double>(each.ns) * 1e-6}, 0.0});
+      to.waits.push_back({name, each.count, milliseconds{static_cast<double>(each.ns) * 1e-6}, 0.0});
     }
     own_stable_sort(to.waits.begin(), to.waits.end(), [](auto const& a, auto const& b) { return a.time > b.time; });
     if (to.waits.size() > max_waits) to.waits.resize(max_waits);
@@ -291,17 +287,17 @@ class sample_rows {
     while (!to.waits.empty() && !(to.waits.back().share >= min_wait)) to.waits.pop_back();
   }
 
-  static milliseconds ms_of(sample_sums::sum const& sum) { return std::chrono::nanoseconds{static_cast<std::int64_t>(sum.ns)}; }
+  static milliseconds ms_of(counted_time const& sum) { return std::chrono::nanoseconds{static_cast<std::int64_t>(sum.ns)}; }
 
   /// A sample counts in the step in which it was taken, a scope in the step in which it began. So `sampled` can exceed `self`.
   void fill(sampled_scope_summary& to, sample_sums::functions const& functions, sampling_record const& how) const {
-    sample_sums::sum sum;
+    counted_time sum;
     for (auto const& [function, each] : functions) add_to(sum, each);
-    to.samples = sum.samples;
+    to.samples = sum.count;
     to.sampled = ms_of(sum);
     milliseconds const whole = std::max(to.self.value_or(to.sampled), to.sampled);
     double const trials =
-        to.sampled.count() > 0.0 ? static_cast<double>(sum.samples) * (whole / to.sampled) : whole / milliseconds{how.interval};
+        to.sampled.count() > 0.0 ? static_cast<double>(sum.count) * (whole / to.sampled) : whole / milliseconds{how.interval};
     if (to.self && whole.count() > 0.0) to.waiting = share_of_samples(1.0 - to.sampled / whole, trials);
     own_vector<sample_sums::functions::const_iterator> order;
     for (auto at = functions.begin(); at != functions.end(); ++at) order.push_back(at);
@@ -316,7 +312,7 @@ class sample_rows {
       sampled_function_summary row;
       std::tie(row.name, row.module, row.caller) = function;
       std::tie(row.file, row.line) = sums_.place_of(function);
-      row.samples = each.samples;
+      row.samples = each.count;
       row.time = ms_of(each);
       row.share_of_scope = share_of_samples(whole.count() > 0.0 ? row.time / whole : 0.0, trials);
       to.functions.push_back(std::move(row));

@@ -27,12 +27,12 @@ class scope_times {
   void add(profile const& profile, measured_time const& when) {
     grow_rows(host_, profile.paths.size());
     grow_rows(gpu_events_, profile.paths.size());
-    grow_rows(first_, profile.paths.size());
+    if (first_.size() < profile.paths.size()) first_.resize(profile.paths.size(), timestamp::max());
     measured_time_cursor in{when};
     for (scope_record const& scope : profile.scopes) {
       if (!in.contains(when.moment_of(scope))) continue;
       host_[scope.path].add(scope.time.duration());
-      first_[scope.path].add({scope.time.begin});
+      first_[scope.path] = std::min(first_[scope.path], scope.time.begin);
     }
     for (gpu_scope_record const& scope : profile.gpu_scopes) {
       if (in.contains(scope.begin)) gpu_events_[scope.path].add(scope.duration);
@@ -48,22 +48,14 @@ class scope_times {
   [[nodiscard]] duration_statistics const& gpu_events(std::size_t path) const { return gpu_events_[path]; }
 
   /// @return the beginning of the first scope; `timestamp::max()` if there is none.
-  [[nodiscard]] timestamp first(std::size_t path) const { return first_[path].begin; }
+  [[nodiscard]] timestamp first(std::size_t path) const { return first_[path]; }
 
   auto members() { return listed(host_, gpu_events_, first_); }
 
  private:
-  struct first_begin {
-    timestamp begin = timestamp::max();
-
-    auto members() { return listed(begin); }
-
-    void add(first_begin const& other) { begin = std::min(begin, other.begin); }
-  };
-
   own_vector<duration_statistics> host_;  ///< by path
   own_vector<duration_statistics> gpu_events_;
-  own_vector<first_begin> first_;
+  own_vector<timestamp> first_;  ///< beginning of the first scope
 };
 
 /// Builds the rows of the tree and the rows by name.

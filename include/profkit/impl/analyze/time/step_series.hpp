@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <map>
 #include <numeric>
 #include <utility>
@@ -80,6 +81,11 @@ class step_series {
   }
 
   [[nodiscard]] own_vector<step_group> const& groups() const noexcept { return groups_; }
+  [[nodiscard]] own_vector<step_group> measured_groups() const {
+    own_vector<step_group> result;
+    std::copy_if(groups_.begin(), groups_.end(), std::back_inserter(result), [](step_group const& each) { return !each.is_warmup; });
+    return result;
+  }
 
   /// Whether each group is one step.
   [[nodiscard]] bool is_single() const noexcept { return level_ == 0; }

@@ -50,18 +50,9 @@ class step_rows {
       std::uint32_t const parent = parents[touched_[i]];
       if (parent != path_record::no_parent) touch(parent);
     }
-    auto const add_to_parent = [&](std::size_t path) {
-      std::uint32_t const parent = parents[path];
-      if (parent != path_record::no_parent) now_[parent].time += now_[path].time;
-    };
-    constexpr std::size_t worth_sorting = 16;  // sorting pays off if at least this many paths per touched path are skipped
-    if (touched_.size() * worth_sorting > parents.size()) {
-      for (std::size_t path = parents.size(); path-- > 0;) {  // children follow their parents
-        if (now_[path].is_touched) add_to_parent(path);
-      }
-    } else {
-      std::sort(touched_.begin(), touched_.end(), std::greater<>{});
-      for (std::size_t const path : touched_) add_to_parent(path);
+    std::sort(touched_.begin(), touched_.end(), std::greater<>{});  // children follow their parents
+    for (std::size_t const path : touched_) {
+      if (parents[path] != path_record::no_parent) now_[parents[path]].time += now_[path].time;
     }
   }
 
