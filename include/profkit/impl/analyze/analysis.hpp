@@ -87,6 +87,27 @@ struct analysis_parts {
   timeline_part timeline;
 };
 
+template <class Archive>
+void fields(Archive& archive, analysis_parts& all) {
+  auto const each = [&](auto&... members) { ((archive.begin_amounts(), archive(members)), ...); };
+  each(all.own, all.has_steps, all.session, all.scopes, all.counters, all.readings, all.clocks, all.utilization, all.memory, all.gpu,
+       all.kinds, all.adopted, all.work, all.samples, all.devices, all.steps, all.per_step, all.gpu_periods, all.trend, all.timeline);
+  if constexpr (Archive::is_reader) {
+    profile const& tables = all.session.values;
+    std::size_t const paths = tables.paths.size();
+    archive.check(!all.own || all.own->begin <= all.own->end, "the windows end before they begin");
+    archive.check(all.scopes.has_paths(paths), "not all paths have times");
+    bool const is_right = all.memory.is_in(paths) && all.gpu.is_in(tables) && all.kinds.is_in(paths) && all.adopted.is_in(paths) &&
+                          all.work.is_in(paths) && all.samples.is_in(paths) && all.timeline.is_in(paths) &&
+                          all.counters.is_in(tables.counter_names.size());
+    archive.check(is_right, "figures without a path, name or allocator");
+    archive.check(all.per_step.is_in(paths, tables.gpu_names.size()), "a row refers to a missing path, name or step");
+    archive.check(all.kinds.all_kernels([&](std::uint32_t name) { return all.gpu.has_kernel(name); }),
+                  "a kind of step has unknown kernels");
+    archive.check(all.gpu_periods.count() <= all.steps.host().count(), "more steps were made on devices than on the host");
+  }
+}
+
 }  // namespace profkit::detail
 
 namespace profkit {
@@ -122,48 +143,13 @@ class analysis {
   [[nodiscard]] summary finish() const;
 
  private:
+  /// Reads or writes the figures. Reading keeps the options, because the file does not contain them.
   template <class Archive>
-  friend void fields(Archive& archive, analysis& state);
+  friend void fields(Archive& archive, analysis& state) {
+    fields(archive, state.parts_);
+  }
 
   detail::analysis_parts parts_;
 };
-
-}  // namespace profkit
-
-namespace profkit::detail {
-
-template <class Archive>
-void fields(Archive& archive, analysis_parts& all) {
-  auto const each = [&](auto&... members) { ((archive.begin_amounts(), archive(members)), ...); };
-  each(all.own, all.has_steps, all.session, all.scopes, all.counters, all.readings, all.clocks, all.utilization, all.memory, all.gpu,
-       all.kinds, all.adopted, all.work, all.samples, all.devices, all.steps, all.per_step, all.gpu_periods, all.trend, all.timeline);
-  if constexpr (Archive::is_reader) {
-    profile const& tables = all.session.values;
-    std::size_t const paths = tables.paths.size();
-    archive.check(!all.own || all.own->begin <= all.own->end, "the windows end before they begin");
-    archive.check(all.scopes.has_paths(paths), "not all paths have times");
-    bool const is_right = all.memory.is_in(paths) && all.gpu.is_in(tables) && all.kinds.is_in(paths) && all.adopted.is_in(paths) &&
-                          all.work.is_in(paths) && all.samples.is_in(paths) && all.timeline.is_in(paths) &&
-                          all.counters.is_in(tables.counter_names.size());
-    archive.check(is_right, "figures without a path, name or allocator");
-    archive.check(all.per_step.is_in(paths, tables.gpu_names.size()), "a row refers to a missing path, name or step");
-    archive.check(all.kinds.all_kernels([&](std::uint32_t name) { return all.gpu.has_kernel(name); }),
-                  "a kind of step has unknown kernels");
-    archive.check(all.gpu_periods.count() <= all.steps.host().count(), "more steps were made on devices than on the host");
-  }
-}
-
-}  // namespace profkit::detail
-
-namespace profkit {
-
-/// @brief Reads or writes the figures of an analysis. Reading keeps the options of the target, because the file does not contain them.
-/// @param archive an `archive_writer` or an `archive_reader`.
-/// @param state the analysis.
-/// @throws profkit::error if the bytes are not the state of an analysis.
-template <class Archive>
-void fields(Archive& archive, analysis& state) {
-  detail::fields(archive, state.parts_);
-}
 
 }  // namespace profkit

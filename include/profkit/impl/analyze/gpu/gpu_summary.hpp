@@ -35,44 +35,27 @@ void sort_by_total(own_vector<Row>& rows, TotalOf total_of) {
   });
 }
 
-/// Durations of operations by name, separately for kernels and transfers (copies and memsets).
-class operations_by_name {
- public:
-  /// @param operations the operations; adds those that count.
-  void add(profile const& profile, own_vector<timed_operation> const& operations) {
-    grow_rows(rows_, profile.gpu_names.size());
-    for (timed_operation const& each : operations) {
-      if (!each.is_counted()) continue;
-      row& to = rows_[each.name];
-      bool const is_kernel = each.kind == gpu_operation_kind::kernel;
-      (is_kernel ? to.kernels : to.transfers).add(each.time.duration());
-      if (!is_kernel) to.bytes += profile.gpu_operations[each.record].bytes;
-    }
-  }
+/// The operations with one name.
+struct named_operations {
+  duration_statistics kernels;
+  duration_statistics transfers;  ///< copies and memsets
+  std::uint64_t bytes = 0;        ///< sum over the transfers
 
-  /// @return the number of rows, at most the number of names.
-  [[nodiscard]] std::size_t size() const noexcept { return rows_.size(); }
-
-  /// Whether there are kernels with a name.
-  [[nodiscard]] bool has_kernel(std::size_t name) const { return name < rows_.size() && rows_[name].kernels.count() > 0; }
-
-  [[nodiscard]] duration_summary kernels(std::size_t name) const { return rows_[name].kernels.summarize(); }
-  [[nodiscard]] duration_summary transfers(std::size_t name) const { return rows_[name].transfers.summarize(); }
-  [[nodiscard]] std::uint64_t bytes(std::size_t name) const { return rows_[name].bytes; }
-
-  auto members() { return listed(rows_); }
-
- private:
-  struct row {
-    duration_statistics kernels;
-    duration_statistics transfers;
-    std::uint64_t bytes = 0;  ///< sum over the transfers
-
-    auto members() { return listed(kernels, transfers, bytes); }
-  };
-
-  own_vector<row> rows_;
+  auto members() { return listed(kernels, transfers, bytes); }
 };
+
+/// Adds the operations that count.
+/// @param to the rows by position in `profile::gpu_names`.
+inline void add_by_name(own_vector<named_operations>& to, profile const& profile, own_vector<timed_operation> const& operations) {
+  grow_rows(to, profile.gpu_names.size());
+  for (timed_operation const& each : operations) {
+    if (!each.is_counted()) continue;
+    named_operations& row = to[each.name];
+    bool const is_kernel = each.kind == gpu_operation_kind::kernel;
+    (is_kernel ? row.kernels : row.transfers).add(each.time.duration());
+    if (!is_kernel) row.bytes += profile.gpu_operations[each.record].bytes;
+  }
+}
 
 inline own_vector<kernel_class_summary> summarize_classes(own_vector<kernel_summary> const& kernels) {
   std::map<std::string, kernel_class_summary> classes;
@@ -95,17 +78,17 @@ inline own_vector<kernel_class_summary> summarize_classes(own_vector<kernel_summ
 /// @param steps null: omit times per step.
 /// @return positions in `gpu_summary::kernels`, by name; 0 for names without kernels.
 inline own_vector<std::size_t> summarize_names(gpu_summary& result, own_vector<gpu_name_record> const& names,
-                                               operations_by_name const& operations, kernel_class_rules const& classes,
+                                               own_vector<named_operations> const& operations, kernel_class_rules const& classes,
                                                time_per_step const* steps = nullptr) {
   kernel_classifier const class_of{classes};
   milliseconds all_kernels{};
   own_vector<std::pair<std::size_t, duration_summary>> kernels;  // name, times
   for (std::size_t name = 0; name < operations.size(); ++name) {
-    duration_summary const times = operations.kernels(name);
+    duration_summary const times = operations[name].kernels.summarize();
     all_kernels += times.total;
     if (times.count > 0) kernels.emplace_back(name, times);
-    duration_summary const transfers = operations.transfers(name);
-    if (transfers.count > 0) result.copies.push_back({names[name].name, transfers, operations.bytes(name)});
+    duration_summary const transfers = operations[name].transfers.summarize();
+    if (transfers.count > 0) result.copies.push_back({names[name].name, transfers, operations[name].bytes});
   }
   std::sort(kernels.begin(), kernels.end(), [&](auto const& a, auto const& b) {
     auto const key = [&](auto const& each) {
@@ -138,7 +121,7 @@ class gpu_figures {
     has_kernels_ = true;
     steps_ += with_kernels.steps().size();
     sums_.add(records, frame, launched, counted, earlier);
-    by_name_.add(records, counted.all());
+    add_by_name(by_name_, records, counted.all());
     count(records, launched, counted);
     if (records.has_all_api_calls) add_api_calls(records, with_kernels);
   }
@@ -149,7 +132,7 @@ class gpu_figures {
   [[nodiscard]] bool has_kernels() const noexcept { return has_kernels_; }
 
   /// Whether there are kernels with a name.
-  [[nodiscard]] bool has_kernel(std::uint32_t name) const { return has_kernels_ && by_name_.has_kernel(name); }
+  [[nodiscard]] bool has_kernel(std::uint32_t name) const { return name < by_name_.size() && by_name_[name].kernels.count() > 0; }
 
   /// Whether all positions lie in the tables.
   [[nodiscard]] bool is_in(profile const& tables) const noexcept {
@@ -219,7 +202,7 @@ class gpu_figures {
   bool has_kernels_ = false;
   std::uint64_t steps_ = 0;
   gpu_sums sums_;
-  operations_by_name by_name_;
+  own_vector<named_operations> by_name_;
   std::uint64_t unknown_launches_ = 0;
   std::uint64_t of_graphs_ = 0;
   std::uint64_t of_unknown_graphs_ = 0;

@@ -29,29 +29,21 @@
 
 namespace profkit::detail {
 
-/// Maps paths to parts of the budget: a scope directly inside the step, the step itself, or the outermost scope of another thread.
-class budget_parts {
- public:
-  explicit budget_parts(own_vector<path_record>&&) = delete;  // borrowed, so no converted temporary
-  explicit budget_parts(own_vector<path_record> const& paths) : paths_{paths} {
-    for (std::uint32_t path = 0; path < paths.size(); ++path) {  // parents precede their children
-      std::uint32_t const parent = paths[path].parent;
-      bool const is_top = parent == path_record::no_parent || paths[parent].is_step;
-      top_of_.push_back(is_top ? path : top_of_[parent]);
-    }
+/// By path: the part of the budget that it belongs to, which is the path of a scope directly inside the step, of the step itself, or of the
+/// outermost scope of another thread.
+inline own_vector<std::uint32_t> budget_parts(own_vector<path_record> const& paths) {
+  own_vector<std::uint32_t> result;
+  for (std::uint32_t path = 0; path < paths.size(); ++path) {  // parents precede their children
+    std::uint32_t const parent = paths[path].parent;
+    bool const is_part = parent == path_record::no_parent || paths[parent].is_step;
+    result.push_back(is_part ? path : result[parent]);
   }
-
-  [[nodiscard]] std::uint32_t operator()(std::uint32_t path) const { return top_of_[path]; }
-
-  [[nodiscard]] std::string name_of(std::uint32_t top) const {
-    if (paths_[top].is_step) return "step itself";
-    return shown_name(paths_[top]) + (paths_[top].parent == path_record::no_parent ? " (not in a step)" : "");
-  }
-
- private:
-  own_vector<path_record> const& paths_;
-  own_vector<std::uint32_t> top_of_;
-};
+  return result;
+}
+inline std::string budget_part_name(path_record const& part) {
+  if (part.is_step) return "step itself";
+  return shown_name(part) + (part.parent == path_record::no_parent ? " (not in a step)" : "");
+}
 
 /// Computes a union of intervals inside the measured steps. Intervals are added in the order of their beginnings.
 class union_in_steps {
@@ -145,14 +137,14 @@ class busy_sums {
   /// @param in_order `paths` in the order of the rows.
   [[nodiscard]] budget_summary summarize(gpu_idle const& idle, own_vector<path_record> const& paths,
                                          own_vector<std::uint32_t> const& in_order) const {
-    budget_parts const part_of{paths};
+    own_vector<std::uint32_t> const part_of = budget_parts(paths);
     own_vector<row> rows(paths.size() + 1);  // by path of a part; the last row: outside any scope
     rows.back().busy = outside_;
     rows.back().idle = idle.unattributed_by_cause;
     budget_summary result;
     own_hash_map<std::string, std::size_t> known;
     for (std::uint32_t const path : in_order) {
-      row& to = rows[part_of(path)];
+      row& to = rows[part_of[path]];
       if (path < of_path_.size()) to.busy += of_path_[path];
       if (path >= idle.of_path.size() || !idle.of_path[path] || idle.of_path[path]->self.count() == 0) continue;
       gpu_idle::times const& times = *idle.of_path[path];
@@ -175,7 +167,7 @@ class busy_sums {
       result.busy += line.busy;
       result.rows.push_back(std::move(line));
     };
-    for (std::uint32_t const top : in_order) add_line(part_of.name_of(top), rows[top]);
+    for (std::uint32_t const top : in_order) add_line(budget_part_name(paths[top]), rows[top]);
     add_line(outside_any_scope, rows.back());
     result.wall = to_ms(wall_);
     result.has_launches = idle.has_launches();
