@@ -36,7 +36,6 @@ set(PROFKIT_HEADERS
     profkit/impl/analyze/device_summary.hpp
     profkit/impl/analyze/gpu/attribution.hpp
     profkit/impl/analyze/gpu/counted_operations.hpp
-    profkit/impl/analyze/gpu/device_readings.hpp
     profkit/impl/analyze/gpu/gpu_idle.hpp
     profkit/impl/analyze/gpu/gpu_step_periods.hpp
     profkit/impl/analyze/gpu/gpu_summary.hpp
@@ -52,6 +51,7 @@ set(PROFKIT_HEADERS
     profkit/impl/analyze/ranks/timeline_part.hpp
     profkit/impl/analyze/ranks/timeline_recorder.hpp
     profkit/impl/analyze/ranks/timeline_segments.hpp
+    profkit/impl/analyze/readings.hpp
     profkit/impl/analyze/samples/sample_rows.hpp
     profkit/impl/analyze/step_fields.hpp
     profkit/impl/analyze/step_kind_summary.hpp
@@ -76,7 +76,6 @@ set(PROFKIT_HEADERS
     profkit/impl/analyze/window.hpp
     profkit/impl/analyze/windows/kept_records.hpp
     profkit/impl/analyze/windows/live_memory.hpp
-    profkit/impl/analyze/windows/readings.hpp
     profkit/impl/analyze/windows/state.hpp
     profkit/impl/analyze/windows/window_border.hpp
     profkit/impl/analyze/windows/window_stream.hpp

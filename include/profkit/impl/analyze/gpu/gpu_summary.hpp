@@ -179,14 +179,14 @@ class gpu_figures {
 
  private:
   void count(profile const& records, attribution const& launched, counted_operations const& counted) {
-    graph_node_index const captured{records};
+    auto const captured = captured_paths(records);
     counted.for_each([&](timed_operation const& each) {
       if (each.latency != timed_operation::no_latency) return;
       if (launched.launch_of[each.record] == attribution::none) ++unknown_launches_;
       std::uint64_t const node = records.gpu_operations[each.record].graph_node;
       if (node == 0) return;
       ++of_graphs_;
-      if (!captured.find(node)) ++of_unknown_graphs_;
+      if (captured.count(node) == 0) ++of_unknown_graphs_;
     });
   }
 

@@ -178,10 +178,6 @@ class sample_sums {
   /// The samples outside any scope.
   [[nodiscard]] functions const& outside() const noexcept { return outside_; }
 
-  static void add(functions const& from, functions& to) {
-    for (auto const& [function, each] : from) add_to(to[function], each);
-  }
-
   auto members() { return listed(rows_, outside_, places_, waits_); }
 
  private:
@@ -232,11 +228,11 @@ class sample_rows {
       sampled_scope_summary row = row_of_path(path, how);
       bool const has_waited = how.threads_without == 0 && row.self && *row.self >= min_intervals * milliseconds{how.interval};
       if (row.samples == 0 && !has_waited) continue;
-      if (row.samples > 0) sample_sums::add(sums_.of_path(path), all);
+      if (row.samples > 0) add_to(all, sums_.of_path(path));
       result.scopes.push_back(std::move(row));
     }
     if (!sums_.outside().empty()) {
-      sample_sums::add(sums_.outside(), all);
+      add_to(all, sums_.outside());
       sampled_scope_summary outside;
       fill(outside, sums_.outside(), how);
       result.scopes.push_back(std::move(outside));

@@ -83,6 +83,10 @@ void add_to(std::optional<T>& to, std::optional<T> const& from) {
   if (!to) to.emplace();
   add_to(*to, *from);
 }
+template <class Key, class T>
+void add_to(std::map<Key, T>& to, std::map<Key, T> const& from) {
+  for (auto const& [key, each] : from) add_to(to[key], each);
+}
 template <class T>
 void add_to(amount_member<T> const& to, amount_member<T> const& from) {
   add_to(to.value, from.value);
