@@ -121,7 +121,7 @@ class analysis_work {
     result.options = with;
     analysis_work work{result};
     window_frame frame;
-    frame.own = always;
+    frame.own = all_time;
     frame.has_steps = measured_time::had_steps(records);
     std::optional<attribution> launched;
     if (needs_attribution(records)) launched = attribute(records);
@@ -194,11 +194,11 @@ class analysis_work {
     all_.per_step.add(records, when, with_kernels, operations, kinds, all_.kinds);
     if (operations != nullptr) all_.gpu_periods.add(records, frame.gpu_steps, kept);
     // Operations of other windows can run during the steps of this window.
-    measured_time const around = measured_time::of_window(records, always, frame.has_steps, true);
+    measured_time const around = measured_time::of_window(records, all_time, frame.has_steps, true);
     all_.trend.append({records, own, operations != nullptr ? &operations->all() : nullptr, [&](timed_operation const& each) {
                          return each.is_counted() || around.contains(launch_moment(records, *launched, each.record));
                        }});
-    scope_memory{records, own, measured_time::of_window(records, always, frame.has_steps), frame.memory, all_.memory};
+    scope_memory{records, own, measured_time::of_window(records, all_time, frame.has_steps), frame.memory, all_.memory};
     if (launched != nullptr) all_.timeline.append(timeline_recorder{records, frame, *launched, operations}.make());
     all_.memory.settle(*all_.own);
     all_.gpu.settle(*all_.own);

@@ -142,7 +142,7 @@ class memory_change_finder {
 /// The changes of a whole profile, by allocator. Takes linear time (n log n if the allocations are out of order).
 [[nodiscard]] inline own_vector<allocator_changes> find_memory_changes(profile const& profile) {
   memory_before const nothing;
-  return memory_change_finder{profile, always, nothing}.changes();
+  return memory_change_finder{profile, all_time, nothing}.changes();
 }
 
 /// The usage of an allocator at every moment. Negative if releases exceed known allocations.

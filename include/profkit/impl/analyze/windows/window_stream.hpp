@@ -8,7 +8,6 @@
 #include <exception>
 #include <optional>
 #include <set>
-#include <string>
 #include <utility>
 
 #include "../../../profile.hpp"
