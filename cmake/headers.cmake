@@ -33,40 +33,25 @@ set(PROFKIT_HEADERS
     profkit/impl/analyze/analysis.hpp
     profkit/impl/analyze/analysis_work.hpp
     profkit/impl/analyze/check_summary.hpp
-    profkit/impl/analyze/complete_summary.hpp
+    profkit/impl/analyze/device_summary.hpp
     profkit/impl/analyze/gpu/attribution.hpp
     profkit/impl/analyze/gpu/counted_operations.hpp
-    profkit/impl/analyze/gpu/device_readings.hpp
     profkit/impl/analyze/gpu/gpu_idle.hpp
     profkit/impl/analyze/gpu/gpu_step_periods.hpp
     profkit/impl/analyze/gpu/gpu_summary.hpp
     profkit/impl/analyze/gpu/gpu_sums.hpp
-    profkit/impl/analyze/gpu/gpu_work.hpp
-    profkit/impl/analyze/gpu/operation_spans.hpp
     profkit/impl/analyze/gpu/step_budget.hpp
-    profkit/impl/analyze/gpu/utilization_summary.hpp
-    profkit/impl/analyze/kinds/kind_names.hpp
     profkit/impl/analyze/kinds/kind_rows.hpp
     profkit/impl/analyze/kinds/kind_table.hpp
     profkit/impl/analyze/kinds/step_kinds.hpp
     profkit/impl/analyze/memory/memory_sums.hpp
     profkit/impl/analyze/memory/scope_memory.hpp
-    profkit/impl/analyze/merge/add_rows.hpp
-    profkit/impl/analyze/merge/gpu_figures.hpp
-    profkit/impl/analyze/merge/gpu_period_list.hpp
-    profkit/impl/analyze/merge/merged_counters.hpp
-    profkit/impl/analyze/merge/merged_readings.hpp
-    profkit/impl/analyze/merge/session_header.hpp
-    profkit/impl/analyze/merge/session_paths.hpp
-    profkit/impl/analyze/merge/step_list.hpp
-    profkit/impl/analyze/merge/step_series.hpp
-    profkit/impl/analyze/merge/stretch_figures.hpp
     profkit/impl/analyze/merge/trend_part.hpp
     profkit/impl/analyze/ranks/found_collectives.hpp
-    profkit/impl/analyze/ranks/rank_timeline.hpp
     profkit/impl/analyze/ranks/timeline_part.hpp
     profkit/impl/analyze/ranks/timeline_recorder.hpp
     profkit/impl/analyze/ranks/timeline_segments.hpp
+    profkit/impl/analyze/readings.hpp
     profkit/impl/analyze/samples/sample_rows.hpp
     profkit/impl/analyze/step_fields.hpp
     profkit/impl/analyze/step_kind_summary.hpp
@@ -77,7 +62,7 @@ set(PROFKIT_HEADERS
     profkit/impl/analyze/time/path_tree.hpp
     profkit/impl/analyze/time/quantiles.hpp
     profkit/impl/analyze/time/scope_rows.hpp
-    profkit/impl/analyze/time/step_rows.hpp
+    profkit/impl/analyze/time/step_series.hpp
     profkit/impl/analyze/time/step_times.hpp
     profkit/impl/analyze/time/thread_timeline.hpp
     profkit/impl/analyze/time/time_per_step.hpp
@@ -91,11 +76,11 @@ set(PROFKIT_HEADERS
     profkit/impl/analyze/window.hpp
     profkit/impl/analyze/windows/kept_records.hpp
     profkit/impl/analyze/windows/live_memory.hpp
+    profkit/impl/analyze/windows/state.hpp
     profkit/impl/analyze/windows/window_border.hpp
     profkit/impl/analyze/windows/window_stream.hpp
     profkit/impl/analyze/work/model_flops.hpp
     profkit/impl/analyze/work/scope_work.hpp
-    profkit/impl/analyze/work/work_summary.hpp
     profkit/impl/collect/code_modules.hpp
     profkit/impl/collect/collector_list.hpp
     profkit/impl/collect/cpu_timer_ring.hpp

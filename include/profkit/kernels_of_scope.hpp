@@ -46,8 +46,10 @@ detail::own_vector<kernel_summary> kernels_launched_in(profile const& profile, a
   counted_operations{profile, launched, when}.for_each([&](timed_operation const& each) {
     if (is_wanted(each.path)) wanted.push_back(each);
   });
+  own_vector<named_operations> by_name;
+  add_by_name(by_name, profile, wanted);
   gpu_summary result;
-  summarize_names(result, profile.gpu_names, operations_by_name{profile, wanted}, with.kernel_classes);
+  summarize_names(result, profile.gpu_names, by_name, with.kernel_classes);
   return std::move(result.kernels);
 }
 

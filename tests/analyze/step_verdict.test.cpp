@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <profkit/analyze.hpp>
-#include <profkit/impl/analyze/gpu/device_readings.hpp>
+#include <profkit/impl/analyze/readings.hpp>
 #include <profkit/impl/analyze/verdict/step_verdict.hpp>
 
 #include "../support/made_profile.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <profkit/impl/analyze/ranks/rank_timeline.hpp>
+#include <profkit/summary.hpp>
 #include <profkit/time.hpp>
 
 #include <algorithm>

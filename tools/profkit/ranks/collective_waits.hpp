@@ -16,6 +16,15 @@
 
 namespace profkit::detail {
 
+/// @return the length of the parts of a list before a moment.
+inline std::chrono::nanoseconds length_before(own_vector<interval> const& list, timestamp moment) {
+  std::chrono::nanoseconds sum{};
+  for (interval const& each : list) {
+    if (each.begin < moment) sum += std::min(each.end, moment) - each.begin;
+  }
+  return sum;
+}
+
 /// The waiting and transfer times of one rank in one collective. `waiting` and `transfer` add up exactly to the time of the collective.
 struct rank_wait {
   std::chrono::nanoseconds waiting{};     ///< from its own start to the start of the last rank; 0 below the clocks' bound

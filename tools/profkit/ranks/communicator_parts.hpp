@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <map>
 #include <optional>
-#include <profkit/impl/analyze/ranks/rank_timeline.hpp>
 #include <profkit/impl/profile/own_memory.hpp>
+#include <profkit/summary.hpp>
 #include <set>
 #include <string>
 #include <tuple>

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <optional>
-#include <profkit/impl/analyze/ranks/rank_timeline.hpp>
 #include <profkit/impl/profile/own_memory.hpp>
 #include <profkit/impl/profile/record_types.hpp>
 #include <profkit/profile.hpp>

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <profkit/impl/analyze/ranks/timeline_part.hpp>
 #include <profkit/impl/profile/own_containers.hpp>
 #include <set>
 #include <string>

@@ -11,36 +11,67 @@
 #include "../../profile.hpp"
 #include "../../summary.hpp"
 #include "../../time.hpp"
+#include "../profile/validate.hpp"
 #include "gpu/attribution.hpp"
-#include "gpu/device_readings.hpp"
+#include "gpu/gpu_step_periods.hpp"
+#include "gpu/gpu_summary.hpp"
 #include "kinds/kind_table.hpp"
 #include "memory/memory_sums.hpp"
-#include "merge/gpu_figures.hpp"
-#include "merge/merged_counters.hpp"
-#include "merge/merged_readings.hpp"
-#include "merge/session_header.hpp"
-#include "merge/session_paths.hpp"
-#include "merge/stretch_figures.hpp"
+#include "merge/trend_part.hpp"
+#include "ranks/timeline_part.hpp"
+#include "readings.hpp"
 #include "samples/sample_rows.hpp"
 #include "time/adopted_scopes.hpp"
 #include "time/scope_rows.hpp"
+#include "time/step_series.hpp"
+#include "time/time_per_step.hpp"
 #include "window.hpp"
 #include "work/scope_work.hpp"
 
 namespace profkit::detail {
+
+/// The tables of a session and its single values, from the last window.
+struct session_tables {
+  profile values;  ///< without records
+
+  /// @param window knows the tables of the session so far, or the first entries of them.
+  void set(profile const& window) {
+    auto const set_table = [&](auto table) {
+      if ((values.*table).size() < (window.*table).size()) values.*table = window.*table;
+    };
+    set_table(&profile::paths), set_table(&profile::gpu_names), set_table(&profile::api_names), set_table(&profile::counter_names);
+    values.environment = window.environment;
+    values.time = window.time;
+    values.precision = window.precision;
+    values.measured_roofs = window.measured_roofs;
+    values.item_name = window.item_name;
+    values.collectors = window.collectors;
+    values.quality = window.quality;
+    values.stop = window.stop;
+    values.sampling = window.sampling;
+  }
+
+  template <class Archive>
+  friend void fields(Archive& archive, session_tables& state) {
+    profile& values = state.values;
+    archive(values.paths), archive(values.gpu_names), archive(values.api_names), archive(values.counter_names);
+    archive(values.environment), archive(values.time), archive(values.precision), archive(values.measured_roofs);
+    archive(values.item_name), archive(values.collectors), archive(values.quality), archive(values.stop), archive(values.sampling);
+    if constexpr (Archive::is_reader) record_check{}.tables(values);
+  }
+};
 
 /// The figures that `analysis` accumulates.
 struct analysis_parts {
   analyze_options options;      ///< rules for kernel classes
   std::optional<interval> own;  ///< the stretch of all windows that count
   bool has_steps = false;       ///< only measured steps count; false: the whole session
-  session_header header;
-  session_paths paths;
+  session_tables session;
   scope_times scopes;
-  merged_counters counters;
-  merged_readings readings;
-  merged_clocks clocks;
-  merged_utilization utilization;
+  counter_sums counters;
+  reading_sums readings;
+  clock_sums clocks;
+  utilization_sums utilization;
   memory_sums memory;
   gpu_figures gpu;
   kind_table kinds;
@@ -48,8 +79,33 @@ struct analysis_parts {
   work_by_path work;
   sample_sums samples;
   std::set<std::int32_t> devices;
-  stretch_figures stretch;
+  step_list steps;
+  time_per_step per_step;
+  gpu_period_list gpu_periods;
+  trend_part trend;
+  timeline_part timeline;
 };
+
+template <class Archive>
+void fields(Archive& archive, analysis_parts& all) {
+  auto const each = [&](auto&... members) { ((archive.begin_amounts(), archive(members)), ...); };
+  each(all.own, all.has_steps, all.session, all.scopes, all.counters, all.readings, all.clocks, all.utilization, all.memory, all.gpu,
+       all.kinds, all.adopted, all.work, all.samples, all.devices, all.steps, all.per_step, all.gpu_periods, all.trend, all.timeline);
+  if constexpr (Archive::is_reader) {
+    profile const& tables = all.session.values;
+    std::size_t const paths = tables.paths.size();
+    archive.check(!all.own || all.own->begin <= all.own->end, "the windows end before they begin");
+    archive.check(all.scopes.has_paths(paths), "not all paths have times");
+    bool const is_right = all.memory.is_in(paths) && all.gpu.is_in(tables) && all.kinds.is_in(paths) && all.adopted.is_in(paths) &&
+                          all.work.is_in(paths) && all.samples.is_in(paths) && all.timeline.is_in(paths) &&
+                          all.counters.is_in(tables.counter_names.size());
+    archive.check(is_right, "figures without a path, name or allocator");
+    archive.check(all.per_step.is_in(paths, tables.gpu_names.size()), "a row refers to a missing path, name or step");
+    archive.check(all.kinds.all_kernels([&](std::uint32_t name) { return all.gpu.has_kernel(name); }),
+                  "a kind of step has unknown kernels");
+    archive.check(all.gpu_periods.count() <= all.steps.host().count(), "more steps were made on devices than on the host");
+  }
+}
 
 }  // namespace profkit::detail
 
@@ -86,46 +142,13 @@ class analysis {
   [[nodiscard]] summary finish() const;
 
  private:
+  /// Reads or writes the figures. Reading keeps the options, because the file does not contain them.
   template <class Archive>
-  friend void fields(Archive& archive, analysis& state);
+  friend void fields(Archive& archive, analysis& state) {
+    fields(archive, state.parts_);
+  }
 
   detail::analysis_parts parts_;
 };
-
-}  // namespace profkit
-
-namespace profkit::detail {
-
-template <class Archive>
-void fields(Archive& archive, analysis_parts& all) {
-  auto const each = [&](auto&... members) { ((archive.begin_amounts(), archive(members)), ...); };
-  each(all.own, all.has_steps, all.header, all.paths, all.scopes, all.counters, all.readings, all.clocks, all.utilization, all.memory,
-       all.gpu, all.kinds, all.adopted, all.work, all.samples, all.devices, all.stretch);
-  if constexpr (Archive::is_reader) {
-    std::size_t const paths = all.paths.size();
-    std::size_t const names = all.gpu.names().size();
-    std::size_t const allocators = all.memory.size();
-    archive.check(!all.own || all.own->begin <= all.own->end, "the windows end before they begin");
-    archive.check(all.scopes.has_paths(paths), "not all paths have times");
-    bool const is_right = all.memory.is_in(paths) && all.gpu.is_in(paths) && all.kinds.is_in(paths) && all.adopted.is_in(paths) &&
-                          all.work.is_in(paths) && all.samples.is_in(paths) && all.stretch.is_in(paths, names, allocators);
-    archive.check(is_right, "figures without a path, name or allocator");
-    archive.check(all.kinds.all_kernels([&](std::uint32_t name) { return all.gpu.has_kernel(name); }),
-                  "a kind of step has unknown kernels");
-  }
-}
-
-}  // namespace profkit::detail
-
-namespace profkit {
-
-/// @brief Reads or writes the figures of an analysis. Reading keeps the options of the target, because the file does not contain them.
-/// @param archive an `archive_writer` or an `archive_reader`.
-/// @param state the analysis.
-/// @throws profkit::error if the bytes are not the state of an analysis.
-template <class Archive>
-void fields(Archive& archive, analysis& state) {
-  detail::fields(archive, state.parts_);
-}
 
 }  // namespace profkit

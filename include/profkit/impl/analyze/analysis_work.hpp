@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "../../analyze.hpp"
@@ -12,32 +14,101 @@
 #include "../../time.hpp"
 #include "../profile/own_memory.hpp"
 #include "analysis.hpp"
-#include "complete_summary.hpp"
 #include "gpu/attribution.hpp"
 #include "gpu/counted_operations.hpp"
-#include "gpu/device_readings.hpp"
+#include "gpu/gpu_idle.hpp"
 #include "gpu/gpu_step_periods.hpp"
+#include "gpu/gpu_summary.hpp"
+#include "gpu/gpu_sums.hpp"
 #include "gpu/step_budget.hpp"
-#include "kinds/kind_names.hpp"
+#include "kinds/kind_rows.hpp"
 #include "kinds/kind_table.hpp"
 #include "kinds/step_kinds.hpp"
-#include "memory/memory_sums.hpp"
 #include "memory/scope_memory.hpp"
-#include "merge/gpu_figures.hpp"
-#include "merge/merged_counters.hpp"
-#include "merge/merged_readings.hpp"
-#include "merge/session_header.hpp"
-#include "merge/stretch_figures.hpp"
-#include "merge/trend_part.hpp"
 #include "ranks/timeline_recorder.hpp"
+#include "readings.hpp"
 #include "samples/sample_rows.hpp"
 #include "time/adopted_scopes.hpp"
 #include "time/measured_time.hpp"
+#include "time/path_tree.hpp"
+#include "time/scope_rows.hpp"
+#include "time/step_series.hpp"
+#include "time/step_times.hpp"
 #include "window.hpp"
 #include "work/model_flops.hpp"
 #include "work/scope_work.hpp"
 
 namespace profkit::detail {
+
+/// Computes the summary from the parts of an analysis.
+/// @param all its content is moved from.
+/// @param add_budget called before a budget is read, with the table of kinds that receives it: with false for the budget of the host
+/// steps, with true for the budget of the GPU periods.
+template <class AddBudget>
+summary complete_summary(analysis_parts& all, AddBudget const& add_budget) {
+  profile const& session = all.session.values;
+  own_vector<path_record> const& paths = session.paths;
+  path_tree tree{paths, in_order_of_scopes(paths, [&](std::size_t path) { return all.scopes.first(path); })};
+  all.memory.complete();
+  step_list const steps_of_all = all.steps.of_all_kinds();
+  gpu_period_list const periods_of_all = all.gpu_periods.of_all_kinds();
+
+  summary result;
+  result.environment = session.environment;
+  result.covers_steps = all.has_steps;
+  result.steps = summarize_steps(steps_of_all, all.clocks.summarize());
+  result.steps.item_name = session.item_name;
+  result.steps.stop = session.stop;
+  gpu_sums const* gpu = nullptr;  // null if kernels were not collected
+  std::optional<gpu_idle> idle;
+  milliseconds busy_per_step{};
+  own_vector<std::size_t> kernel_rows;
+  if (all.gpu.has_kernels()) {
+    gpu = &all.gpu.complete(tree);
+    result.gpu = all.gpu.summarize(session, all.per_step, all.options.kernel_classes, kernel_rows);
+    if (all.gpu.steps() > 0) {
+      busy_per_step = result.gpu->all.busy / static_cast<double>(all.gpu.steps());
+      result.steps.gpu_period = summarize_gpu_period(periods_of_all, busy_per_step, result.steps);
+    }
+  }
+  bool const is_gpu_longer = result.steps.gpu_period && result.steps.gpu_period->is_longer;
+  if (gpu != nullptr && all.has_steps) {
+    add_budget(all.kinds, is_gpu_longer);
+    step_budget budget = all.kinds.sum_of_budgets(is_gpu_longer, paths.size());
+    result.budget = budget.busy.summarize(budget.idle, paths, tree.in_order());
+    result.budget->is_of_gpu = is_gpu_longer;
+    result.budget->steps = is_gpu_longer ? periods_of_all.count() : all.gpu.steps();
+    idle = std::move(budget.idle);
+    result.gpu->idle = {to_ms(idle->total), to_ms(idle->unattributed)};
+  }
+  choose_step_time(result.steps, busy_per_step);
+
+  tree.choose_rows([&](std::size_t path) { return all.scopes.host(path).count() > 0 || (gpu != nullptr && gpu->has_operations(path)); });
+  scope_rows const rows{tree, all.scopes, all.per_step, gpu, idle ? &*idle : nullptr};
+  result.scopes = rows.by_path(result.steps.host.total);
+  result.names = rows.by_name();
+  kind_rows{tree, kernel_rows}.fill(result, all.kinds, all.steps, all.gpu_periods);
+  std::uint64_t const steps = all.per_step.steps();
+  if (!all.has_steps || steps > 0) all.memory.fill(result, tree.rows(), paths.size());
+  own_vector<std::uint32_t> adopted;  // paths
+  if (has_adopted(paths)) result.adopted = adopted_scopes{tree, all.adopted, gpu != nullptr}.rows(adopted);
+  result.limits = summarize_limits(session.environment.gpu, session.measured_roofs, all.devices);
+  scope_work work{tree, all.work, gpu != nullptr ? all.gpu.steps() : steps};
+  work.fill(result);
+  work.fill_backward(result, adopted);
+  result.model = summarize_model(all.steps.model_flops(), session.precision, result.steps, result.limits, work);
+  result.utilization = all.utilization.summarize();
+  if (session.sampling) result.host_samples = sample_rows{tree, all.samples, result.scopes}.make(*session.sampling);
+  result.memory = all.readings.summarize();
+  result.counters = all.counters.summarize(session.counter_names);
+  if (!all.timeline.is_empty())
+    result.timeline = std::move(all.timeline).finish([&](std::uint32_t path) { return path_text(paths, path); });
+  result.trend = summarize_trend(session.time.begin, steps_of_all, all.trend, result.memory, is_gpu_longer ? &periods_of_all : nullptr);
+  result.collectors = session.collectors;
+  result.quality = session.quality;
+  for (scope_summary const& row : result.scopes) result.scopes_recorded += row.host.count;
+  return result;
+}
 
 /// The operations of `analysis` on its parts.
 class analysis_work {
@@ -50,7 +121,7 @@ class analysis_work {
     result.options = with;
     analysis_work work{result};
     window_frame frame;
-    frame.own = {timestamp::min(), timestamp::max()};
+    frame.own = all_time;
     frame.has_steps = measured_time::had_steps(records);
     std::optional<attribution> launched;
     if (needs_attribution(records)) launched = attribute(records);
@@ -93,69 +164,47 @@ class analysis_work {
   /// @throws profkit::error if the window begins before the end of the previous one.
   std::optional<added_window> add_all_but_budget(profile const& records, window_frame const& frame, attribution const* launched) {
     interval const& own = frame.own;
-    interval const always{timestamp::min(), timestamp::max()};
     if (all_.own && own.begin < all_.own->end) throw error{"a window begins before the end of the previous one: add windows in time order"};
     if (!takes(frame.has_steps)) return std::nullopt;
-    bool const is_first = !all_.own;
-    all_.own = {is_first ? own.begin : all_.own->begin, own.end};
+    all_.own = {all_.own ? all_.own->begin : own.begin, own.end};
     measured_time const when = measured_time::of_window(records, own, frame.has_steps);
     measured_time const with_kernels = measured_time::of_window(records, own, frame.has_steps, true);
     std::optional<counted_operations> counted;
     if (has_kernels(records)) counted.emplace(records, *launched, with_kernels);
     counted_operations const* const operations = counted ? &*counted : nullptr;
 
-    all_.paths.set(records.paths);
-    all_.gpu.set_names(records.gpu_names);
+    all_.session.set(records);
     step_kinds const kinds{records, when};
     all_.kinds.enter(kinds.all(), frame.gpu_wall);
     all_.scopes.add(records, when);
-    all_.counters.add(merged_counters{records, when});
-    all_.clocks.add({records, own});
-    all_.utilization.add({records, own});
-    all_.readings.add(merged_readings{records, own, frame.has_steps});
-    all_.work.add({records, operations != nullptr ? with_kernels : when});
-    all_.samples.add(sample_sums{records, when, launched == nullptr ? nullptr : &launched->lanes});
+    all_.counters.add(records, when);
+    std::set<std::uint64_t> const measured = measured_steps_in(records, own);
+    all_.clocks.add(records, measured);
+    all_.utilization.add(records, measured);
+    all_.readings.add(records, measured, frame.has_steps);
+    all_.work.add(records, operations != nullptr ? with_kernels : when);
+    all_.samples.add(records, when, launched == nullptr ? nullptr : &launched->lanes);
     all_.devices.merge(used_devices(records));
-    all_.header.set(records);
-    if (operations != nullptr) all_.gpu.add(records, frame, *launched, *operations, with_kernels);
-    if (has_adopted(records.paths)) {
-      measured_time const earlier = measured_time::of_window(records, {timestamp::min(), own.begin}, frame.has_steps, true);
-      all_.adopted.add({records, when, *launched, operations, earlier});
-    }
+    measured_time const earlier = measured_time::of_window(records, {timestamp::min(), own.begin}, frame.has_steps, true);
+    if (operations != nullptr) all_.gpu.add(records, frame, *launched, *operations, with_kernels, earlier);
+    if (has_adopted(records.paths)) all_.adopted.add(records, when, *launched, operations, earlier);
 
     auto const kept = [&](kind_key kind) { return all_.kinds.kept(kind); };
-    stretch_figures now;
-    now.steps = {records, own, [&](timestamp begin) { return kept(kinds.of_step_at(begin)); }};
-    kind_recorder kind_times{kinds, when, operations != nullptr ? &with_kernels : nullptr, all_.kinds, records.paths.size()};
-    now.per_step = {records, when, with_kernels, operations, kind_times};
-    if (operations != nullptr) now.gpu_periods = {records, frame.gpu_steps, kept};
+    all_.steps.add(records, own, [&](timestamp begin) { return kept(kinds.of_step_at(begin)); });
+    all_.per_step.add(records, when, with_kernels, operations, kinds, all_.kinds);
+    if (operations != nullptr) all_.gpu_periods.add(records, frame.gpu_steps, kept);
     // Operations of other windows can run during the steps of this window.
-    measured_time const around = measured_time::of_window(records, always, frame.has_steps, true);
-    now.trend = {records, own, operations != nullptr ? &operations->all() : nullptr, [&](timed_operation const& each) {
-                   return each.is_counted() || around.contains(launch_moment(records, *launched, each.record));
-                 }};
-    measured_time const measured_around = measured_time::of_window(records, always, frame.has_steps);
-    scope_memory const memory{records, own, measured_around, frame.memory};
-    now.balances = memory.crossing();
-    if (launched != nullptr) now.timeline = timeline_recorder{records, frame, *launched, operations}.make();
-    all_.memory.add(memory.allocators());
-    if (is_first) {
-      all_.stretch = std::move(now);
-    } else {
-      all_.stretch.append(now);
-    }
-    settle();
+    measured_time const around = measured_time::of_window(records, all_time, frame.has_steps, true);
+    all_.trend.append({records, own, operations != nullptr ? &operations->all() : nullptr, [&](timed_operation const& each) {
+                         return each.is_counted() || around.contains(launch_moment(records, *launched, each.record));
+                       }});
+    scope_memory{records, own, measured_time::of_window(records, all_time, frame.has_steps), frame.memory, all_.memory};
+    if (launched != nullptr) all_.timeline.append(timeline_recorder{records, frame, *launched, operations}.make());
+    all_.memory.settle(*all_.own);
+    all_.gpu.settle(*all_.own);
 
     if (!counted) return std::nullopt;
     return added_window{{kinds, with_kernels}, std::move(*counted)};
-  }
-
-  /// Counts the scopes that span several windows and end before the end of the last one.
-  void settle() {
-    all_.stretch.balances.settle(*all_.own, [&](std::uint32_t allocator, std::uint32_t path, scope_balance const& scope) {
-      all_.memory.add(allocator, path, scope);
-    });
-    all_.gpu.settle(*all_.own);
   }
 
   /// A summary covers the measured steps, or the whole session if there was no step. So figures from before the first step are dropped when
@@ -163,11 +212,10 @@ class analysis_work {
   bool takes(bool has_steps) {
     if (all_.own && all_.has_steps && !has_steps) return false;
     if (all_.own && !all_.has_steps && has_steps) {
-      memory_sums const before = std::move(all_.memory);
-      analyze_options options = std::move(all_.options);
-      all_ = analysis_parts{};
-      all_.options = std::move(options);
-      all_.memory.add_contradictions(before);
+      analysis_parts before = std::exchange(all_, analysis_parts{});
+      all_.options = std::move(before.options);
+      all_.memory = std::move(before.memory);
+      all_.memory.forget_figures();
     }
     all_.has_steps = has_steps;
     return true;

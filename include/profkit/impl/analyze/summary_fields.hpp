@@ -6,10 +6,9 @@
 #include "../../summary.hpp"
 #include "../profile/flat_records.hpp"
 #include "check_summary.hpp"
-#include "gpu/utilization_summary.hpp"
+#include "device_summary.hpp"
 #include "ranks/timeline_part.hpp"
 #include "step_fields.hpp"
-#include "work/work_summary.hpp"
 
 // The description of a summary: the only place that lists its members. Writers, readers and comparisons use it.
 //

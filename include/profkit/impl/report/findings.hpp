@@ -10,7 +10,7 @@
 #include <string>
 #include <utility>
 
-#include "../analyze/kinds/kind_names.hpp"
+#include "../analyze/kinds/step_kinds.hpp"
 #include "../analyze/verdict/trend.hpp"
 #include "../profile/own_containers.hpp"
 #include "../profile/own_memory.hpp"

@@ -13,7 +13,7 @@
 #include <string>
 
 #include "../../summary.hpp"
-#include "../analyze/gpu/device_readings.hpp"
+#include "../analyze/readings.hpp"
 #include "../analyze/verdict/step_verdict.hpp"
 #include "../profile/own_memory.hpp"
 #include "number_format.hpp"

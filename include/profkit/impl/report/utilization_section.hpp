@@ -10,8 +10,8 @@
 
 #include "../../document.hpp"
 #include "../../summary.hpp"
-#include "../analyze/gpu/device_readings.hpp"
-#include "../analyze/gpu/utilization_summary.hpp"
+#include "../analyze/device_summary.hpp"
+#include "../analyze/readings.hpp"
 #include "numbers.hpp"
 #include "report_view.hpp"
 #include "work_section.hpp"

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 
 #include "../../../profile.hpp"
 #include "../../../time.hpp"
@@ -252,26 +251,14 @@ class correlation_index {
   detail::own_vector<std::uint32_t> next_;   ///< by call: the next call in its bucket
 };
 
-/// Finds the path of the scope in which a node of a graph was captured.
-class graph_node_index {
- public:
-  /// Later records of a node replace earlier ones.
-  explicit graph_node_index(profile const& profile) {
-    path_of_.reserve(profile.graph_nodes.size());
-    for (graph_node_record const& each : profile.graph_nodes) path_of_[each.node] = each.path;
-  }
-
-  /// @return `attribution::none` if the node was captured outside any scope; nothing if its capture was not recorded.
-  [[nodiscard]] std::optional<std::uint32_t> find(std::uint64_t node) const {
-    auto const known = path_of_.find(node);
-    return known == path_of_.end() ? std::nullopt : std::optional{known->second};
-  }
-
- private:
+/// By node of a graph: the path of the scope in which it was captured; `attribution::none` outside any scope.
+inline detail::own_hash_map<std::uint64_t, std::uint32_t> captured_paths(profile const& profile) {
   static_assert(path_record::no_parent == attribution::none);
-
-  detail::own_hash_map<std::uint64_t, std::uint32_t> path_of_;  ///< by `graph_node_record::node`
-};
+  detail::own_hash_map<std::uint64_t, std::uint32_t> result;
+  result.reserve(profile.graph_nodes.size());
+  for (graph_node_record const& each : profile.graph_nodes) result[each.node] = each.path;  // later records replace earlier ones
+  return result;
+}
 
 /// By thread of the profile: the path of its default scope. CUPTI's API records identify a thread only by its system number.
 inline detail::own_vector<std::uint32_t> default_paths(profile const& profile) {
@@ -291,12 +278,13 @@ inline detail::own_vector<std::uint32_t> default_paths(profile const& profile) {
 
 /// Fills `path_of`: first the captured scope of a graph node, then the scope of the launch, then the default scope of its thread.
 inline void find_paths(attribution& result, profile const& profile) {
-  graph_node_index const captured{profile};
+  auto const captured = captured_paths(profile);
   detail::own_vector<std::uint32_t> const rest = default_paths(profile);
   result.path_of.reserve(profile.gpu_operations.size());
   for (std::size_t i = 0; i < profile.gpu_operations.size(); ++i) {
     std::uint64_t const node = profile.graph_nodes.empty() ? 0 : profile.gpu_operations[i].graph_node;
-    std::uint32_t path = node == 0 ? attribution::none : captured.find(node).value_or(attribution::none);
+    auto const known = node == 0 ? captured.end() : captured.find(node);
+    std::uint32_t path = known == captured.end() ? attribution::none : known->second;
     if (path == attribution::none && result.scope_of[i] != attribution::none) path = profile.scopes[result.scope_of[i]].path;
     std::uint32_t const launch = result.launch_of[i];
     if (path == attribution::none && launch != attribution::none) path = rest[profile.api_calls[launch].thread];

@@ -55,11 +55,7 @@ inline own_vector<bool> are_launching(own_vector<std::string> const& names) {
 /// @param times_steps whether a collector adds to `profile::gpu_steps`.
 /// @param into receives the counts.
 inline void count_missing_work(profile const& so_far, bool times_steps, snapshot_record& into) {
-  own_vector<bool> launches;  // by position in `api_names`: whether calls launch work
-  for (std::string const& name : so_far.api_names) {
-    api_call_kind const kind = kind_of_api_call(name);
-    launches.push_back(kind == api_call_kind::launch || kind == api_call_kind::copy);
-  }
+  own_vector<bool> const launches = are_launching(so_far.api_names);
   own_vector<std::uint64_t> arrived;
   arrived.reserve(so_far.gpu_operations.size());
   for (gpu_operation_record const& each : so_far.gpu_operations) arrived.push_back(each.correlation);
@@ -157,6 +153,16 @@ class counted_operations {
   void for_each(Visit const& visit) const {
     for (timed_operation const& each : all_) {
       if (each.is_counted()) visit(each);
+    }
+  }
+
+  /// @param earlier the measured time of earlier windows.
+  /// @param visit called with each operation that counts, or that was launched in `earlier`.
+  template <class Visit>
+  void for_each_with(measured_time const& earlier, profile const& profile, attribution const& launched, Visit const& visit) const {
+    bool const has_earlier = !earlier.is_empty();
+    for (timed_operation const& each : all_) {
+      if (each.is_counted() || (has_earlier && earlier.contains(launch_moment(profile, launched, each.record)))) visit(each);
     }
   }
 

@@ -15,12 +15,12 @@
 #include "../../../time.hpp"
 #include "../../profile/own_memory.hpp"
 #include "../../profile/own_sort.hpp"
-#include "../kinds/kind_names.hpp"
-#include "../merge/add_rows.hpp"
+#include "../kinds/step_kinds.hpp"
 #include "../time/durations.hpp"
 #include "../time/measured_time.hpp"
 #include "../time/path_tree.hpp"
 #include "../time/thread_timeline.hpp"
+#include "../windows/state.hpp"
 #include "attribution.hpp"
 #include "counted_operations.hpp"
 
@@ -106,16 +106,7 @@ struct gpu_idle {
     std::chrono::nanoseconds self{};
     causes self_by_cause{};
 
-    template <class Archive>
-    friend void fields(Archive& archive, times& value) {
-      archive.amount(value.inclusive), archive.amount(value.self), archive.amount(value.self_by_cause);
-    }
-
-    void add(times const& other) {
-      inclusive += other.inclusive;
-      self += other.self;
-      add_causes(self_by_cause, other.self_by_cause);
-    }
+    auto members() { return listed(amount(inclusive), amount(self), amount(self_by_cause)); }
   };
 
   bool has_operations = false;
@@ -125,32 +116,12 @@ struct gpu_idle {
   causes unattributed_by_cause{};
   own_vector<std::optional<times>> of_path;  ///< n/a without a scope on the step thread or one that works for it
 
-  template <class Archive>
-  friend void fields(Archive& archive, gpu_idle& value) {
-    archive(value.has_operations), archive(value.has_launching_calls), archive.amount(value.total), archive.amount(value.unattributed);
-    archive.amount(value.unattributed_by_cause), archive(value.of_path);
+  auto members() {
+    return listed(has_operations, has_launching_calls, amount(total), amount(unattributed), amount(unattributed_by_cause), of_path);
   }
 
   /// False: no launching call was recorded, so launch-bound and host-bound time cannot be distinguished.
   [[nodiscard]] bool has_launches() const noexcept { return has_launching_calls || !has_operations; }
-
-  void add(gpu_idle const& other) {
-    has_operations = has_operations || other.has_operations;
-    has_launching_calls = has_launching_calls || other.has_launching_calls;
-    total += other.total;
-    unattributed += other.unattributed;
-    add_causes(unattributed_by_cause, other.unattributed_by_cause);
-    grow_rows(of_path, other.of_path.size());
-    for (std::size_t path = 0; path < other.of_path.size(); ++path) {
-      if (!other.of_path[path]) continue;
-      if (!of_path[path]) of_path[path].emplace();
-      of_path[path]->add(*other.of_path[path]);
-    }
-  }
-
-  static void add_causes(causes& to, causes const& from) {
-    for (std::size_t cause = 0; cause < idle_causes; ++cause) to[cause] += from[cause];
-  }
 
   /// @return n/a if all scopes with this name are on other threads.
   [[nodiscard]] std::optional<gpu_idle_summary> of_name(path_tree::name_group const& name) const {

@@ -4,17 +4,20 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <numeric>
 #include <optional>
 
 #include "../../../profile.hpp"
+#include "../../../statistics.hpp"
 #include "../../../time.hpp"
 #include "../../profile/own_memory.hpp"
 #include "../../profile/own_sort.hpp"
 #include "../../profile/validate.hpp"
-#include "../kinds/kind_names.hpp"
 #include "../kinds/step_kinds.hpp"
 #include "../time/measured_time.hpp"
+#include "../time/step_series.hpp"
+#include "../windows/state.hpp"
 #include "attribution.hpp"
 #include "counted_operations.hpp"
 
@@ -57,10 +60,7 @@ struct gpu_step_period_ends {
   timestamp warmup = timestamp::min();
   timestamp measured = timestamp::min();
 
-  template <class Archive>
-  friend void fields(Archive& archive, gpu_step_period_ends& state) {
-    archive(state.warmup), archive(state.measured);
-  }
+  auto members() { return listed(warmup, measured); }
 };
 
 /// Rejects periods from a file that overlap or are not in time order.
@@ -175,6 +175,101 @@ class gpu_step_period_finder {
   own_vector<timestamp> earlier_end_;  ///< by number of begun steps: the latest end of operations launched until then
   std::size_t steps_with_work_ = 0;    ///< number of steps up to the last one with GPU work
   std::size_t last_begun_ = 0;
+};
+
+/// The distribution of the number of steps by which the host was ahead of the devices.
+class steps_ahead {
+ public:
+  void add(std::uint64_t steps) {
+    ++times_[steps];
+    ++count_;
+  }
+
+  /// Linear between neighbours, like `profkit::quantile`. @param q from 0 to 1.
+  [[nodiscard]] std::optional<double> quantile(double q) const {
+    return interpolated_quantile(count_, q, [this](std::size_t rank) { return at(rank); });
+  }
+
+ private:
+  /// @return the value at a rank in ascending order.
+  [[nodiscard]] double at(std::uint64_t rank) const {
+    auto each = times_.begin();
+    for (std::uint64_t before = each->second; before <= rank; before += each->second) ++each;
+    return static_cast<double>(each->first);
+  }
+
+  template <class Archive>
+  friend void fields(Archive& archive, steps_ahead& state) {
+    archive.amount(state.times_), archive(state.count_);
+    if constexpr (Archive::is_reader) {
+      std::uint64_t count = 0;
+      for (auto const& [steps, times] : state.times_) count += times;
+      archive.check(count == state.count_, "it is not known how far the host was ahead in all steps");
+    }
+  }
+
+  std::map<std::uint64_t, std::uint64_t> times_;  ///< number of occurrences, by number of steps
+  std::uint64_t count_ = 0;
+};
+
+/// The GPU periods of the steps, in time order.
+class gpu_period_list {
+ public:
+  /// Adds the periods of the next steps.
+  /// @param periods GPU periods of steps of the profile.
+  /// @param kept maps the kind in a window to the kind in this list.
+  template <class Kept>
+  void add(profile const& profile, gpu_step_periods const& periods, Kept const& kept) {
+    for (gpu_step_period const& each : periods.warmup) {
+      step_record const& step = profile.steps[each.step];
+      warmup_.add(step.index, true, step.time.begin, each.time.duration());
+    }
+    for (gpu_step_period const& each : periods.measured) {
+      step_record const& step = profile.steps[each.step];
+      kind_key const kind = kept(each.kind);
+      measured_.add(step.index, false, step.time.begin, each.time.duration(), kind);
+      host_[kind] += step.time.duration();
+      if (each.steps_ahead) ahead_.add(*each.steps_ahead);
+    }
+  }
+
+  /// @return the list without kinds.
+  [[nodiscard]] gpu_period_list of_all_kinds() const {
+    gpu_period_list result = *this;
+    result.measured_ = measured_.of_all_kinds();
+    return result;
+  }
+
+  /// @return the measured steps of one kind, without `ahead`.
+  [[nodiscard]] gpu_period_list of_kind(kind_key kind) const {
+    gpu_period_list result;
+    result.measured_ = measured_.of_kind(kind);
+    if (auto const host = host_.find(kind); host != host_.end()) result.host_.insert(*host);
+    return result;
+  }
+
+  [[nodiscard]] step_series const& warmup() const noexcept { return warmup_; }
+  [[nodiscard]] step_series const& measured() const noexcept { return measured_; }
+
+  /// @return the number of measured steps.
+  [[nodiscard]] std::uint64_t count() const noexcept { return measured_.count(); }
+
+  /// @return the host time of the measured steps.
+  [[nodiscard]] std::chrono::nanoseconds host() const noexcept {
+    return std::accumulate(host_.begin(), host_.end(), std::chrono::nanoseconds{},
+                           [](auto sum, auto const& each) { return sum + each.second; });
+  }
+
+  /// @return `gpu_step_period::steps_ahead` of the measured steps.
+  [[nodiscard]] steps_ahead const& ahead() const noexcept { return ahead_; }
+
+  auto members() { return listed(warmup_, measured_, amount(host_), ahead_); }
+
+ private:
+  step_series warmup_;
+  step_series measured_;
+  std::map<kind_key, std::chrono::nanoseconds> host_;  ///< host time of the measured steps, by kind
+  steps_ahead ahead_;
 };
 
 }  // namespace profkit::detail

@@ -16,42 +16,34 @@
 #include "../../profile/own_containers.hpp"
 #include "../../profile/own_memory.hpp"
 #include "../../profile/own_sort.hpp"
-#include "../kinds/kind_names.hpp"
-#include "../merge/add_rows.hpp"
+#include "../kinds/step_kinds.hpp"
 #include "../step_kind_summary.hpp"
 #include "../time/durations.hpp"
 #include "../time/measured_time.hpp"
 #include "../time/path_tree.hpp"
 #include "../time/thread_timeline.hpp"
+#include "../windows/state.hpp"
 #include "attribution.hpp"
 #include "counted_operations.hpp"
 #include "gpu_idle.hpp"
 
 namespace profkit::detail {
 
-/// Maps paths to parts of the budget: a scope directly inside the step, the step itself, or the outermost scope of another thread.
-class budget_parts {
- public:
-  explicit budget_parts(own_vector<path_record>&&) = delete;  // borrowed, so no converted temporary
-  explicit budget_parts(own_vector<path_record> const& paths) : paths_{paths} {
-    for (std::uint32_t path = 0; path < paths.size(); ++path) {  // parents precede their children
-      std::uint32_t const parent = paths[path].parent;
-      bool const is_top = parent == path_record::no_parent || paths[parent].is_step;
-      top_of_.push_back(is_top ? path : top_of_[parent]);
-    }
+/// By path: the part of the budget that it belongs to, which is the path of a scope directly inside the step, of the step itself, or of the
+/// outermost scope of another thread.
+inline own_vector<std::uint32_t> budget_parts(own_vector<path_record> const& paths) {
+  own_vector<std::uint32_t> result;
+  for (std::uint32_t path = 0; path < paths.size(); ++path) {  // parents precede their children
+    std::uint32_t const parent = paths[path].parent;
+    bool const is_part = parent == path_record::no_parent || paths[parent].is_step;
+    result.push_back(is_part ? path : result[parent]);
   }
-
-  [[nodiscard]] std::uint32_t operator()(std::uint32_t path) const { return top_of_[path]; }
-
-  [[nodiscard]] std::string name_of(std::uint32_t top) const {
-    if (paths_[top].is_step) return "step itself";
-    return shown_name(paths_[top]) + (paths_[top].parent == path_record::no_parent ? " (not in a step)" : "");
-  }
-
- private:
-  own_vector<path_record> const& paths_;
-  own_vector<std::uint32_t> top_of_;
-};
+  return result;
+}
+inline std::string budget_part_name(path_record const& part) {
+  if (part.is_step) return "step itself";
+  return shown_name(part) + (part.parent == path_record::no_parent ? " (not in a step)" : "");
+}
 
 /// Computes a union of intervals inside the measured steps. Intervals are added in the order of their beginnings.
 class union_in_steps {
@@ -102,7 +94,7 @@ class busy_sums {
       // Time without other operations is the union of all operations minus the union of the others.
       all.add(each.time, step, [&](std::size_t in, std::chrono::nanoseconds grown) {
         busy_sums& sums = sums_of(in);
-        (each.path == attribution::none ? sums.outside_ : sums.of_path_[each.path]).time += grown;
+        (each.path == attribution::none ? sums.outside_ : sums.of_path_[each.path]) += grown;
         sums.overlap_ -= grown;
         sums.copies_.alone += grown;
         if (some_communicate) sums.communication_.alone += grown;
@@ -129,44 +121,34 @@ class busy_sums {
     return result;
   }
 
-  void add(busy_sums const& other) {
-    add_rows(of_path_, other.of_path_);
-    outside_.add(other.outside_);
-    wall_ += other.wall_;
-    overlap_ += other.overlap_;
-    copies_.add(other.copies_);
-    communication_.add(other.communication_);
-    some_communicate_ = some_communicate_ || other.some_communicate_;
-  }
-
   /// @return the number of paths.
   [[nodiscard]] std::size_t paths() const noexcept { return of_path_.size(); }
 
   /// @return the time charged to the scopes with the path themselves.
   [[nodiscard]] std::chrono::nanoseconds of_path(std::size_t path) const {
-    return path < of_path_.size() ? of_path_[path].time : std::chrono::nanoseconds{};
+    return path < of_path_.size() ? of_path_[path] : std::chrono::nanoseconds{};
   }
 
   /// @return the time of operations launched outside any scope.
-  [[nodiscard]] std::chrono::nanoseconds outside() const noexcept { return outside_.time; }
+  [[nodiscard]] std::chrono::nanoseconds outside() const noexcept { return outside_; }
 
   /// @param idle idle time of the same steps.
   /// @param paths the paths that both refer to.
   /// @param in_order `paths` in the order of the rows.
   [[nodiscard]] budget_summary summarize(gpu_idle const& idle, own_vector<path_record> const& paths,
                                          own_vector<std::uint32_t> const& in_order) const {
-    budget_parts const part_of{paths};
+    own_vector<std::uint32_t> const part_of = budget_parts(paths);
     own_vector<row> rows(paths.size() + 1);  // by path of a part; the last row: outside any scope
-    rows.back().busy = outside_.time;
+    rows.back().busy = outside_;
     rows.back().idle = idle.unattributed_by_cause;
     budget_summary result;
     own_hash_map<std::string, std::size_t> known;
     for (std::uint32_t const path : in_order) {
-      row& to = rows[part_of(path)];
-      if (path < of_path_.size()) to.busy += of_path_[path].time;
+      row& to = rows[part_of[path]];
+      if (path < of_path_.size()) to.busy += of_path_[path];
       if (path >= idle.of_path.size() || !idle.of_path[path] || idle.of_path[path]->self.count() == 0) continue;
       gpu_idle::times const& times = *idle.of_path[path];
-      gpu_idle::add_causes(to.idle, times.self_by_cause);
+      add_to(to.idle, times.self_by_cause);
       std::string const name = name_without_place(paths, path);
       std::size_t const position = known.try_emplace(name, result.starving.size()).first->second;
       if (position == result.starving.size()) result.starving.push_back({name, {}, {}});
@@ -185,7 +167,7 @@ class busy_sums {
       result.busy += line.busy;
       result.rows.push_back(std::move(line));
     };
-    for (std::uint32_t const top : in_order) add_line(part_of.name_of(top), rows[top]);
+    for (std::uint32_t const top : in_order) add_line(budget_part_name(paths[top]), rows[top]);
     add_line(outside_any_scope, rows.back());
     result.wall = to_ms(wall_);
     result.has_launches = idle.has_launches();
@@ -195,31 +177,14 @@ class busy_sums {
     return result;
   }
 
+  auto members() { return listed(of_path_, outside_, amount(wall_), amount(overlap_), copies_, communication_, some_communicate_); }
+
  private:
-  struct busy_time {
-    std::chrono::nanoseconds time{};
-
-    template <class Archive>
-    friend void fields(Archive& archive, busy_time& value) {
-      archive.amount(value.time);
-    }
-
-    void add(busy_time const& other) { time += other.time; }
-  };
-
   struct shared_time {
     std::chrono::nanoseconds time{};
     std::chrono::nanoseconds alone{};  ///< no operation of another kind ran
 
-    template <class Archive>
-    friend void fields(Archive& archive, shared_time& value) {
-      archive.amount(value.time), archive.amount(value.alone);
-    }
-
-    void add(shared_time const& other) {
-      time += other.time;
-      alone += other.alone;
-    }
+    auto members() { return listed(amount(time), amount(alone)); }
   };
 
   struct row {
@@ -229,14 +194,8 @@ class busy_sums {
     [[nodiscard]] std::chrono::nanoseconds total() const { return std::accumulate(idle.begin(), idle.end(), busy); }
   };
 
-  template <class Archive>
-  friend void fields(Archive& archive, busy_sums& value) {
-    archive(value.of_path_), archive(value.outside_), archive.amount(value.wall_), archive.amount(value.overlap_), archive(value.copies_);
-    archive(value.communication_), archive(value.some_communicate_);
-  }
-
-  own_vector<busy_time> of_path_;
-  busy_time outside_;
+  own_vector<std::chrono::nanoseconds> of_path_;
+  std::chrono::nanoseconds outside_{};
   std::chrono::nanoseconds wall_{};
   std::chrono::nanoseconds overlap_{};
   shared_time copies_;
@@ -281,15 +240,7 @@ struct step_budget {
     return result;
   }
 
-  template <class Archive>
-  friend void fields(Archive& archive, step_budget& value) {
-    archive(value.busy), archive(value.idle);
-  }
-
-  void add(step_budget const& other) {
-    busy.add(other.busy);
-    idle.add(other.idle);
-  }
+  auto members() { return listed(busy, idle); }
 
   /// @return the number of paths with figures.
   [[nodiscard]] std::size_t paths() const noexcept { return std::max(busy.paths(), idle.of_path.size()); }

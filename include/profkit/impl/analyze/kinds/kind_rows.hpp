@@ -19,15 +19,14 @@
 #include "../../profile/own_memory.hpp"
 #include "../../profile/own_sort.hpp"
 #include "../gpu/attribution.hpp"
-#include "../merge/gpu_period_list.hpp"
-#include "../merge/step_list.hpp"
-#include "../merge/step_series.hpp"
+#include "../gpu/gpu_step_periods.hpp"
 #include "../step_kind_summary.hpp"
 #include "../time/durations.hpp"
 #include "../time/path_tree.hpp"
+#include "../time/step_series.hpp"
 #include "../time/step_times.hpp"
-#include "kind_names.hpp"
 #include "kind_table.hpp"
+#include "step_kinds.hpp"
 
 namespace profkit::detail {
 
@@ -93,14 +92,10 @@ inline own_vector<listed_step> list_steps(step_list const& steps, gpu_period_lis
 /// Creates the figures of the kinds of steps in a summary.
 class kind_rows {
  public:
-  /// @param row_paths the paths of the rows of `summary::scopes`.
+  /// @param tree has rows.
   /// @param kernel_rows positions in `gpu_summary::kernels`, by name of GPU operations.
-  /// @param in_order `paths` in the order of their first scopes.
-  kind_rows(own_vector<path_record> const& paths, own_vector<std::uint32_t> const& in_order, own_vector<std::uint32_t> const& row_paths,
-            own_vector<std::size_t> const& kernel_rows)
-      : paths_{paths}, in_order_{in_order}, row_paths_{row_paths}, kernel_rows_{kernel_rows}, row_of_(paths.size(), no_row) {
-    for (std::size_t row = 0; row < row_paths.size(); ++row) row_of_[row_paths[row]] = row;
-  }
+  kind_rows(path_tree const& tree, own_vector<std::size_t> const& kernel_rows)
+      : tree_{tree}, paths_{tree.paths()}, kernel_rows_{kernel_rows} {}
 
   /// @param result receives the kinds and the list of steps; all other members must be filled already.
   /// @param kinds figures by kind.
@@ -131,8 +126,6 @@ class kind_rows {
   }
 
  private:
-  static constexpr std::size_t no_row = static_cast<std::size_t>(-1);
-
   struct made_kind {
     kind_key key;
     timestamp first;
@@ -150,7 +143,7 @@ class kind_rows {
     std::uint64_t const budget_steps = is_of_gpu ? periods.count() : figures.gpu_steps;
     step_budget const* const budget = all.budget && budget_steps > 0 ? &figures.budget(is_of_gpu) : nullptr;
     if (budget != nullptr) {
-      result.budget = budget->busy.summarize(budget->idle, paths_, in_order_);
+      result.budget = budget->busy.summarize(budget->idle, paths_, tree_.in_order());
       result.budget->is_of_gpu = is_of_gpu;
       result.budget->steps = budget_steps;
       result.budget->has_launches = all.budget->has_launches;
@@ -163,7 +156,7 @@ class kind_rows {
   /// @return the parts in the order of their first appearance.
   [[nodiscard]] own_vector<std::string> parts_in_order(std::set<std::string> left) const {
     own_vector<std::string> result;
-    for (std::uint32_t const path : in_order_) {
+    for (std::uint32_t const path : tree_.in_order()) {
       std::uint32_t const parent = paths_[path].parent;
       if (parent == path_record::no_parent || !paths_[parent].is_step) continue;
       if (auto const part = left.find(name_without_place(paths_, path)); part != left.end()) {
@@ -205,8 +198,8 @@ class kind_rows {
   void add_scopes(step_kind_summary& to, kind_figures const& figures, step_budget const* budget) const {
     own_vector<moments> of_path(budget != nullptr ? paths_.size() : 0);
     if (budget != nullptr) to.outside = to_ms(charge(*budget, of_path));
-    for (std::size_t row = 0; row < row_paths_.size(); ++row) {
-      std::uint32_t const path = row_paths_[row];
+    for (std::size_t row = 0; row < tree_.rows().size(); ++row) {
+      std::uint32_t const path = tree_.rows()[row];
       kind_scope_summary result;
       result.scope = row;
       if (path < figures.scopes.size()) {
@@ -238,7 +231,7 @@ class kind_rows {
       own.busy += own.busy_self;
       own.idle += own.idle_self;
       std::uint32_t const parent = paths_[path].parent;
-      bool const has_row = row_of_[path] != no_row;
+      bool const has_row = tree_.row_of(path) != path_tree::no_row;
       if (parent == path_record::no_parent) {
         if (!has_row) outside += own.busy + own.idle;
         continue;
@@ -264,8 +257,8 @@ class kind_rows {
       row.total += to_ms(each.total);
       row.min = std::min(row.min, to_ms(each.min));
       row.max = std::max(row.max, to_ms(each.max));
-      bool const has_row = each.path != attribution::none && row_of_[each.path] != no_row;
-      row.launched_in.push_back({has_row ? std::optional{row_of_[each.path]} : std::nullopt, each.count, to_ms(each.total)});
+      bool const has_row = each.path != attribution::none && tree_.row_of(each.path) != path_tree::no_row;
+      row.launched_in.push_back({has_row ? std::optional{tree_.row_of(each.path)} : std::nullopt, each.count, to_ms(each.total)});
     });
     for (auto& [position, row] : by_row) {
       std::sort(row.launched_in.begin(), row.launched_in.end(), [](launch_place_summary const& a, launch_place_summary const& b) {
@@ -278,11 +271,9 @@ class kind_rows {
     });
   }
 
+  path_tree const& tree_;
   own_vector<path_record> const& paths_;
-  own_vector<std::uint32_t> const& in_order_;
-  own_vector<std::uint32_t> const row_paths_;
   own_vector<std::size_t> const& kernel_rows_;  ///< by name of GPU operations
-  own_vector<std::size_t> row_of_;              ///< by path
 };
 
 }  // namespace profkit::detail

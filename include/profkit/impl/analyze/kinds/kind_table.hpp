@@ -11,14 +11,13 @@
 #include <utility>
 
 #include "../../../time.hpp"
+#include "../../profile/own_containers.hpp"
 #include "../../profile/own_memory.hpp"
 #include "../gpu/counted_operations.hpp"
 #include "../gpu/gpu_step_periods.hpp"
 #include "../gpu/step_budget.hpp"
-#include "../merge/add_rows.hpp"
 #include "../time/measured_time.hpp"
-#include "../time/step_rows.hpp"
-#include "kind_names.hpp"
+#include "../windows/state.hpp"
 #include "step_kinds.hpp"
 
 namespace profkit::detail {
@@ -50,28 +49,97 @@ struct wall_by_kind {
   }
 };
 
+/// Kernel time by name and by the path that the kernels are charged to. Sums of several windows add up.
+class launched_kernels {
+ public:
+  /// Maximum number of pairs of name and path. Kernels of further pairs count as launched outside any scope.
+  static constexpr std::size_t max_pairs = std::size_t{1} << 14U;
+
+  struct row {
+    std::uint32_t name = 0;
+    std::uint32_t path = attribution::none;
+    std::uint64_t count = 0;  ///< 0: there is no such kernel
+    std::chrono::nanoseconds total{};
+    std::chrono::nanoseconds min = std::chrono::nanoseconds::max();
+    std::chrono::nanoseconds max{};
+
+    auto members() { return listed(name, path, count, amount(total), min, max); }
+  };
+
+  void add(std::uint32_t name, std::uint32_t path, std::chrono::nanoseconds time) {
+    row& to = row_of(name, path);
+    ++to.count;
+    to.total += time;
+    to.min = std::min(to.min, time);
+    to.max = std::max(to.max, time);
+  }
+
+  /// @param visit called with each row that has kernels.
+  template <class Visit>
+  void for_each(Visit const& visit) const {
+    for (row const& each : pairs_) visit(each);
+    for (row const& each : outside_) {
+      if (each.count > 0) visit(each);
+    }
+  }
+
+  /// @return the number of paths with figures.
+  [[nodiscard]] std::size_t paths() const noexcept {
+    std::size_t result = 0;
+    for (row const& each : pairs_) result = std::max(result, each.path + std::size_t{1});
+    return result;
+  }
+
+ private:
+  template <class Archive>
+  friend void fields(Archive& archive, launched_kernels& value) {
+    archive(value.pairs_), archive(value.outside_);
+    if constexpr (Archive::is_reader) {
+      bool is_right = value.pairs_.size() <= max_pairs;
+      for (row const& each : value.pairs_) {
+        is_right = is_right && each.path != attribution::none;
+        value.position_of_.try_emplace(key_of(each.name, each.path), static_cast<std::uint32_t>(value.position_of_.size()));
+      }
+      for (std::size_t name = 0; name < value.outside_.size(); ++name)
+        is_right = is_right && value.outside_[name].name == name && value.outside_[name].path == attribution::none;
+      archive.check(is_right && value.position_of_.size() == value.pairs_.size(), "kernels with a wrong name or path");
+    }
+  }
+
+  static std::uint64_t key_of(std::uint32_t name, std::uint32_t path) noexcept { return std::uint64_t{name} << 32U | path; }
+
+  row& row_of(std::uint32_t name, std::uint32_t path) {
+    if (path == attribution::none) return row_outside(name);
+    auto const known = position_of_.find(key_of(name, path));
+    if (known != position_of_.end()) return pairs_[known->second];
+    if (pairs_.size() >= max_pairs) return row_outside(name);
+    position_of_[key_of(name, path)] = static_cast<std::uint32_t>(pairs_.size());
+    row& added = pairs_.emplace_back();
+    added.name = name;
+    added.path = path;
+    return added;
+  }
+
+  row& row_outside(std::uint32_t name) {
+    for (std::uint32_t next = static_cast<std::uint32_t>(outside_.size()); next <= name; ++next) outside_.emplace_back().name = next;
+    return outside_[name];
+  }
+
+  own_vector<row> pairs_;                                   ///< in the order of first appearance
+  own_vector<row> outside_;                                 ///< kernels without a path, by name
+  own_hash_map<std::uint64_t, std::uint32_t> position_of_;  ///< in `pairs_`, by name and path
+};
+
 /// The figures of the steps of one kind.
 struct kind_figures {
   struct scopes_of_path {
     std::uint64_t count = 0;
     std::chrono::nanoseconds time{};
 
-    template <class Archive>
-    friend void fields(Archive& archive, scopes_of_path& value) {
-      archive(value.count), archive.amount(value.time);
-    }
-
-    void add(scopes_of_path const& other) {
-      count += other.count;
-      time += other.time;
-    }
+    auto members() { return listed(count, amount(time)); }
   };
 
-  template <class Archive>
-  friend void fields(Archive& archive, kind_figures& value) {
-    archive(value.parts), archive(value.first), archive.amount(value.gpu_steps), archive(value.scopes), archive(value.kernels);
-    archive(value.budget_in_steps), archive(value.budget_in_gpu_periods);
-  }
+  auto members() { return listed(parts, first, amount(gpu_steps), scopes, kernels, budget_in_steps, budget_in_gpu_periods); }
 
   /// @return the number of paths with figures.
   [[nodiscard]] std::size_t paths() const noexcept {
@@ -132,7 +200,7 @@ class kind_table {
     for (kind_key const each : wall.kinds) kept_kinds.push_back(kept(each));
     kind_positions const kinds{kept_kinds};
     own_vector<step_budget> const budgets = step_budget::of_kinds(basis, wall.time, kinds);
-    for (std::size_t i = 0; i < budgets.size(); ++i) (*this)[kinds.keys[i]].budget(wall.is_of_gpu).add(budgets[i]);
+    for (std::size_t i = 0; i < budgets.size(); ++i) add_to((*this)[kinds.keys[i]].budget(wall.is_of_gpu), budgets[i]);
   }
 
   /// @return the key under which the figures of a kind are: its own or `other_kinds`.
@@ -164,7 +232,7 @@ class kind_table {
   [[nodiscard]] step_budget sum_of_budgets(bool is_of_gpu, std::size_t paths) const {
     step_budget result;
     result.idle.of_path.resize(paths);
-    for_each([&](kind_key, kind_figures const& each) { result.add(each.budget(is_of_gpu)); });
+    for_each([&](kind_key, kind_figures const& each) { add_to(result, each.budget(is_of_gpu)); });
     return result;
   }
 
@@ -187,39 +255,6 @@ class kind_table {
 
   std::map<kind_key, kind_figures> kinds_;
   kind_figures others_;
-};
-
-/// Adds the scopes and kernels of the steps of a window to the figures of their kinds.
-class kind_recorder {
- public:
-  /// @param when the measured time.
-  /// @param with_kernels the part of it in which kernels were collected; null if they were not collected.
-  /// @param to contains the kinds of the window.
-  /// @param paths number of paths of the window.
-  kind_recorder(step_kinds const& found, measured_time const& when, measured_time const* with_kernels, kind_table& to, std::size_t paths) {
-    for (occurring_kind const& each : found.all()) grow_rows(to[each.key].scopes, paths);
-    steps_.reserve(when.steps().size());
-    for (std::size_t step = 0; step < when.steps().size(); ++step) steps_.push_back(&to[found.of_step(step)]);
-    if (with_kernels == nullptr) return;
-    for (interval const& step : with_kernels->steps()) {
-      gpu_steps_.push_back(&to[found.of_step_at(step.begin)]);
-      ++gpu_steps_.back()->gpu_steps;
-    }
-  }
-
-  /// @param step position in the measured time.
-  /// @param scopes host times of the current step, by path.
-  void add_scopes(std::size_t step, step_rows const& scopes) {
-    own_vector<kind_figures::scopes_of_path>& to = steps_[step]->scopes;
-    scopes.for_each_in_step([&](std::size_t path, std::uint64_t count, std::chrono::nanoseconds time) { to[path].add({count, time}); });
-  }
-
-  /// @param kernel a kernel that counts in a step with kernels collected.
-  void add_kernel(timed_operation const& kernel) { gpu_steps_[kernel.step]->kernels.add(kernel.name, kernel.path, kernel.time.duration()); }
-
- private:
-  own_vector<kind_figures*> steps_;      ///< by step
-  own_vector<kind_figures*> gpu_steps_;  ///< by step with kernels collected
 };
 
 }  // namespace profkit::detail

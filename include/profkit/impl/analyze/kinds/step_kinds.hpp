@@ -2,148 +2,138 @@
 #pragma once
 
 #include <algorithm>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <utility>
 
 #include "../../../profile.hpp"
 #include "../../../time.hpp"
+#include "../../profile/own_containers.hpp"
 #include "../../profile/own_memory.hpp"
 #include "../gpu/attribution.hpp"
+#include "../step_kind_summary.hpp"
 #include "../time/measured_time.hpp"
 #include "../time/path_tree.hpp"
-#include "kind_names.hpp"
+#include "../windows/state.hpp"
 
 namespace profkit::detail {
 
-/// Kernel time by name and by the path that the kernels are charged to. Sums of several windows add up.
-class launched_kernels {
- public:
-  /// Maximum number of pairs of name and path. Kernels of further pairs count as launched outside any scope.
-  static constexpr std::size_t max_pairs = std::size_t{1} << 14U;
+/// Identifies a kind of step in all windows and sessions: a hash of the names of its parts.
+using kind_key = std::uint64_t;
 
-  struct row {
-    std::uint32_t name = 0;
-    std::uint32_t path = attribution::none;
-    std::uint64_t count = 0;  ///< 0: there is no such kernel
-    std::chrono::nanoseconds total{};
-    std::chrono::nanoseconds min = std::chrono::nanoseconds::max();
-    std::chrono::nanoseconds max{};
+inline constexpr kind_key no_kind = 0;                                         ///< steps that are not measured
+inline constexpr kind_key other_kinds = std::numeric_limits<kind_key>::max();  ///< all kinds beyond the bound of `kind_table`
 
-    template <class Archive>
-    friend void fields(Archive& archive, row& value) {
-      archive(value.name), archive(value.path), archive(value.count), archive.amount(value.total), archive(value.min), archive(value.max);
-    }
-  };
-
-  void add(std::uint32_t name, std::uint32_t path, std::chrono::nanoseconds time) {
-    row& to = row_of(name, path);
-    ++to.count;
-    to.total += time;
-    to.min = std::min(to.min, time);
-    to.max = std::max(to.max, time);
+/// FNV-1a. Source: G. Fowler, L. C. Noll, K.-P. Vo, D. Eastlake, "The FNV Non-Cryptographic Hash Algorithm", IETF draft.
+inline kind_key key_of(std::set<std::string> const& parts) {
+  constexpr std::uint64_t prime = 0x100000001b3U;
+  kind_key result = 0xcbf29ce484222325U;
+  for (std::string const& part : parts) {
+    for (char const each : part) result = (result ^ static_cast<unsigned char>(each)) * prime;
+    result = (result ^ 0xffU) * prime;  // separates the names; 0xff does not occur in UTF-8
   }
+  return result == no_kind || result == other_kinds ? 1 : result;
+}
 
-  /// @param visit called with each row that has kernels.
-  template <class Visit>
-  void for_each(Visit const& visit) const {
-    for (row const& each : pairs_) visit(each);
-    for (row const& each : outside_) {
-      if (each.count > 0) visit(each);
-    }
-  }
-
-  /// @return the number of paths with figures.
-  [[nodiscard]] std::size_t paths() const noexcept {
-    std::size_t result = 0;
-    for (row const& each : pairs_) result = std::max(result, each.path + std::size_t{1});
-    return result;
-  }
-
- private:
-  /// The hash table is not stored; reading rebuilds it.
-  template <class Archive>
-  friend void fields(Archive& archive, launched_kernels& value) {
-    archive(value.pairs_), archive(value.outside_);
-    if constexpr (Archive::is_reader) {
-      bool is_right = value.pairs_.size() <= max_pairs;
-      for (row const& each : value.pairs_) is_right = is_right && each.path != attribution::none;
-      for (std::size_t name = 0; name < value.outside_.size(); ++name)
-        is_right = is_right && value.outside_[name].name == name && value.outside_[name].path == attribution::none;
-      archive.check(is_right, "kernels with a wrong name or path");
-      value.enter_all();
-    }
-  }
-
-  /// Searches with linear probing in a table that is at most a quarter full. The tags keep most searches away from the rows of other pairs,
-  /// because the table is small enough for a processor's cache.
-  row& row_of(std::uint32_t name, std::uint32_t path) {
-    if (path == attribution::none) return row_outside(name);
-    if (slots_.empty()) slots_.resize(first_size);
-    std::uint64_t const hash = hash_of(name, path);
-    for (std::size_t at = first_slot(hash);; at = (at + 1) & (slots_.size() - 1)) {
-      std::uint32_t const slot = slots_[at];
-      if (slot == empty_slot) return add_pair(name, path);
-      if ((slot & ~position_bits) != tag_of(hash)) continue;
-      row& found = pairs_[(slot & position_bits) - 1];
-      if (found.name == name && found.path == path) return found;
-    }
-  }
-
-  row& row_outside(std::uint32_t name) {
-    for (std::uint32_t next = static_cast<std::uint32_t>(outside_.size()); next <= name; ++next) outside_.emplace_back().name = next;
-    return outside_[name];
-  }
-
-  row& add_pair(std::uint32_t name, std::uint32_t path) {
-    if (pairs_.size() >= max_pairs) return row_outside(name);
-    row& added = pairs_.emplace_back();
-    added.name = name;
-    added.path = path;
-    if (slots_.size() < 4 * pairs_.size()) {
-      enter_all();
-    } else {
-      enter(pairs_.size() - 1);
-    }
-    return added;
-  }
-
-  /// Computes the hash table.
-  void enter_all() {
-    std::size_t size = first_size;
-    while (size < 4 * pairs_.size()) size *= 2;
-    slots_.assign(size, empty_slot);
-    for (std::size_t position = 0; position < pairs_.size(); ++position) enter(position);
-  }
-
-  /// Enters a pair that the hash table does not contain.
-  void enter(std::size_t position) {
-    std::uint64_t const hash = hash_of(pairs_[position].name, pairs_[position].path);
-    std::size_t at = first_slot(hash);
-    while (slots_[at] != empty_slot) at = (at + 1) & (slots_.size() - 1);
-    slots_[at] = tag_of(hash) | static_cast<std::uint32_t>(position + 1);
-  }
-
-  static std::uint64_t hash_of(std::uint32_t name, std::uint32_t path) noexcept {
-    return (std::uint64_t{name} << 32U | path) * 0x9e3779b97f4a7c15U;
-  }
-  static std::uint32_t tag_of(std::uint64_t hash) noexcept { return static_cast<std::uint32_t>(hash >> 16U) & ~position_bits; }
-  [[nodiscard]] std::size_t first_slot(std::uint64_t hash) const noexcept { return (hash >> 48U) & (slots_.size() - 1); }
-
-  static constexpr std::uint32_t empty_slot = 0;
-  static constexpr std::uint32_t position_bits = 0x7fff;  ///< slot: 1 + position in `pairs_`; the other bits are from the hash
-  static constexpr std::size_t first_size = 64;
-  static_assert(max_pairs <= position_bits);
-
-  own_vector<row> pairs_;            ///< in the order of first appearance
-  own_vector<row> outside_;          ///< kernels without a path, by name
-  own_vector<std::uint32_t> slots_;  ///< hash table of `pairs_`; its size is a power of two
+/// A kind of step that occurs in some stretch of time.
+struct occurring_kind {
+  kind_key key = no_kind;
+  std::set<std::string> parts{};       ///< empty if only the key is known
+  timestamp first = timestamp::max();  ///< the beginning of its first step
 };
+
+/// The kinds of the steps of a measured time, as positions in a list.
+struct kind_positions {
+  /// All steps have the same kind.
+  kind_positions() = default;
+
+  /// @param of_steps the kinds of the steps, in time order.
+  explicit kind_positions(own_vector<kind_key> const& of_steps) {
+    own_hash_map<kind_key, std::uint32_t> position_of;
+    for (kind_key const kind : of_steps) {
+      auto const [known, is_new] = position_of.try_emplace(kind, static_cast<std::uint32_t>(keys.size()));
+      of_step.push_back(known->second);
+      if (is_new) keys.push_back(kind);
+    }
+    if (keys.empty()) keys.push_back(other_kinds);  // for figures that belong to no step
+    count = keys.size();
+  }
+
+  /// @return the position of the kind of a step.
+  [[nodiscard]] std::uint32_t operator()(std::size_t step) const { return of_step.empty() ? 0 : of_step[step]; }
+
+  own_vector<kind_key> keys{};
+  own_vector<std::uint32_t> of_step{};
+  std::size_t count = 1;  ///< number of kinds, at least 1
+};
+
+/// @return "a and b", or "a, b and 3 more".
+inline std::string some_of(own_vector<std::string> const& names) {
+  constexpr std::size_t max_names = 3;
+  std::string result;
+  std::size_t const shown = names.size() <= max_names ? names.size() : max_names - 1;
+  for (std::size_t i = 0; i < shown; ++i) {
+    if (i > 0) result += i + 1 == names.size() ? " and " : ", ";
+    result += names[i];
+  }
+  if (shown < names.size()) result += " and " + std::to_string(names.size() - shown) + " more";
+  return result;
+}
+
+/// @return the elements of `parts` that are not in `others`, in their order.
+inline own_vector<std::string> parts_not_in(own_vector<std::string> const& parts, own_vector<std::string> const& others) {
+  own_hash_set<std::string_view> const known{others.begin(), others.end()};
+  own_vector<std::string> result;
+  for (std::string const& each : parts) {
+    if (known.count(each) == 0) result.push_back(each);
+  }
+  return result;
+}
+
+/// @return the parts that all kinds have.
+inline own_vector<std::string> common_parts(own_vector<step_kind_summary> const& kinds) {
+  own_vector<std::string> result = kinds.front().parts;
+  for (step_kind_summary const& each : kinds) {
+    own_vector<std::string> const missing = parts_not_in(result, each.parts);
+    result = parts_not_in(result, missing);
+  }
+  return result;
+}
+
+/// Marks the usual kind, and names the kinds after the parts that distinguish them.
+/// @param kinds the kinds, most steps first.
+/// @param steps number of measured steps.
+/// @param has_others the last element stands for all kinds beyond the bound.
+inline void name_kinds(own_vector<step_kind_summary>& kinds, std::uint64_t steps, bool has_others) {
+  std::size_t const named = kinds.size() - (has_others ? 1 : 0);
+  if (has_others) kinds.back().name = "other";
+  if (named == 0) return;
+  kinds.front().is_usual = kinds.front().steps >= steps - kinds.front().steps;
+  own_vector<step_kind_summary> const all{kinds.begin(), kinds.begin() + static_cast<std::ptrdiff_t>(named)};
+  own_vector<std::string> const usual = kinds.front().is_usual ? kinds.front().parts : common_parts(all);
+  for (std::size_t i = 0; i < named; ++i) {
+    step_kind_summary& kind = kinds[i];
+    std::string const count = std::to_string(kind.steps) + (kind.steps == 1 ? " step" : " steps");
+    own_vector<std::string> const added = parts_not_in(kind.parts, usual);
+    own_vector<std::string> const missing = parts_not_in(usual, kind.parts);
+    if (kind.is_usual) {
+      kind.name = "usual";
+    } else if (!added.empty()) {
+      kind.name = count + " with " + some_of(added);
+    } else if (!missing.empty()) {
+      kind.name = count + " without " + some_of(missing);
+    } else {
+      kind.name = count + (kind.parts.empty() ? " without scopes" : " with only " + some_of(kind.parts));
+    }
+  }
+}
 
 /// Classifies the steps of a measured time. A kind is a set of parts: the names of the scopes directly inside the step, on the thread of
 /// the step. Indices are ignored: `layer_0` and `layer_1` are one part.

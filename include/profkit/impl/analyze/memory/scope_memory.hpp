@@ -142,7 +142,7 @@ class memory_change_finder {
 /// The changes of a whole profile, by allocator. Takes linear time (n log n if the allocations are out of order).
 [[nodiscard]] inline own_vector<allocator_changes> find_memory_changes(profile const& profile) {
   memory_before const nothing;
-  return memory_change_finder{profile, {timestamp::min(), timestamp::max()}, nothing}.changes();
+  return memory_change_finder{profile, all_time, nothing}.changes();
 }
 
 /// The usage of an allocator at every moment. Negative if releases exceed known allocations.
@@ -225,21 +225,16 @@ inline interval with_readings_at_end(interval step) {
 /// time in the scopes; none without allocators.
 class scope_memory {
  public:
+  /// Adds the figures of a window.
   /// @param own the stretch that the window owns.
   /// @param around the measured time of all steps in the profile.
-  scope_memory(profile const& profile, interval const& own, measured_time const& around, memory_before const& before)
-      : profile_{profile}, own_{own}, before_{before}, with_ends_{steps_with_ends(around)} {
+  scope_memory(profile const& profile, interval const& own, measured_time const& around, memory_before const& before, memory_sums& to)
+      : profile_{profile}, own_{own}, before_{before}, to_{to}, with_ends_{steps_with_ends(around)} {
     if (profile.allocators.empty()) return;
     find_scopes(around);
     own_vector<allocator_changes> const changes = memory_change_finder{profile, own, before}.changes();
     for (std::uint32_t i = 0; i < changes.size(); ++i) add(i, changes[i]);
   }
-
-  /// @return the figures by allocator.
-  [[nodiscard]] own_vector<allocator_memory> const& allocators() const noexcept { return allocators_; }
-
-  /// Scopes that do not lie completely in the window.
-  [[nodiscard]] crossing_balances const& crossing() const noexcept { return crossing_; }
 
  private:
   struct charged_scope {
@@ -279,13 +274,9 @@ class scope_memory {
   }
 
   void add(std::uint32_t allocator, allocator_changes const& changes) {
-    allocator_record const& record = profile_.allocators[allocator];
-    allocator_memory& here = allocators_.emplace_back();
-    here.name = record.name;
-    here.is_polled = record.is_polled;
-    here.unknown_releases = changes.unknown_releases;
-    here.reused_addresses = changes.reused_addresses;
-    here.by_path.resize(profile_.paths.size());
+    allocator_memory& here = to_.of(profile_, allocator);
+    here.unknown_releases += changes.unknown_releases;
+    here.reused_addresses += changes.reused_addresses;
     memory_totals totals{before_.bytes_of(profile_, allocator), changes.in_order};
     find_totals(here, totals);
     for (memory_change const& change : changes.in_order) take(change, here);
@@ -295,7 +286,7 @@ class scope_memory {
       path_memory& row = here.by_path[each.path];
       row.wide_peak_bytes = std::max(row.wide_peak_bytes, max_in(each.time, totals));
     }
-    for (std::uint32_t const scope : ending_) crossing_.end(allocator, profile_, profile_.scopes[scope]);
+    for (std::uint32_t const scope : ending_) to_.crossing().of(profile_, profile_.scopes[scope], allocator);
   }
 
   /// The maximum usage in the part of an interval that lies in the window; 0 if there is none.
@@ -307,16 +298,15 @@ class scope_memory {
 
   void find_totals(allocator_memory& to, memory_totals& totals) const {
     if (!with_ends_.has_steps()) {
-      to.add_first({own_.begin, own_.begin, totals.before(own_.begin)});
-      to.add_last({own_.begin, own_.end, totals.after(own_.end)});
-      to.max_bytes = max_in(own_, totals);
+      if (!to.first_bytes) to.first_bytes = totals.before(own_.begin);
+      to.last_bytes = totals.after(own_.end);
+      to.max_bytes = std::max(to.max_bytes, max_in(own_, totals));
       return;
     }
     for (interval const& step : with_ends_.steps()) {
       if (step.end < own_.begin || own_.end <= step.begin) continue;
-      if (own_.begin <= step.begin) to.add_first({step.begin, step.begin, totals.before(step.begin)});
-      timestamp const end = std::min(step.end, own_.end);
-      to.add_last({step.begin, end, totals.after(end)});
+      if (own_.begin <= step.begin && !to.first_bytes) to.first_bytes = totals.before(step.begin);
+      to.last_bytes = totals.after(std::min(step.end, own_.end));
       to.max_bytes = std::max(to.max_bytes, max_in(step, totals));
     }
   }
@@ -361,7 +351,7 @@ class scope_memory {
       if (own_.begin <= scope.time.begin && scope.time.end < own_.end) {
         to.by_path[scope.path].add(each.balance);
       } else {
-        crossing_.add(allocator, profile_, scope, each.balance);
+        to_.crossing().of(profile_, scope, allocator).append(each.balance);
       }
       balance_of_[each.scope] = no_balance;
     }
@@ -371,6 +361,7 @@ class scope_memory {
   profile const& profile_;
   interval own_;
   memory_before const& before_;
+  memory_sums& to_;
   measured_time with_ends_;
   own_vector<std::uint32_t> scope_of_;        ///< by allocation: the innermost scope open on its thread
   own_vector<std::uint32_t> parent_of_;       ///< by scope
@@ -380,8 +371,6 @@ class scope_memory {
   own_vector<std::uint32_t> ending_;          ///< those that began before the window and end in it
   own_vector<std::uint32_t> balance_of_;      ///< by scope: position in `balances_`
   own_vector<charged_scope> balances_;        ///< balances of the charged scopes
-  own_vector<allocator_memory> allocators_;
-  crossing_balances crossing_;
 };
 
 }  // namespace profkit::detail

@@ -10,13 +10,13 @@
 #include <tuple>
 
 #include "../../../profile.hpp"
+#include "../../../summary.hpp"
 #include "../../../time.hpp"
 #include "../../profile/own_containers.hpp"
 #include "../../profile/own_memory.hpp"
 #include "../../profile/own_sort.hpp"
 #include "../gpu/attribution.hpp"
 #include "../gpu/counted_operations.hpp"
-#include "rank_timeline.hpp"
 #include "timeline_part.hpp"
 
 namespace profkit::detail {

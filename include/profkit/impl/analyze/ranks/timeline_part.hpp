@@ -16,7 +16,7 @@
 #include "../../profile/record_fields.hpp"
 #include "../../profile/validate.hpp"
 #include "../gpu/attribution.hpp"
-#include "rank_timeline.hpp"
+#include "../windows/state.hpp"
 
 // Describes the binary form of a timeline.
 
@@ -117,6 +117,18 @@ inline void check_timeline(rank_timeline const& timeline, bool has_paths) {
   }
 }
 
+/// The largest stride of a timeline that keeps a step: at least 65,536, and at least 131,072 for half of all steps. A larger stride keeps a
+/// part of the steps of a smaller one. The bits of the index are mixed, so that programs with a period, such as a collective in every
+/// fourth step, keep their share of steps. Step 0 is always kept, because its waits are those of the start.
+[[nodiscard]] inline std::uint64_t last_stride_of(std::uint64_t index) noexcept {
+  // The finalizer of MurmurHash3 by Austin Appleby, public domain.
+  index = (index ^ (index >> 33U)) * 0xff51afd7ed558ccdU;
+  index = (index ^ (index >> 33U)) * 0xc4ceb9fe1a85ec53U;
+  index = (index ^ (index >> 33U)) >> 16U;
+  constexpr std::uint64_t largest = ~std::uint64_t{0};
+  return index == 0 ? largest : largest / index;
+}
+
 /// The timeline of a stretch of a session. Positions of paths are those of the analysis.
 class timeline_part {
  public:
@@ -207,10 +219,7 @@ class timeline_part {
     std::uint64_t index = 0;
     timestamp begin{};
 
-    template <class Archive>
-    friend void fields(Archive& archive, edge& state) {
-      archive(state.index), archive(state.begin);
-    }
+    auto members() { return listed(index, begin); }
   };
   using number_key = std::tuple<std::uint64_t, std::string, std::string>;  ///< the communicator (id and name) and the function
 

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "../../../profile.hpp"
+#include "../../../summary.hpp"
 #include "../../../time.hpp"
 #include "../../profile/own_memory.hpp"
 #include "../../profile/own_sort.hpp"
@@ -19,7 +20,6 @@
 #include "../time/measured_time.hpp"
 #include "../window.hpp"
 #include "found_collectives.hpp"
-#include "rank_timeline.hpp"
 #include "timeline_part.hpp"
 #include "timeline_segments.hpp"
 

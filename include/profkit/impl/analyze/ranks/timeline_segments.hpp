@@ -9,9 +9,9 @@
 #include <utility>
 
 #include "../../../profile.hpp"
+#include "../../../summary.hpp"
 #include "../../../time.hpp"
 #include "../../profile/own_containers.hpp"
-#include "rank_timeline.hpp"
 
 // Pure functions on lists of intervals. All lists are disjoint and in time order unless stated otherwise.
 
@@ -66,15 +66,6 @@ inline own_vector<interval> uncovered(interval const& whole, own_vector<interval
 inline std::chrono::nanoseconds length_of(own_vector<interval> const& list) {
   std::chrono::nanoseconds sum{};
   for (interval const& each : list) sum += each.duration();
-  return sum;
-}
-
-/// @return the length of the parts of a list before a moment.
-inline std::chrono::nanoseconds length_before(own_vector<interval> const& list, timestamp moment) {
-  std::chrono::nanoseconds sum{};
-  for (interval const& each : list) {
-    if (each.begin < moment) sum += std::min(each.end, moment) - each.begin;
-  }
   return sum;
 }
 

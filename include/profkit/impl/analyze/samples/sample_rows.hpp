@@ -7,7 +7,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <optional>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -19,30 +18,27 @@
 #include "../../profile/own_sort.hpp"
 #include "../gpu/attribution.hpp"
 #include "../gpu/counted_operations.hpp"
-#include "../merge/add_rows.hpp"
 #include "../time/measured_time.hpp"
 #include "../time/path_tree.hpp"
+#include "../windows/state.hpp"
 
 namespace profkit::detail {
 
-/// The calls of one function in which a thread can wait for a device.
-struct device_wait {
-  std::uint64_t calls = 0;
-  std::uint64_t ns = 0;  ///< sum of their durations
+/// A number of samples or of calls, with the time that they represent.
+struct counted_time {
+  std::uint64_t count = 0;
+  std::uint64_t ns = 0;
 
-  void add(device_wait const& other) {
-    calls += other.calls;
-    ns += other.ns;
-  }
+  auto members() { return listed(amount(count), amount(ns)); }
 
-  template <class Archive>
-  friend void fields(Archive& archive, device_wait& state) {
-    archive.amount(state.calls), archive.amount(state.ns);
+  void add(std::uint64_t more, std::uint64_t more_ns) {
+    count += more;
+    ns += more_ns;
   }
 };
 
-/// By name of the function.
-using device_waits = std::map<std::string, device_wait>;
+/// The calls in which a thread can wait for a device, by name of the function.
+using device_waits = std::map<std::string, counted_time>;
 
 /// Removes version suffixes: "cudaStreamSynchronize" for "cudaStreamSynchronize_v3020" and "cudaStreamSynchronize_ptsz_v7000".
 inline std::string name_without_version(std::string const& name) {
@@ -87,9 +83,9 @@ inline void add_wait_pieces(profile const& profile, grouped_positions::range cal
 
 /// Finds the calls that wait for a device in the measured time, with the innermost scope open on their thread.
 /// @param has_waited receives for each sample whether it was taken in such a call, because most calls wait by polling the device.
-/// @return the waits by path; calls outside any scope are omitted.
-inline own_vector<device_waits> find_device_waits(profile const& profile, thread_lanes const& lanes, measured_time const& when,
-                                                  own_vector<bool>& has_waited) {
+/// @param to the waits by path; calls outside any scope are omitted.
+inline void add_device_waits(own_vector<device_waits>& to, profile const& profile, thread_lanes const& lanes, measured_time const& when,
+                             own_vector<bool>& has_waited) {
   own_vector<bool> waits;
   for (std::string const& name : profile.api_names) {
     api_call_kind const kind = kind_of_api_call(name);
@@ -108,82 +104,57 @@ inline own_vector<device_waits> find_device_waits(profile const& profile, thread
   own_vector<std::uint32_t> const scope_of = innermost_scopes(
       profile, lanes, pieces, [](std::uint32_t) { return true; }, [&](std::uint32_t i) { return middle_of(pieces[i].time); }, parent_of);
 
-  own_vector<device_waits> result(profile.paths.size());
   auto const lane_of_sample = [&](std::uint32_t i) { return std::size_t{lanes.lane_of(profile.samples[i].thread)}; };
   grouped_positions const samples{profile.samples.size(), lanes.count(), lane_of_sample,
                                   [&](std::uint32_t i) { return profile.samples[i].time; }};
   for (std::size_t i = 0; i < pieces.size(); ++i) {
     if (scope_of[i] == no_scope) continue;
     interval const& time = pieces[i].time;
-    result[profile.scopes[scope_of[i]].path][name_without_version(profile.api_names[pieces[i].name])].add(
-        {pieces[i].calls, static_cast<std::uint64_t>(time.duration().count())});
+    device_waits& waits_of = to[profile.scopes[scope_of[i]].path];
+    waits_of[name_without_version(profile.api_names[pieces[i].name])].add(pieces[i].calls,
+                                                                          static_cast<std::uint64_t>(time.duration().count()));
     grouped_positions::range const of_thread = samples[lanes.lane_of(pieces[i].thread)];
     auto next = std::lower_bound(of_thread.begin(), of_thread.end(), time.begin,
                                  [&](std::uint32_t sample, timestamp moment) { return profile.samples[sample].time < moment; });
     for (; next != of_thread.end() && profile.samples[*next].time < time.end; ++next) has_waited[*next] = true;
   }
-  return result;
 }
 
 /// Host samples in the measured time, by path and function, and the calls that wait for a device, by path and name. All sums are integers.
 class sample_sums {
  public:
-  struct sum {
-    std::uint64_t samples = 0;
-    std::uint64_t ns = 0;
-
-    void add(sum const& other) {
-      samples += other.samples;
-      ns += other.ns;
-    }
-
-    template <class Archive>
-    friend void fields(Archive& archive, sum& state) {
-      archive.amount(state.samples), archive.amount(state.ns);
-    }
-  };
-
   /// Name, module and caller.
   using function_key = std::tuple<std::string, std::string, std::string>;
-  using functions = std::map<function_key, sum>;
+  using functions = std::map<function_key, counted_time>;
   /// Source file and line.
   using place = std::pair<std::string, std::uint32_t>;
 
-  sample_sums() = default;
-
+  /// Adds the next window.
   /// @param lanes null: do not look for calls that wait for a device.
-  sample_sums(profile const& profile, measured_time const& when, thread_lanes const* lanes) {
+  void add(profile const& profile, measured_time const& when, thread_lanes const* lanes) {
     own_vector<bool> has_waited(profile.samples.size());
-    if (profile.sampling && lanes != nullptr && !profile.api_calls.empty()) waits_ = find_device_waits(profile, *lanes, when, has_waited);
+    if (profile.sampling && lanes != nullptr && !profile.api_calls.empty()) {
+      grow_rows(waits_, profile.paths.size());
+      add_device_waits(waits_, profile, *lanes, when, has_waited);
+    }
     if (profile.samples.empty()) return;
-    own_vector<std::map<std::uint32_t, sum>> by_position(profile.paths.size() + 1);
+    own_vector<std::map<std::uint32_t, counted_time>> by_position(profile.paths.size() + 1);
     measured_time_cursor in{when};
     for (std::size_t i = 0; i < profile.samples.size(); ++i) {
       sample_record const& each = profile.samples[i];
       if (!in.contains(each.time) || has_waited[i]) continue;
-      by_position[each.path == path_record::no_parent ? profile.paths.size() : each.path][each.function].add({1, each.weight});
+      by_position[each.path == path_record::no_parent ? profile.paths.size() : each.path][each.function].add(1, each.weight);
     }
-    rows_.resize(profile.paths.size());
+    grow_rows(rows_, profile.paths.size());
     for (std::size_t path = 0; path <= profile.paths.size(); ++path) {
       functions& to = path == profile.paths.size() ? outside_ : rows_[path];
       for (auto const& [position, each] : by_position[path]) {
         function_record const& function = profile.functions[position];
         function_key const key{function.name, function.module, function.caller};
-        to[key].add(each);
+        add_to(to[key], each);
         if (!function.file.empty()) keep(key, {function.file, function.line});
       }
     }
-  }
-
-  void add(sample_sums const& other) {
-    grow_rows(rows_, other.rows_.size());
-    for (std::size_t path = 0; path < other.rows_.size(); ++path) add(other.rows_[path], rows_[path]);
-    grow_rows(waits_, other.waits_.size());
-    for (std::size_t path = 0; path < other.waits_.size(); ++path) {
-      for (auto const& [name, each] : other.waits_[path]) waits_[path][name].add(each);
-    }
-    add(other.outside_, outside_);
-    for (auto const& [function, where] : other.places_) keep(function, where);
   }
 
   /// The source position of a function; without a file if it is unknown.
@@ -206,16 +177,9 @@ class sample_sums {
   /// The samples outside any scope.
   [[nodiscard]] functions const& outside() const noexcept { return outside_; }
 
-  static void add(functions const& from, functions& to) {
-    for (auto const& [function, each] : from) to[function].add(each);
-  }
+  auto members() { return listed(rows_, outside_, places_, waits_); }
 
  private:
-  template <class Archive>
-  friend void fields(Archive& archive, sample_sums& state) {
-    archive(state.rows_), archive(state.outside_), archive(state.places_), archive(state.waits_);
-  }
-
   /// Functions can share a key, for example overloads. Keeps the smallest place.
   void keep(function_key const& function, place const& where) {
     auto const [known, is_new] = places_.emplace(function, where);
@@ -244,13 +208,10 @@ inline sampled_share share_of_samples(double share, double trials) {
 /// Builds the rows of host samples.
 class sample_rows {
  public:
-  /// @param in_order `paths` in the order of their first scopes.
-  /// @param rows the path of each row of `scopes`.
-  sample_rows(own_vector<path_record> const& paths, own_vector<std::uint32_t> const& in_order, sample_sums const& sums,
-              own_vector<scope_summary> const& scopes, own_vector<std::uint32_t> const& rows)
-      : paths_{paths}, in_order_{in_order}, sums_{sums}, scopes_{scopes}, row_of_(paths.size()) {
-    for (std::size_t row = 0; row < rows.size(); ++row) row_of_[rows[row]] = row;
-  }
+  /// @param tree has rows.
+  /// @param scopes the rows.
+  sample_rows(path_tree const& tree, sample_sums const& sums, own_vector<scope_summary> const& scopes)
+      : tree_{tree}, sums_{sums}, scopes_{scopes} {}
 
   [[nodiscard]] host_samples_summary make(sampling_record const& how) const {
     host_samples_summary result;
@@ -262,15 +223,15 @@ class sample_rows {
     result.why_without = how.why_without;
     result.why_no_lines = how.why_no_lines;
     sample_sums::functions all;
-    for (std::uint32_t const path : in_order_) {
+    for (std::uint32_t const path : tree_.in_order()) {
       sampled_scope_summary row = row_of_path(path, how);
       bool const has_waited = how.threads_without == 0 && row.self && *row.self >= min_intervals * milliseconds{how.interval};
       if (row.samples == 0 && !has_waited) continue;
-      if (row.samples > 0) sample_sums::add(sums_.of_path(path), all);
+      if (row.samples > 0) add_to(all, sums_.of_path(path));
       result.scopes.push_back(std::move(row));
     }
     if (!sums_.outside().empty()) {
-      sample_sums::add(sums_.outside(), all);
+      add_to(all, sums_.outside());
       sampled_scope_summary outside;
       fill(outside, sums_.outside(), how);
       result.scopes.push_back(std::move(outside));
@@ -293,10 +254,10 @@ class sample_rows {
 
   [[nodiscard]] sampled_scope_summary row_of_path(std::uint32_t path, sampling_record const& how) const {
     sampled_scope_summary result;
-    result.path = path_text(paths_, path);
-    if (std::optional<std::size_t> const row = row_of_[path]; row && scopes_[*row].host.count > 0) {
+    result.path = path_text(tree_.paths(), path);
+    if (std::size_t const row = tree_.row_of(path); row != path_tree::no_row && scopes_[row].host.count > 0) {
       result.scope = row;
-      result.self = std::max(scopes_[*row].host_self, milliseconds{});
+      result.self = std::max(scopes_[row].host_self, milliseconds{});
     }
     static sample_sums::functions const none;
     fill(result, path < sums_.paths() ? sums_.of_path(path) : none, how);
@@ -308,7 +269,7 @@ class sample_rows {
   static void fill_waits(sampled_scope_summary& to, device_waits const& waits) {
     milliseconds const whole = std::max(*to.self, to.sampled);
     for (auto const& [name, each] : waits) {
-      to.waits.push_back({name, each.calls, milliseconds{static_cast<double>(each.ns) * 1e-6}, 0.0});
+      to.waits.push_back({name, each.count, milliseconds{static_cast<double>(each.ns) * 1e-6}, 0.0});
     }
     own_stable_sort(to.waits.begin(), to.waits.end(), [](auto const& a, auto const& b) { return a.time > b.time; });
     if (to.waits.size() > max_waits) to.waits.resize(max_waits);
@@ -321,17 +282,17 @@ class sample_rows {
     while (!to.waits.empty() && !(to.waits.back().share >= min_wait)) to.waits.pop_back();
   }
 
-  static milliseconds ms_of(sample_sums::sum const& sum) { return std::chrono::nanoseconds{static_cast<std::int64_t>(sum.ns)}; }
+  static milliseconds ms_of(counted_time const& sum) { return std::chrono::nanoseconds{static_cast<std::int64_t>(sum.ns)}; }
 
   /// A sample counts in the step in which it was taken, a scope in the step in which it began. So `sampled` can exceed `self`.
   void fill(sampled_scope_summary& to, sample_sums::functions const& functions, sampling_record const& how) const {
-    sample_sums::sum sum;
-    for (auto const& [function, each] : functions) sum.add(each);
-    to.samples = sum.samples;
+    counted_time sum;
+    for (auto const& [function, each] : functions) add_to(sum, each);
+    to.samples = sum.count;
     to.sampled = ms_of(sum);
     milliseconds const whole = std::max(to.self.value_or(to.sampled), to.sampled);
     double const trials =
-        to.sampled.count() > 0.0 ? static_cast<double>(sum.samples) * (whole / to.sampled) : whole / milliseconds{how.interval};
+        to.sampled.count() > 0.0 ? static_cast<double>(sum.count) * (whole / to.sampled) : whole / milliseconds{how.interval};
     if (to.self && whole.count() > 0.0) to.waiting = share_of_samples(1.0 - to.sampled / whole, trials);
     own_vector<sample_sums::functions::const_iterator> order;
     for (auto at = functions.begin(); at != functions.end(); ++at) order.push_back(at);
@@ -346,18 +307,16 @@ class sample_rows {
       sampled_function_summary row;
       std::tie(row.name, row.module, row.caller) = function;
       std::tie(row.file, row.line) = sums_.place_of(function);
-      row.samples = each.samples;
+      row.samples = each.count;
       row.time = ms_of(each);
       row.share_of_scope = share_of_samples(whole.count() > 0.0 ? row.time / whole : 0.0, trials);
       to.functions.push_back(std::move(row));
     }
   }
 
-  own_vector<path_record> const& paths_;
-  own_vector<std::uint32_t> const& in_order_;
+  path_tree const& tree_;
   sample_sums const& sums_;
   own_vector<scope_summary> const& scopes_;
-  own_vector<std::optional<std::size_t>> row_of_;  ///< by path: position in `scopes_`
 };
 
 }  // namespace profkit::detail

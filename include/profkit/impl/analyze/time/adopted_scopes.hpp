@@ -15,8 +15,8 @@
 #include "../../profile/own_memory.hpp"
 #include "../gpu/attribution.hpp"
 #include "../gpu/counted_operations.hpp"
-#include "../gpu/operation_spans.hpp"
-#include "../merge/add_rows.hpp"
+#include "../gpu/gpu_sums.hpp"
+#include "../windows/state.hpp"
 #include "durations.hpp"
 #include "measured_time.hpp"
 #include "path_tree.hpp"
@@ -45,44 +45,37 @@ class adoption_rows {
   };
 
   explicit adoption_rows(own_vector<path_record>&&) = delete;  // borrowed, so no converted temporary
-  explicit adoption_rows(own_vector<path_record> const& paths) : paths_{paths}, row_of_(paths.size(), no_row) { find_origins(); }
+  explicit adoption_rows(own_vector<path_record> const& paths) : row_of(paths.size(), no_row), paths_{paths} { find_origins(); }
 
   [[nodiscard]] bool adopts(std::size_t path) const { return paths_[path].adopted_from != none; }
 
-  /// @return the innermost adopting path around the path, possibly itself; `none` if there is none.
-  [[nodiscard]] std::uint32_t around(std::size_t path) const { return around_[path]; }
-
-  /// @return the row of an adopting path.
-  [[nodiscard]] std::size_t row_of(std::size_t path) const { return row_of_[path]; }
-
-  /// @return the rows; rows of parents precede those of their children.
-  [[nodiscard]] own_vector<row> const& rows() const noexcept { return rows_; }
-
-  /// @return the roles in the order of their first appearance.
-  [[nodiscard]] own_vector<std::string> const& roles() const noexcept { return roles_; }
+  own_vector<std::uint32_t> around;  ///< by path: the innermost adopting path around it, possibly itself; `none` if there is none
+  own_vector<std::size_t> row_of;    ///< by adopting path
+  own_vector<row> rows;              ///< rows of parents precede those of their children
+  own_vector<std::string> roles;     ///< in the order of their first appearance
 
  private:
   /// Finds for each path the adopting path around it, and for each adopting path its row. A path follows all paths that it refers to.
   void find_origins() {
     own_vector<std::uint32_t> first(paths_.size(), none);  // by adopting path: the path from which its chain of adoptions starts
-    around_.assign(paths_.size(), none);
+    around.assign(paths_.size(), none);
     for (std::uint32_t path = 0; path < paths_.size(); ++path) {
       path_record const& record = paths_[path];
       if (!adopts(path)) {
-        if (record.parent != none) around_[path] = around_[record.parent];
+        if (record.parent != none) around[path] = around[record.parent];
         continue;
       }
-      around_[path] = path;
-      std::uint32_t const within = around_[record.adopted_from];
+      around[path] = path;
+      std::uint32_t const within = around[record.adopted_from];
       first[path] = within == none ? path : first[within];
       path_record const& origin = paths_[first[path]];
-      row_of_[path] = row_for(origin.adopted_from, role_named(within == none ? record.role : record.role + " of work in " + origin.role));
+      row_of[path] = row_for(origin.adopted_from, role_named(within == none ? record.role : record.role + " of work in " + origin.role));
     }
   }
 
   std::size_t role_named(std::string const& name) {
-    auto const [known, is_new] = role_at_.try_emplace(name, roles_.size());
-    if (is_new) roles_.push_back(name);
+    auto const [known, is_new] = role_at_.try_emplace(name, roles.size());
+    if (is_new) roles.push_back(name);
     return known->second;
   }
 
@@ -99,22 +92,18 @@ class adoption_rows {
       missing.push_back(path);
     }
     for (auto each = missing.rbegin(); each != missing.rend(); ++each) {
-      rows_.push_back({*each, role, above});
-      above = row_at_[{*each, role}] = rows_.size() - 1;
+      rows.push_back({*each, role, above});
+      above = row_at_[{*each, role}] = rows.size() - 1;
     }
     return above;
   }
 
   own_vector<path_record> const& paths_;
-  own_vector<std::uint32_t> around_;
-  own_vector<std::size_t> row_of_;  ///< row of each adopting path
-  own_vector<std::string> roles_;
-  own_hash_map<std::string, std::size_t> role_at_;  ///< by role: its position in `roles_`
-  own_vector<row> rows_;
+  own_hash_map<std::string, std::size_t> role_at_;  ///< by role: its position in `roles`
   std::map<std::pair<std::uint32_t, std::size_t>, std::size_t> row_at_;
 };
 
-/// Sums over scopes and adopting scopes, by path. Sums of windows add up.
+/// Sums over scopes and adopting scopes, by path.
 class adopted_sums {
  public:
   struct sums {
@@ -123,35 +112,19 @@ class adopted_sums {
     std::chrono::nanoseconds host{};
     std::chrono::nanoseconds kernels{};
 
-    template <class Archive>
-    friend void fields(Archive& archive, sums& state) {
-      archive(state.count), archive(state.operations), archive.amount(state.host), archive.amount(state.kernels);
-    }
-
-    void add(sums const& other) {
-      count += other.count;
-      operations += other.operations;
-      host += other.host;
-      kernels += other.kernels;
-    }
+    auto members() { return listed(count, operations, amount(host), amount(kernels)); }
   };
 
-  adopted_sums() = default;
-
+  /// Adds the next window.
   /// @param counted null if kernels were not collected. Only the window's own operations count.
   /// @param earlier the measured time of earlier windows.
-  adopted_sums(profile const& profile, measured_time const& when, attribution const& launched, counted_operations const* counted,
-               measured_time const& earlier)
-      : own_(profile.paths.size()), work_(profile.paths.size()) {
+  void add(profile const& profile, measured_time const& when, attribution const& launched, counted_operations const* counted,
+           measured_time const& earlier) {
+    grow_rows(own_, profile.paths.size());
+    grow_rows(work_, profile.paths.size());
     adoption_rows const rows{profile.paths};
     add_scopes(profile, when, launched, rows);
     if (counted != nullptr) add_operations(profile, launched, *counted, earlier, rows);
-  }
-
-  void add(adopted_sums const& other) {
-    add_rows(own_, other.own_);
-    add_rows(work_, other.work_);
-    for (auto const& [row, busy] : other.busy_) busy_[row] += busy;
   }
 
   /// Whether all positions of paths are below a number.
@@ -172,12 +145,9 @@ class adopted_sums {
     return known == busy_.end() ? std::chrono::nanoseconds{} : known->second;
   }
 
- private:
-  template <class Archive>
-  friend void fields(Archive& archive, adopted_sums& state) {
-    archive(state.own_), archive(state.work_), archive.amount(state.busy_);
-  }
+  auto members() { return listed(own_, work_, amount(busy_)); }
 
+ private:
   void add_scopes(profile const& profile, measured_time const& when, attribution const& launched, adoption_rows const& rows) {
     measured_time_cursor in{when};
     for (std::uint32_t i = 0; i < profile.scopes.size(); ++i) {
@@ -196,27 +166,24 @@ class adopted_sums {
 
   void add_operations(profile const& profile, attribution const& launched, counted_operations const& counted, measured_time const& earlier,
                       adoption_rows const& rows) {
-    own_vector<added_union> busy(rows.rows().size());
-    bool const has_earlier = !earlier.is_empty();
-    for (timed_operation const& each : counted.all()) {
-      if (each.path == attribution::none) continue;
+    own_vector<added_union> busy(rows.rows.size());
+    counted.for_each_with(earlier, profile, launched, [&](timed_operation const& each) {
+      if (each.path == attribution::none) return;
       bool const is_own = each.is_counted();
-      std::uint32_t const adopting = rows.around(each.path);
+      std::uint32_t const adopting = rows.around[each.path];
       if (is_own) {
         sums& to = adopting == adoption_rows::none ? own_[each.path] : work_[adopting];
         ++to.operations;
         to.kernels += each.time.duration();
-      } else if (!has_earlier || !earlier.contains(launch_moment(profile, launched, each.record))) {
-        continue;
       }
-      if (adopting == adoption_rows::none) continue;
-      for (std::size_t row = rows.row_of(adopting); row != adoption_rows::no_row; row = rows.rows()[row].above) {
+      if (adopting == adoption_rows::none) return;
+      for (std::size_t row = rows.row_of[adopting]; row != adoption_rows::no_row; row = rows.rows[row].above) {
         // Time covered here is covered in all outer rows too.
         if (!busy[row].add(each.time, !is_own) && is_own) break;
       }
-    }
+    });
     for (std::size_t row = 0; row < busy.size(); ++row) {
-      if (busy[row].length().count() > 0) busy_[{rows.rows()[row].path, rows.roles()[rows.rows()[row].role]}] = busy[row].length();
+      if (busy[row].length().count() > 0) busy_[{rows.rows[row].path, rows.roles[rows.rows[row].role]}] += busy[row].length();
     }
   }
 
@@ -228,9 +195,9 @@ class adopted_sums {
 /// The work of adopting scopes for each scope, compared with the scope's own work.
 class adopted_scopes {
  public:
-  adopted_scopes(own_vector<path_record> const& paths, path_tree const& tree, adopted_sums const& done, bool has_kernels)
-      : paths_{paths}, tree_{tree}, done_{done}, has_kernels_{has_kernels}, rows_{paths}, did_(rows_.rows().size()) {
-    for (std::size_t path = 0; path < paths.size(); ++path) own_.push_back(done.own(path));
+  adopted_scopes(path_tree const& tree, adopted_sums const& done, bool has_kernels)
+      : paths_{tree.paths()}, tree_{tree}, done_{done}, has_kernels_{has_kernels}, rows_{paths_}, did_(rows_.rows.size()) {
+    for (std::size_t path = 0; path < paths_.size(); ++path) own_.push_back(done.own(path));
     fold();
   }
 
@@ -238,7 +205,7 @@ class adopted_scopes {
   /// first appearance.
   /// @param paths receives the paths of the rows.
   [[nodiscard]] own_vector<adopted_summary> rows(own_vector<std::uint32_t>& paths) const {
-    auto const& rows = rows_.rows();
+    auto const& rows = rows_.rows;
     own_vector<std::size_t> order;
     for (std::size_t row = 0; row < rows.size(); ++row) {
       if (did_[row].count > 0 || did_[row].operations > 0) order.push_back(row);
@@ -259,11 +226,11 @@ class adopted_scopes {
 
   /// @return by role: its place in the order of their first appearance.
   [[nodiscard]] own_vector<std::size_t> places_of_roles() const {
-    own_vector<std::size_t> result(rows_.roles().size(), paths_.size());
+    own_vector<std::size_t> result(rows_.roles.size(), paths_.size());
     std::size_t found = 0;
     for (std::uint32_t const path : tree_.in_order()) {
       if (!rows_.adopts(path)) continue;
-      std::size_t& place = result[rows_.rows()[rows_.row_of(path)].role];
+      std::size_t& place = result[rows_.rows[rows_.row_of[path]].role];
       if (place == paths_.size()) place = found++;
     }
     return result;
@@ -272,7 +239,7 @@ class adopted_scopes {
   void fold() {
     for (std::size_t path = paths_.size(); path-- > 0;) {
       if (rows_.adopts(path)) {
-        did_[rows_.row_of(path)].add(done_.work(path));
+        add_to(did_[rows_.row_of[path]], done_.work(path));
       } else if (tree_.has_parent(path)) {
         adopted_sums::sums& parent = own_[paths_[path].parent];
         parent.operations += own_[path].operations;
@@ -280,23 +247,20 @@ class adopted_scopes {
       }
     }
     for (std::size_t i = did_.size(); i-- > 0;) {
-      std::size_t const above = rows_.rows()[i].above;
-      if (above != adoption_rows::no_row) did_[above].add(did_[i]);
+      std::size_t const above = rows_.rows[i].above;
+      if (above != adoption_rows::no_row) add_to(did_[above], did_[i]);
     }
   }
 
   [[nodiscard]] adopted_summary summary_of(std::size_t row) const {
-    adoption_rows::row const& entry = rows_.rows()[row];
+    adoption_rows::row const& entry = rows_.rows[row];
     adopted_sums::sums const& did = did_[row];
     adopted_sums::sums const& own = own_[entry.path];
-    std::string const& role = rows_.roles()[entry.role];
+    std::string const& role = rows_.roles[entry.role];
     adopted_summary result;
     result.name = shown_name(paths_[entry.path]);
-    result.path = result.name;
-    for (std::uint32_t path = paths_[entry.path].parent; path != none; path = paths_[path].parent) {
-      result.path = shown_name(paths_[path]) + "/" + result.path;
-      ++result.depth;
-    }
+    result.path = path_text(paths_, entry.path);
+    for (std::uint32_t path = paths_[entry.path].parent; path != none; path = paths_[path].parent) ++result.depth;
     result.role = role;
     result.count = did.count;
     result.host_total = to_ms(did.host);

@@ -12,6 +12,7 @@
 #include "../../../time.hpp"
 #include "../../profile/numbers.hpp"
 #include "../../profile/own_memory.hpp"
+#include "../windows/state.hpp"
 #include "quantiles.hpp"
 
 namespace profkit::detail {
@@ -50,12 +51,9 @@ class exact_sums {
     return std::sqrt((squares > 0.0 ? squares : 0.0) / static_cast<double>(count - 1));
   }
 
- private:
-  template <class Archive>
-  friend void fields(Archive& archive, exact_sums& state) {
-    archive.amount(state.sum_), archive.amount(state.squares_);
-  }
+  auto members() { return listed(amount(sum_), amount(squares_)); }
 
+ private:
   std::int64_t sum_ = 0;
   wide_integer squares_ = 0;
 };
@@ -134,12 +132,9 @@ class duration_statistics {
     return result;
   }
 
- private:
-  template <class Archive>
-  friend void fields(Archive& archive, duration_statistics& state) {
-    archive(state.sums_), archive(state.quantiles_);
-  }
+  auto members() { return listed(sums_, quantiles_); }
 
+ private:
   exact_sums sums_;
   quantile_sketch quantiles_;
 };

@@ -24,26 +24,15 @@ inline std::set<std::uint64_t> measured_steps_in(profile const& profile, interva
   return result;
 }
 
+inline constexpr interval all_time{timestamp::min(), timestamp::max()};
+
 /// The measured time: moments inside measured steps, or all moments in a session without steps.
 class measured_time {
  public:
-  explicit measured_time(profile const& profile) : has_steps_{had_steps(profile)} {
-    for (step_record const& step : profile.steps) {
-      if (step.is_measured()) measured_.push_back(step.time);
-    }
-    sort();
-  }
+  explicit measured_time(profile const& profile) : measured_time{of_window(profile, all_time, had_steps(profile))} {}
 
   /// The measured steps with kernels collected; all moments in a session without steps.
-  [[nodiscard]] static measured_time with_kernels(profile const& profile) {
-    measured_time result;
-    result.has_steps_ = had_steps(profile);
-    for (step_record const& step : profile.steps) {
-      if (step.is_measured() && step.has_kernels) result.measured_.push_back(step.time);
-    }
-    result.sort();
-    return result;
-  }
+  [[nodiscard]] static measured_time with_kernels(profile const& profile) { return of_window(profile, all_time, had_steps(profile), true); }
 
   /// The measured steps that begin in a stretch of time; in a session without steps the whole stretch.
   /// @param has_steps the session has a step, in the stretch or elsewhere.
@@ -133,7 +122,7 @@ class measured_time {
   }
 
   bool has_steps_ = false;
-  interval all_{timestamp::min(), timestamp::max()};  ///< the measured time of a session without steps
+  interval all_ = all_time;  ///< the measured time of a session without steps
   own_vector<interval> measured_;
 };
 

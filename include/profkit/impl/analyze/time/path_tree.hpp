@@ -41,6 +41,24 @@ inline std::string path_text(own_vector<path_record> const& paths, std::uint32_t
   return text;
 }
 
+/// @param first the beginning of the first scope of a path; `timestamp::max()` if there is none.
+/// @return all paths in the order of their first scopes; one without scopes follows its parent. Parents precede children, and adopted paths
+/// precede adopting ones.
+template <class First>
+own_vector<std::uint32_t> in_order_of_scopes(own_vector<path_record> const& paths, First const& first) {
+  own_vector<timestamp> begins(paths.size(), timestamp::min());
+  for (std::size_t path = 0; path < paths.size(); ++path) {  // parents and adopted paths come before
+    for (std::uint32_t const other : {paths[path].parent, paths[path].adopted_from}) {
+      if (other != path_record::no_parent) begins[path] = std::max(begins[path], begins[other]);
+    }
+    if (first(path) != timestamp::max()) begins[path] = std::max(begins[path], first(path));
+  }
+  own_vector<std::uint32_t> order(paths.size());
+  std::iota(order.begin(), order.end(), 0U);
+  own_stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) { return begins[a] < begins[b]; });
+  return order;
+}
+
 /// The paths of a profile in depth-first order: a path is followed by all paths inside it.
 class path_tree {
  public:
@@ -57,7 +75,7 @@ class path_tree {
   path_tree(own_vector<path_record>&&, own_vector<std::uint32_t>) = delete;
   /// @param in_order all paths in the order in which they are listed; parents precede children.
   path_tree(own_vector<path_record> const& paths, own_vector<std::uint32_t> in_order)
-      : paths_{paths}, in_order_{std::move(in_order)}, position_of_(paths.size()), end_of_(paths.size()) {
+      : paths_{paths}, in_order_{std::move(in_order)}, position_of_(paths.size()) {
     own_vector<own_vector<std::uint32_t>> children(paths.size());
     own_vector<std::uint32_t> stack;
     for (auto path = in_order_.rbegin(); path != in_order_.rend(); ++path) {
@@ -74,27 +92,51 @@ class path_tree {
     }
     own_vector<std::size_t> sizes(paths.size(), 1);
     for (std::size_t path = paths.size(); path-- > 0;) {
-      end_of_[path] = position_of_[path] + sizes[path];
       if (has_parent(path)) sizes[paths[path].parent] += sizes[path];
     }
-    group_names();
+    group_names(sizes);
   }
+
+  /// Gives rows in a summary to some paths and to all paths around them. Names without a row are removed.
+  template <class IsWanted>
+  void choose_rows(IsWanted const& is_wanted) {
+    row_of_.assign(paths_.size(), no_row);
+    for (std::size_t path = paths_.size(); path-- > 0;) {
+      if (row_of_[path] == no_row && !is_wanted(path)) continue;
+      row_of_[path] = 0;
+      if (has_parent(path)) row_of_[paths_[path].parent] = 0;
+    }
+    for (std::uint32_t const path : order_) {
+      if (row_of_[path] == no_row) continue;
+      row_of_[path] = rows_.size();
+      rows_.push_back(path);
+    }
+    auto const has_no_row = [this](name_group const& name) {
+      return std::all_of(name.paths.begin(), name.paths.end(), [this](std::uint32_t path) { return row_of_[path] == no_row; });
+    };
+    names_.erase(std::remove_if(names_.begin(), names_.end(), has_no_row), names_.end());
+  }
+
+  static constexpr std::size_t no_row = static_cast<std::size_t>(-1);
+
+  /// @return the path of each row, depth first.
+  [[nodiscard]] own_vector<std::uint32_t> const& rows() const noexcept { return rows_; }
+
+  /// @return the row of a path, or `no_row`.
+  [[nodiscard]] std::size_t row_of(std::size_t path) const { return row_of_[path]; }
+
+  [[nodiscard]] own_vector<path_record> const& paths() const noexcept { return paths_; }
 
   [[nodiscard]] bool has_parent(std::size_t path) const { return paths_[path].parent != path_record::no_parent; }
 
   /// @return all paths in the order in which they are listed: parents precede children.
   [[nodiscard]] own_vector<std::uint32_t> const& in_order() const noexcept { return in_order_; }
 
-  /// @return all paths: parents precede children, children are in the order of `in_order`; the session's step comes first.
-  [[nodiscard]] own_vector<std::uint32_t> const& depth_first() const noexcept { return order_; }
-
-  /// @return the position of a path in `depth_first`.
+  /// @return the position of a path in depth-first order: parents precede children, children are in the order of `in_order`; the session's
+  /// step comes first.
   [[nodiscard]] std::size_t position_of(std::size_t path) const { return position_of_[path]; }
 
-  /// @return the end of the paths inside a path, as a position in `depth_first`.
-  [[nodiscard]] std::size_t end_of(std::size_t path) const { return end_of_[path]; }
-
-  /// @return the names in the order of their first paths in `depth_first`.
+  /// @return the names in the order of their first paths, depth first.
   [[nodiscard]] own_vector<name_group> const& names() const noexcept { return names_; }
 
  private:
@@ -104,7 +146,8 @@ class path_tree {
     return result;
   }
 
-  void group_names() {
+  /// @param sizes by path: the number of paths in it, with itself.
+  void group_names(own_vector<std::size_t> const& sizes) {
     own_hash_map<std::string, std::size_t> known;
     own_vector<std::size_t> ends;  // by name: the end of the last outermost path
     for (std::uint32_t const path : order_) {
@@ -117,7 +160,7 @@ class path_tree {
       names_[group].paths.push_back(path);
       if (position_of_[path] < ends[group]) continue;
       names_[group].outermost.push_back(path);
-      ends[group] = end_of_[path];
+      ends[group] = position_of_[path] + sizes[path];
     }
   }
 
@@ -125,8 +168,9 @@ class path_tree {
   own_vector<std::uint32_t> in_order_;
   own_vector<std::uint32_t> order_;
   own_vector<std::size_t> position_of_;
-  own_vector<std::size_t> end_of_;
   own_vector<name_group> names_;
+  own_vector<std::uint32_t> rows_;
+  own_vector<std::size_t> row_of_;  ///< by path
 };
 
 }  // namespace profkit::detail

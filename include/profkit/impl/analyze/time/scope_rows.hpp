@@ -12,8 +12,8 @@
 #include "../../../time.hpp"
 #include "../../profile/own_memory.hpp"
 #include "../gpu/gpu_idle.hpp"
-#include "../gpu/gpu_work.hpp"
-#include "../merge/add_rows.hpp"
+#include "../gpu/gpu_sums.hpp"
+#include "../windows/state.hpp"
 #include "durations.hpp"
 #include "measured_time.hpp"
 #include "path_tree.hpp"
@@ -27,12 +27,12 @@ class scope_times {
   void add(profile const& profile, measured_time const& when) {
     grow_rows(host_, profile.paths.size());
     grow_rows(gpu_events_, profile.paths.size());
-    grow_rows(first_, profile.paths.size());
+    if (first_.size() < profile.paths.size()) first_.resize(profile.paths.size(), timestamp::max());
     measured_time_cursor in{when};
     for (scope_record const& scope : profile.scopes) {
       if (!in.contains(when.moment_of(scope))) continue;
       host_[scope.path].add(scope.time.duration());
-      first_[scope.path].add({scope.time.begin});
+      first_[scope.path] = std::min(first_[scope.path], scope.time.begin);
     }
     for (gpu_scope_record const& scope : profile.gpu_scopes) {
       if (in.contains(scope.begin)) gpu_events_[scope.path].add(scope.duration);
@@ -48,56 +48,34 @@ class scope_times {
   [[nodiscard]] duration_statistics const& gpu_events(std::size_t path) const { return gpu_events_[path]; }
 
   /// @return the beginning of the first scope; `timestamp::max()` if there is none.
-  [[nodiscard]] timestamp first(std::size_t path) const { return first_[path].begin; }
+  [[nodiscard]] timestamp first(std::size_t path) const { return first_[path]; }
+
+  auto members() { return listed(host_, gpu_events_, first_); }
 
  private:
-  template <class Archive>
-  friend void fields(Archive& archive, scope_times& value) {
-    archive(value.host_), archive(value.gpu_events_), archive(value.first_);
-  }
-
-  struct first_begin {
-    timestamp begin = timestamp::max();
-
-    template <class Archive>
-    friend void fields(Archive& archive, first_begin& value) {
-      archive(value.begin);
-    }
-
-    void add(first_begin const& other) { begin = std::min(begin, other.begin); }
-  };
-
   own_vector<duration_statistics> host_;  ///< by path
   own_vector<duration_statistics> gpu_events_;
-  own_vector<first_begin> first_;
+  own_vector<timestamp> first_;  ///< beginning of the first scope
 };
 
-/// Builds the rows of the tree and the rows by name from the paths with scopes in the measured time.
+/// Builds the rows of the tree and the rows by name.
 class scope_rows {
  public:
+  /// @param tree has rows.
   /// @param gpu null if kernels were not collected.
   /// @param idle null if kernels were not collected, and without steps.
-  scope_rows(own_vector<path_record> const& paths, scope_times const& times, path_tree const& tree, time_per_step const& steps,
-             gpu_work* gpu, gpu_idle const* idle)
-      : paths_{paths}, times_{times}, tree_{tree}, steps_{steps}, gpu_{gpu}, idle_{idle}, is_wanted_(paths.size()) {
-    for (std::size_t path = paths.size(); path-- > 0;) {
-      if (times_.host(path).count() > 0 || (gpu != nullptr && gpu->has_operations(path))) is_wanted_[path] = true;
-      if (is_wanted_[path] && tree.has_parent(path)) is_wanted_[paths[path].parent] = true;
-    }
-  }
+  scope_rows(path_tree const& tree, scope_times const& times, time_per_step const& steps, gpu_sums const* gpu, gpu_idle const* idle)
+      : tree_{tree}, times_{times}, steps_{steps}, gpu_{gpu}, idle_{idle} {}
 
   /// @return the rows; parents precede children. A parent without a scope in the measured time, such as a scope open around all steps, has
   ///   count 0.
   [[nodiscard]] own_vector<scope_summary> by_path(milliseconds steps_total) const {
-    own_vector<std::size_t> rows_of(paths_.size());
     own_vector<scope_summary> rows;
-    for (std::uint32_t const path : tree_.depth_first()) {
-      if (!is_wanted_[path]) continue;
-      rows_of[path] = rows.size();
+    for (std::uint32_t const path : tree_.rows()) {
       scope_summary row = row_of(path);
       if (steps_total.count() > 0.0 && row.host.count > 0) row.share_of_steps = row.host.total / steps_total;
       if (tree_.has_parent(path)) {
-        row.parent = rows_of[paths_[path].parent];
+        row.parent = tree_.row_of(tree_.paths()[path].parent);
         scope_summary& parent = rows[*row.parent];
         row.path = parent.path + "/" + row.name;
         row.depth = parent.depth + 1;
@@ -115,45 +93,22 @@ class scope_rows {
 
   [[nodiscard]] own_vector<scope_name_summary> by_name() const {
     own_vector<scope_name_summary> rows;
-    for (std::size_t const i : names()) {
-      path_tree::name_group const& group = tree_.names()[i];
+    for (path_tree::name_group const& group : tree_.names()) {
       std::uint64_t count = 0;
       for (std::uint32_t const path : group.paths) count += times_.host(path).count();
       duration_statistics host;
       for (std::uint32_t const path : group.outermost) host.add(times_.host(path));
       rows.push_back({group.name, host.summarize(), {}, {}});
       rows.back().host.count = count;
-      if (gpu_ != nullptr) rows.back().gpu = gpu_->of_name(i);
+      if (gpu_ != nullptr) rows.back().gpu = gpu_->of_name(group);
       if (idle_ != nullptr) rows.back().gpu_idle = idle_->of_name(group);
     }
     return rows;
   }
 
-  /// @return the path of each row of `by_path`.
-  [[nodiscard]] own_vector<std::uint32_t> paths() const {
-    own_vector<std::uint32_t> result;
-    for (std::uint32_t const path : tree_.depth_first()) {
-      if (is_wanted_[path]) result.push_back(path);
-    }
-    return result;
-  }
-
-  /// @return the position in `path_tree::names` of each row of `by_name`.
-  [[nodiscard]] own_vector<std::size_t> names() const {
-    own_vector<std::size_t> result;
-    for (std::size_t i = 0; i < tree_.names().size(); ++i) {
-      if (is_wanted(tree_.names()[i])) result.push_back(i);
-    }
-    return result;
-  }
-
  private:
-  [[nodiscard]] bool is_wanted(path_tree::name_group const& group) const {
-    return std::any_of(group.paths.begin(), group.paths.end(), [&](std::uint32_t path) { return is_wanted_[path]; });
-  }
-
   [[nodiscard]] scope_summary row_of(std::uint32_t path) const {
-    path_record const& record = paths_[path];
+    path_record const& record = tree_.paths()[path];
     scope_summary row;
     row.name = shown_name(record);
     row.index = record.index;
@@ -168,13 +123,11 @@ class scope_rows {
     return row;
   }
 
-  own_vector<path_record> const& paths_;
-  scope_times const& times_;
   path_tree const& tree_;
+  scope_times const& times_;
   time_per_step const& steps_;
-  gpu_work* gpu_;
+  gpu_sums const* gpu_;
   gpu_idle const* idle_;
-  own_vector<bool> is_wanted_;
 };
 
 }  // namespace profkit::detail

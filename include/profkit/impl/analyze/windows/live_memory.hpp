@@ -15,6 +15,7 @@
 #include "../../profile/validate.hpp"
 #include "../gpu/attribution.hpp"
 #include "../memory/scope_memory.hpp"
+#include "state.hpp"
 
 namespace profkit::detail {
 
@@ -99,10 +100,7 @@ class live_memory {
     bool is_in_scope;  ///< whether an open scope contains the allocation
     scope_key scope;   ///< the innermost of these scopes
 
-    template <class Archive>
-    friend void fields(Archive& archive, live_piece& value) {
-      archive(value.record), archive(value.path), archive(value.is_in_scope), archive(value.scope);
-    }
+    auto members() { return listed(record, path, is_in_scope, scope); }
   };
 
   template <class Archive>

@@ -8,7 +8,6 @@
 #include <exception>
 #include <optional>
 #include <set>
-#include <string>
 #include <utility>
 
 #include "../../../profile.hpp"
@@ -28,6 +27,7 @@
 #include "../window.hpp"
 #include "kept_records.hpp"
 #include "live_memory.hpp"
+#include "state.hpp"
 #include "window_border.hpp"
 
 namespace profkit::detail {
@@ -138,6 +138,11 @@ class window_stream {
 
   /// The number of added windows.
   [[nodiscard]] std::uint64_t windows() const noexcept { return windows_; }
+
+  auto members() {
+    return listed(known_scopes_, known_calls_, known_collectives_, unfinished_, sums_, memory_, has_steps_, from_, windows_, steps_thread_,
+                  ends_, open_gpu_periods_);
+  }
 
  private:
   void lose_waiting() noexcept {
@@ -255,14 +260,6 @@ class window_stream {
     measured.erase(std::remove_if(measured.begin(), measured.end(), is_over), measured.end());
     open_gpu_periods_ = std::move(measured);
     frame.gpu_steps = std::move(found);
-  }
-
-  template <class Archive>
-  friend void fields(Archive& archive, window_stream& value) {
-    archive(value.known_scopes_), archive(value.known_calls_), archive(value.known_collectives_), archive(value.unfinished_),
-        archive(value.sums_), archive(value.memory_);
-    archive(value.has_steps_), archive(value.from_), archive(value.windows_), archive(value.steps_thread_), archive(value.ends_);
-    archive(value.open_gpu_periods_);
   }
 
   profile_follower follower_;

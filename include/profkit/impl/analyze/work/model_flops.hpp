@@ -15,8 +15,8 @@
 #include "../../../summary.hpp"
 #include "../../../time.hpp"
 #include "../../profile/own_memory.hpp"
+#include "../device_summary.hpp"
 #include "scope_work.hpp"
-#include "work_summary.hpp"
 
 namespace profkit {
 

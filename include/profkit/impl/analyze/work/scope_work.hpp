@@ -16,10 +16,10 @@
 #include "../../../work.hpp"
 #include "../../profile/numbers.hpp"
 #include "../../profile/own_memory.hpp"
-#include "../merge/add_rows.hpp"
+#include "../device_summary.hpp"
 #include "../time/measured_time.hpp"
 #include "../time/path_tree.hpp"
-#include "work_summary.hpp"
+#include "../windows/state.hpp"
 
 namespace profkit::detail {
 
@@ -92,8 +92,7 @@ class work_sums {
   double bytes_ = 0.0;
 };
 
-/// Declared work (`profkit::work`) by path. Sums of windows add up; floating-point sums depend on the order by rounding only, and are exact
-/// for whole numbers with a sum below 2^53.
+/// Declared work (`profkit::work`) by path. Sums are exact for whole numbers with a sum below 2^53.
 class work_by_path {
  public:
   struct row {
@@ -101,24 +100,14 @@ class work_by_path {
     work_sums again;                  ///< declared backward work, done by adopting scopes
     std::uint64_t again_unknown = 0;  ///< number of scopes without declared backward work
 
-    template <class Archive>
-    friend void fields(Archive& archive, row& state) {
-      archive(state.self), archive(state.again), archive(state.again_unknown);
-    }
-
-    void add(row const& other) {
-      self.add(other.self);
-      again.add(other.again);
-      again_unknown += other.again_unknown;
-    }
+    auto members() { return listed(self, again, again_unknown); }
   };
 
-  work_by_path() = default;
-
+  /// Adds the next window.
   /// @param when the measured time; with kernels collected, only the part with kernels, because rates refer to that time.
-  work_by_path(profile const& profile, measured_time const& when) {
+  void add(profile const& profile, measured_time const& when) {
     if (profile.work.empty()) return;
-    rows_.resize(profile.paths.size());
+    grow_rows(rows_, profile.paths.size());
     measured_time_cursor in{when};
     for (work_record const& each : profile.work) {
       if (!in.contains(each.begin)) continue;
@@ -132,19 +121,14 @@ class work_by_path {
     }
   }
 
-  void add(work_by_path const& other) { add_rows(rows_, other.rows_); }
-
   /// Whether all positions of paths are below a number.
   [[nodiscard]] bool is_in(std::size_t paths) const noexcept { return rows_.size() <= paths; }
 
   [[nodiscard]] row of_path(std::size_t path) const { return path < rows_.size() ? rows_[path] : row{}; }
 
- private:
-  template <class Archive>
-  friend void fields(Archive& archive, work_by_path& state) {
-    archive(state.rows_);
-  }
+  auto members() { return listed(rows_); }
 
+ private:
   own_vector<row> rows_;
 };
 
@@ -154,9 +138,8 @@ class work_by_path {
 class scope_work {
  public:
   /// @param steps number of steps with this work.
-  scope_work(own_vector<path_record> const& paths, path_tree const& tree, work_by_path const& done, std::uint64_t steps)
-      : paths_{paths}, tree_{tree}, steps_{steps} {
-    for (std::size_t path = 0; path < paths.size(); ++path) {
+  scope_work(path_tree const& tree, work_by_path const& done, std::uint64_t steps) : paths_{tree.paths()}, tree_{tree}, steps_{steps} {
+    for (std::size_t path = 0; path < paths_.size(); ++path) {
       work_by_path::row const row = done.of_path(path);
       self_.push_back(row.self);
       again_.push_back(row.again);
@@ -164,15 +147,14 @@ class scope_work {
     }
     inclusive_ = self_;
     for (auto path = tree.in_order().rbegin(); path != tree.in_order().rend(); ++path) {
-      if (tree.has_parent(*path)) inclusive_[paths[*path].parent].add(inclusive_[*path]);
+      if (tree.has_parent(*path)) inclusive_[paths_[*path].parent].add(inclusive_[*path]);
     }
   }
 
   /// Fills `work` of the rows of the tree and of the rows by name.
-  /// @param paths the path of each row.
-  /// @param names position in `path_tree::names` of each row by name.
-  void fill(summary& into, own_vector<std::uint32_t> const& paths, own_vector<std::size_t> const& names) const {
-    own_vector<time_said> const said = find_time_said(into.scopes, paths);
+  void fill(summary& into) const {
+    own_vector<std::uint32_t> const& paths = tree_.rows();
+    own_vector<time_said> const said = find_time_said(into.scopes);
     for (std::size_t row = 0; row < into.scopes.size(); ++row) {
       scope_summary& to = into.scopes[row];
       auto [time, basis] = time_of(to.gpu, to.host);
@@ -184,7 +166,7 @@ class scope_work {
       if (to.work) to.work->share_of_time_said = said[paths[row]].share();
     }
     for (std::size_t row = 0; row < into.names.size(); ++row) {
-      path_tree::name_group const& group = tree_.names()[names[row]];
+      path_tree::name_group const& group = tree_.names()[row];
       scope_name_summary& to = into.names[row];
       work_sums inclusive;
       work_sums self;
@@ -269,7 +251,8 @@ class scope_work {
   }
 
   /// @return the times by path.
-  [[nodiscard]] own_vector<time_said> find_time_said(own_vector<scope_summary> const& rows, own_vector<std::uint32_t> const& paths) const {
+  [[nodiscard]] own_vector<time_said> find_time_said(own_vector<scope_summary> const& rows) const {
+    own_vector<std::uint32_t> const& paths = tree_.rows();
     own_vector<time_said> result(paths_.size());
     for (std::size_t row = rows.size(); row-- > 0;) {  // children before parents
       time_said& here = result[paths[row]];

@@ -5,14 +5,18 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <map>
 #include <numeric>
 #include <utility>
 
+#include "../../../profile.hpp"
 #include "../../../time.hpp"
+#include "../../profile/own_containers.hpp"
 #include "../../profile/own_memory.hpp"
-#include "../kinds/kind_names.hpp"
-#include "../time/durations.hpp"
+#include "../kinds/step_kinds.hpp"
+#include "../windows/state.hpp"
+#include "durations.hpp"
 
 namespace profkit::detail {
 
@@ -27,11 +31,7 @@ struct step_group {
   std::chrono::nanoseconds chosen_time{};  ///< time of the chosen step
   kind_key kind = no_kind;
 
-  template <class Archive>
-  friend void fields(Archive& archive, step_group& state) {
-    archive(state.index), archive(state.begin), archive(state.is_warmup), archive.amount(state.count), archive.amount(state.total);
-    archive(state.chosen), archive(state.chosen_time), archive(state.kind);
-  }
+  auto members() { return listed(index, begin, is_warmup, amount(count), amount(total), chosen, chosen_time, kind); }
 
   [[nodiscard]] double mean_ms() const noexcept { return to_ms(total).count() / static_cast<double>(count); }
 };
@@ -54,19 +54,16 @@ class step_series {
     fit();
   }
 
-  /// Appends the following steps: the result is as if they had been added here.
-  void append(step_series const& next) {
-    for (auto const& [kind, times] : next.measured_) measured_[kind].add(times);
-    warmup_ += next.warmup_;
-    group(next.level_);
-    for (step_group const& each : next.groups_) put(each);
-    fit();
-  }
-
   /// @return the series without kinds: neighbouring steps of all kinds share groups.
   [[nodiscard]] step_series of_all_kinds() const {
-    step_series result = *this;
-    result.rename_kinds([](kind_key) { return no_kind; });
+    step_series result;
+    result.level_ = level_;
+    result.warmup_ = warmup_;
+    if (!measured_.empty()) result.measured_[no_kind] = measured();
+    for (step_group each : groups_) {
+      each.kind = no_kind;
+      result.put(each);
+    }
     return result;
   }
 
@@ -83,21 +80,12 @@ class step_series {
     return result;
   }
 
-  /// Changes the kinds of the measured steps.
-  /// @param name_of maps an old kind to the new one.
-  template <class NameOf>
-  void rename_kinds(NameOf const& name_of) {
-    bool const is_same =
-        std::all_of(measured_.begin(), measured_.end(), [&](auto const& each) { return name_of(each.first) == each.first; });
-    if (is_same) return;
-    for (auto const& [kind, times] : std::exchange(measured_, {})) measured_[name_of(kind)].add(times);
-    for (step_group each : std::exchange(groups_, {})) {
-      if (!each.is_warmup) each.kind = name_of(each.kind);
-      put(each);
-    }
-  }
-
   [[nodiscard]] own_vector<step_group> const& groups() const noexcept { return groups_; }
+  [[nodiscard]] own_vector<step_group> measured_groups() const {
+    own_vector<step_group> result;
+    std::copy_if(groups_.begin(), groups_.end(), std::back_inserter(result), [](step_group const& each) { return !each.is_warmup; });
+    return result;
+  }
 
   /// Whether each group is one step.
   [[nodiscard]] bool is_single() const noexcept { return level_ == 0; }
@@ -186,6 +174,81 @@ class step_series {
   unsigned level_ = 0;
   std::uint64_t warmup_ = 0;
   std::map<kind_key, duration_statistics> measured_;  ///< by kind
+};
+
+/// The steps in the order of recording.
+class step_list {
+ public:
+  /// Adds the next steps.
+  /// @param own the stretch in which they begin.
+  /// @param kind_of maps the beginning of a measured step to its kind.
+  template <class KindOf>
+  void add(profile const& profile, interval const& own, KindOf const& kind_of) {
+    own_hash_map<std::uint64_t, std::chrono::nanoseconds> gpu_times;  // by step
+    for (gpu_step_record const& each : profile.gpu_steps) gpu_times[each.step] += each.duration;
+    for (step_record const& each : profile.steps) {
+      if (each.time.begin < own.begin || each.time.begin >= own.end) continue;
+      if (each.is_excluded) {
+        excluded_.add(each.index, false, each.time.begin, each.time.duration());
+        continue;
+      }
+      kind_key const kind = each.is_measured() ? kind_of(each.time.begin) : no_kind;
+      host_.add(each.index, each.warmup, each.time.begin, each.time.duration(), kind);
+      if (auto const gpu = gpu_times.find(each.index); gpu != gpu_times.end()) {
+        gpu_.add(each.index, each.warmup, each.time.begin, gpu->second, kind);
+      }
+      if (each.is_measured()) {
+        items_[kind] += each.items;
+        model_flops_ += each.model_flops;
+      }
+    }
+  }
+
+  /// @return the list without kinds.
+  [[nodiscard]] step_list of_all_kinds() const {
+    step_list result = *this;
+    result.host_ = host_.of_all_kinds();
+    result.gpu_ = gpu_.of_all_kinds();
+    return result;
+  }
+
+  /// @return the measured steps of one kind, without `model_flops`.
+  [[nodiscard]] step_list of_kind(kind_key kind) const {
+    step_list result;
+    result.host_ = host_.of_kind(kind);
+    result.gpu_ = gpu_.of_kind(kind);
+    if (auto const items = items_.find(kind); items != items_.end()) result.items_.insert(*items);
+    return result;
+  }
+
+  [[nodiscard]] step_series const& host() const noexcept { return host_; }
+
+  /// @return the times between CUDA events.
+  [[nodiscard]] step_series const& gpu() const noexcept { return gpu_; }
+
+  /// @return host times of the excluded steps; the other lists do not contain them.
+  [[nodiscard]] step_series const& excluded() const noexcept { return excluded_; }
+
+  [[nodiscard]] std::uint64_t items() const noexcept {
+    return std::accumulate(items_.begin(), items_.end(), std::uint64_t{0},
+                           [](std::uint64_t sum, auto const& each) { return sum + each.second; });
+  }
+
+  /// @return model FLOPs of the measured steps, as counted by the program.
+  [[nodiscard]] double model_flops() const noexcept { return model_flops_; }
+
+ private:
+  template <class Archive>
+  friend void fields(Archive& archive, step_list& steps) {
+    archive(steps.host_), archive(steps.gpu_), archive(steps.excluded_), archive(steps.items_), archive(steps.model_flops_);
+    if constexpr (Archive::is_reader) archive.check(steps.model_flops_ >= 0.0, "the work of steps is negative or not a number");
+  }
+
+  step_series host_;
+  step_series gpu_;
+  step_series excluded_;
+  std::map<kind_key, std::uint64_t> items_;  ///< items of the measured steps, by kind
+  double model_flops_ = 0.0;
 };
 
 }  // namespace profkit::detail

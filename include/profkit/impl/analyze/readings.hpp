@@ -13,14 +13,17 @@
 #include <string>
 #include <utility>
 
-#include "../../../profile.hpp"
-#include "../../../time.hpp"
-#include "../../profile/numbers.hpp"
-#include "../../profile/own_memory.hpp"
-#include "../../profile/record_types.hpp"
-#include "../time/measured_time.hpp"
-#include "../verdict/verdict_summary.hpp"
-#include "utilization_summary.hpp"
+#include "../../profile.hpp"
+#include "../../statistics.hpp"
+#include "../../summary.hpp"
+#include "../../time.hpp"
+#include "../profile/numbers.hpp"
+#include "../profile/own_memory.hpp"
+#include "../profile/record_types.hpp"
+#include "device_summary.hpp"
+#include "time/measured_time.hpp"
+#include "verdict/verdict_summary.hpp"
+#include "windows/state.hpp"
 
 namespace profkit {
 
@@ -74,22 +77,15 @@ inline constexpr std::uint64_t power_brake = 0x80;                ///< an extern
 
 namespace detail {
 
-/// Clocks of each device after measured steps. Mergeable across windows.
-class merged_clocks {
+/// Clocks of each device after measured steps.
+class clock_sums {
  public:
-  merged_clocks() = default;
-
-  /// Adds the readings of the measured steps that begin in `own`.
-  merged_clocks(profile const& profile, interval const& own) {
-    std::set<std::uint64_t> const measured = measured_steps_in(profile, own);
+  /// Adds the readings of the next window.
+  /// @param measured the indices of its measured steps.
+  void add(profile const& profile, std::set<std::uint64_t> const& measured) {
     for (device_clock_record const& reading : profile.device_clocks) {
       if (measured.count(reading.step) != 0) devices_[reading.device].add(reading);
     }
-  }
-
-  /// Merges another object: the result is as if its readings had been added here.
-  void add(merged_clocks const& other) {
-    for (auto const& [number, each] : other.devices_) devices_[number].add(each);
   }
 
   /// @return one row per device, by device number; empty if clocks were not read.
@@ -112,6 +108,8 @@ class merged_clocks {
     }
     return result;
   }
+
+  auto members() { return listed(devices_); }
 
  private:
   struct device_readings {
@@ -150,26 +148,7 @@ class merged_clocks {
       }
       if (reading.celsius) max_celsius = std::max(max_celsius.value_or(0), *reading.celsius);
     }
-
-    void add(device_readings const& other) {
-      readings += other.readings;
-      throttled_readings += other.throttled_readings;
-      power_readings += other.power_readings;
-      reasons |= other.reasons;
-      mhz += other.mhz;
-      milliwatt += other.milliwatt;
-      min_mhz = std::min(min_mhz, other.min_mhz);
-      max_mhz = std::max(max_mhz, other.max_mhz);
-      device_max_mhz = std::max(device_max_mhz, other.device_max_mhz);
-      max_milliwatt = std::max(max_milliwatt, other.max_milliwatt);
-      if (other.max_celsius) max_celsius = std::max(max_celsius.value_or(0), *other.max_celsius);
-    }
   };
-
-  template <class Archive>
-  friend void fields(Archive& archive, merged_clocks& state) {
-    archive(state.devices_);
-  }
 
   std::map<std::int32_t, device_readings> devices_;
 };
@@ -204,23 +183,15 @@ inline constexpr unit_member unit_members[device_units] = {{device_unit::busy, &
                                                            {device_unit::pcie_receive, nullptr, &utilization_summary::pcie_receive},
                                                            {device_unit::pcie_send, nullptr, &utilization_summary::pcie_send}};
 
-/// The utilization of each device in the measured steps. Mergeable across windows of the session.
-class merged_utilization {
+/// The utilization of each device in the measured steps.
+class utilization_sums {
  public:
-  merged_utilization() = default;
-
-  /// Adds the readings that ended in the measured steps that begin in `own`.
-  merged_utilization(profile const& profile, interval const& own) {
-    if (profile.device_utilization.empty()) return;
-    std::set<std::uint64_t> const measured = measured_steps_in(profile, own);
+  /// Adds the readings of the next window.
+  /// @param measured the indices of its measured steps.
+  void add(profile const& profile, std::set<std::uint64_t> const& measured) {
     for (device_utilization_record const& each : profile.device_utilization) {
       if (measured.count(each.step) != 0 && length_of(each) > 0) devices_[each.device].add(each);
     }
-  }
-
-  /// Merges another object: the result is as if its records had been added here.
-  void add(merged_utilization const& other) {
-    for (auto const& [number, each] : other.devices_) devices_[number].add(each);
   }
 
   /// @return one row per device, by device number; empty if nothing was measured.
@@ -237,6 +208,8 @@ class merged_utilization {
     return result;
   }
 
+  auto members() { return listed(devices_); }
+
  private:
   /// In microseconds.
   static std::uint64_t length_of(device_utilization_record const& window) {
@@ -250,16 +223,13 @@ class merged_utilization {
     std::uint32_t min = std::numeric_limits<std::uint32_t>::max();
     std::uint32_t max = 0;
 
-    template <class Archive>
-    friend void fields(Archive& archive, unit_values& state) {
-      archive.amount(state.weight), archive.amount(state.sum), archive(state.min), archive(state.max);
-    }
+    auto members() { return listed(amount(weight), amount(sum), min, max); }
 
-    void add(unit_values const& other) {
-      weight += other.weight;
-      sum += other.sum;
-      min = std::min(min, other.min);
-      max = std::max(max, other.max);
+    void add(std::uint64_t length, std::uint32_t value) {
+      weight += length;
+      sum += wide_integer{length} * value;
+      min = std::min(min, value);
+      max = std::max(max, value);
     }
   };
 
@@ -279,14 +249,8 @@ class merged_utilization {
       ++windows;
       weight += length;
       for (std::size_t i = 0; i < device_units; ++i) {
-        if (window.values[i]) units[i].add({length, wide_integer{length} * *window.values[i], *window.values[i], *window.values[i]});
+        if (window.values[i]) units[i].add(length, *window.values[i]);
       }
-    }
-
-    void add(device_values const& other) {
-      windows += other.windows;
-      weight += other.weight;
-      for (std::size_t i = 0; i < device_units; ++i) units[i].add(other.units[i]);
     }
   };
 
@@ -298,12 +262,133 @@ class merged_utilization {
     if (member.rate != nullptr) (row.*member.rate) = rate_of_unit{mean, from.min * unit, from.max * unit};
   }
 
-  template <class Archive>
-  friend void fields(Archive& archive, merged_utilization& state) {
-    archive(state.devices_);
+  std::map<std::int32_t, device_values> devices_;
+};
+
+/// The samples of counters in the measured time, by position in `profile::counter_names`.
+class counter_sums {
+ public:
+  /// Adds the next window.
+  void add(profile const& profile, measured_time const& when) {
+    grow_rows(counters_, profile.counter_names.size());
+    for (counter_record const& sample : profile.counters) {
+      if (when.contains(sample.time)) counters_[sample.counter].add(sample);
+    }
   }
 
-  std::map<std::int32_t, device_values> devices_;
+  /// Whether all positions of counters are below a number.
+  [[nodiscard]] bool is_in(std::size_t counters) const noexcept { return counters_.size() <= counters; }
+
+  /// @return the rows in the order of the first appearance of the counters.
+  /// @param names the names of all counters.
+  [[nodiscard]] own_vector<counter_summary> summarize(own_vector<std::string> const& names) const {
+    constexpr double none = std::numeric_limits<double>::quiet_NaN();
+    own_vector<counter_summary> rows;
+    for (std::size_t i = 0; i < counters_.size(); ++i) {
+      counter const& each = counters_[i];
+      if (each.count == 0) continue;
+      running_statistics const& finite = each.finite;
+      rows.push_back({names[i], each.count, each.last, finite.mean().value_or(none), finite.min().value_or(none),
+                      finite.max().value_or(none), each.not_finite});
+    }
+    return rows;
+  }
+
+  auto members() { return listed(counters_); }
+
+ private:
+  struct counter {
+    std::uint64_t count = 0;
+    std::uint64_t not_finite = 0;
+    timestamp last_time = timestamp::min();
+    double last = 0.0;
+    running_statistics finite;
+
+    auto members() { return listed(count, not_finite, last_time, last, finite); }
+
+    void add(counter_record const& sample) {
+      if (sample.time >= last_time) {  // samples of different threads are not in time order
+        last_time = sample.time;
+        last = sample.value;
+      }
+      ++count;
+      if (is_finite(sample.value)) {
+        finite.add(sample.value);
+      } else {
+        ++not_finite;
+      }
+    }
+  };
+
+  own_vector<counter> counters_;
+};
+
+/// Readings of memory sources at the ends of measured steps, by source and quantity.
+class reading_sums {
+ public:
+  /// Adds the readings of the next window.
+  /// @param measured the indices of its measured steps.
+  /// @param has_steps false: all readings count.
+  void add(profile const& profile, std::set<std::uint64_t> const& measured, bool has_steps) {
+    for (memory_record const& each : profile.memory) {
+      if (has_steps && measured.count(each.step) == 0) continue;
+      row& to = rows_.try_emplace({each.source, each.quantity}, row{rows_.size()}).first->second;
+      to.add(each);
+    }
+  }
+
+  /// @return the rows in the order of the first readings.
+  [[nodiscard]] own_vector<memory_summary> summarize() const {
+    own_vector<std::pair<std::string, std::string>> order;
+    for (auto const& each : rows_) order.push_back(each.first);
+    auto const place = [this](auto const& what) { return std::make_pair(rows_.at(what).first_step, rows_.at(what).position); };
+    std::sort(order.begin(), order.end(), [&](auto const& a, auto const& b) { return place(a) < place(b); });
+    own_vector<memory_summary> result;
+    for (auto const& what : order) {
+      row const& each = rows_.at(what);
+      result.push_back({what.first, what.second, each.samples, each.first_bytes, each.last_bytes, each.max_bytes, each.peak, each.peak_note,
+                        each.capacity});
+    }
+    return result;
+  }
+
+  auto members() { return listed(rows_); }
+
+ private:
+  struct row {
+    std::uint64_t position = 0;  ///< in the order of first appearance
+    std::uint64_t first_step = 0;
+    std::uint64_t last_step = 0;
+    std::uint64_t samples = 0;
+    std::uint64_t first_bytes = 0;
+    std::uint64_t last_bytes = 0;
+    std::uint64_t max_bytes = 0;
+    std::optional<std::uint64_t> peak{};
+    std::string peak_note{};  ///< note of the first reading
+    std::optional<std::uint64_t> capacity{};
+
+    auto members() {
+      return listed(position, first_step, last_step, samples, first_bytes, last_bytes, max_bytes, peak, peak_note, capacity);
+    }
+
+    void add(memory_record const& reading) {
+      if (samples == 0 || reading.step < first_step) {
+        first_step = reading.step;
+        first_bytes = reading.current_bytes;
+        peak_note = reading.peak_note;
+      }
+      if (reading.step >= last_step) {
+        last_step = reading.step;
+        last_bytes = reading.current_bytes;
+      }
+      ++samples;
+      max_bytes = std::max(max_bytes, reading.current_bytes);
+      capacity = std::max(capacity, reading.capacity_bytes);
+      peak = std::max(peak, reading.peak_bytes);
+    }
+  };
+
+  std::map<std::pair<std::string, std::string>, row> rows_;
 };
 
 }  // namespace profkit::detail
