@@ -450,10 +450,10 @@ TEST_CASE("memory, work, device clocks and roofs are saved", "[save]") {
 TEST_CASE("an allocation without allocator or thread is refused", "[save]") {
   profkit::profile profile = profile_with_everything();
   profile.allocations[2].allocator = 2;
-  check_refused(profile, "an allocation without allocator or thread");
+  check_refused(profile, "an allocation without allocator");
   profile = profile_with_everything();
   profile.allocations[0].thread = 2;
-  check_refused(profile, "an allocation without allocator or thread");
+  check_refused(profile, "an allocation without thread");
 }
 
 TEST_CASE("an unknown kind of allocation or precision is refused", "[save]") {
@@ -479,7 +479,7 @@ TEST_CASE("work without a path, negative work and NaN are refused", "[save]") {
       if (field == 1) profile.work[0].work.bytes = wrong;
       if (field == 2) profile.work[0].work.backward = static_cast<float>(wrong);
       if (field == 3) profile.steps[1].model_flops = wrong;
-      check_refused(profile, field == 3 ? "the work of a step is negative or not a number" : "work is negative or not a number");
+      check_refused(profile, "work is negative or not a number");
     }
   }
 }

@@ -46,7 +46,7 @@ class kept_parts {
     std::uint64_t count = 0;
     for (auto& [index, each] : parts_) {
       count += count_records(each);
-      profile_append::move(each, to);
+      move_entries(each, to);
     }
     parts_.clear();
     by_duration_.clear();
