@@ -107,6 +107,7 @@ set(PROFKIT_HEADERS
     profkit/impl/collect/make_collectors.hpp
     profkit/impl/collect/nvtx.hpp
     profkit/impl/collect/nvtx_ranges.hpp
+    profkit/impl/collect/opened_libraries.hpp
     profkit/impl/collect/perf_ring.hpp
     profkit/impl/collect/run_ahead_limiter.hpp
     profkit/impl/collect/sample_source.hpp
