@@ -3,16 +3,28 @@
 
 #include <sys/mman.h>
 
+#include <cerrno>
 #include <cstdint>
 #include <new>
 
-#include "errno_keeper.hpp"
 #include "thread_log.hpp"
 #include "waker.hpp"
 
 // The memory of logs, from the system without malloc.
 
 namespace profkit::detail {
+
+/// Restores `errno` at the end of a block, because scopes must not change it.
+class errno_keeper {
+ public:
+  errno_keeper() noexcept = default;
+  ~errno_keeper() { errno = kept_; }
+  errno_keeper(errno_keeper const&) = delete;
+  errno_keeper& operator=(errno_keeper const&) = delete;
+
+ private:
+  int kept_ = errno;
+};
 
 /// The number of slots whose memory a log keeps after reading, because a page fault costs as much as dozens of scopes.
 inline constexpr std::uint64_t kept_slots = std::uint64_t{1} << 21U;
