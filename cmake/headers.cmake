@@ -120,7 +120,6 @@ set(PROFKIT_HEADERS
     profkit/impl/drain/scope_paths.hpp
     profkit/impl/profile/archive_reader.hpp
     profkit/impl/profile/archive_writer.hpp
-    profkit/impl/profile/arrival.hpp
     profkit/impl/profile/atomic_file.hpp
     profkit/impl/profile/record_types.hpp
     profkit/impl/profile/file_access.hpp
@@ -162,7 +161,6 @@ set(PROFKIT_HEADERS
     profkit/impl/record/thread_log.hpp
     profkit/impl/record/thread_registry.hpp
     profkit/impl/record/ticks.hpp
-    profkit/impl/record/waker.hpp
     profkit/impl/report/budget_section.hpp
     profkit/impl/report/change_words.hpp
     profkit/impl/report/numbers.hpp
@@ -227,7 +225,6 @@ set(PROFKIT_NCCL_HEADERS
 set(PROFKIT_CUDA_HEADERS
     profkit/cuda.hpp
     profkit/impl/collect/cuda_driver.hpp
-    profkit/impl/collect/cuda_gpu_scope.hpp
     profkit/impl/collect/cuda_collectors.hpp
     profkit/impl/collect/cuda_timing_log.hpp)
 

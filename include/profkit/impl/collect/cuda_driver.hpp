@@ -135,7 +135,9 @@ class cuda_driver {
   }
 
   [[nodiscard]] library_function needed(char const* name) const {
-    return library_function::needed(library_, name, "the CUDA driver has no ");
+    library_function const found{library_, name};
+    if (!found) throw error{std::string{"the CUDA driver has no "} + name};
+    return found;
   }
 
   void check(CUresult status, char const* call) const {

@@ -108,7 +108,9 @@ class cupti_library {
   static void* open_file(std::string const& path) { return path.front() == '/' ? ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL) : nullptr; }
 
   [[nodiscard]] library_function needed(char const* name) const {
-    return library_function::needed(library_, name, "libcupti is too old: it has no ");
+    library_function const found{library_, name};
+    if (!found) throw error{std::string{"libcupti is too old: it has no "} + name};
+    return found;
   }
 
   /// @throws profkit::error if the library is too old, before its newer functions are missed.

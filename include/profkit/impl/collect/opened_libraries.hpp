@@ -19,13 +19,6 @@ class library_function {
   /// @param library the result of `dlopen`.
   library_function(void* library, char const* name) noexcept : address_{library == nullptr ? nullptr : ::dlsym(library, name)} {}
 
-  /// @throws profkit::error with `missing` and the name if the library does not have the function.
-  static library_function needed(void* library, char const* name, char const* missing) {
-    library_function const result{library, name};
-    if (!result) throw error{std::string{missing} + name};
-    return result;
-  }
-
   explicit operator bool() const noexcept { return address_ != nullptr; }
 
   template <class Function>
@@ -65,7 +58,9 @@ class nvml_library {
   [[nodiscard]] library_function find(char const* name) const noexcept { return {library_, name}; }
   /// @throws profkit::error if NVML has no function with this name.
   [[nodiscard]] library_function needed(char const* name) const {
-    return library_function::needed(library_, name, "NVML is too old: it has no ");
+    library_function const found = find(name);
+    if (!found) throw error{std::string{"NVML is too old: it has no "} + name};
+    return found;
   }
 
  private:

@@ -311,7 +311,7 @@ template <class Record>
 }
 
 template <class Record>
-__attribute__((noinline)) bool profile_builder::add_beyond_budget(Record const& record, detail::own_vector<Record> profile::*list) {
+[[gnu::noinline]] bool profile_builder::add_beyond_budget(Record const& record, detail::own_vector<Record> profile::*list) {
   if (!collects_rest_) {
     ++made_.quality.discarded_records;
     return false;

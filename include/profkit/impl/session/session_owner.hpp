@@ -17,7 +17,6 @@
 #include "../collect/collector_list.hpp"
 #include "../record/log_memory.hpp"
 #include "../record/own_thread.hpp"
-#include "../record/waker.hpp"
 
 namespace profkit::detail {
 
