@@ -33,7 +33,7 @@ template <class T>
 constexpr bool has_fixed_size() {
   if constexpr (is_record<T>) {
     bool result = true;
-    for_each_element(members_of(described_type<T>{}), [&](auto const& each) { result = result && has_fixed_size_member(member_of(each)); });
+    members_of(described_type<T>{})([&](auto const&... entries) { result = (has_fixed_size_member(member_of(entries)) && ...); });
     return result;
   } else {
     return std::is_arithmetic_v<T> || std::is_enum_v<T> || std::is_same_v<T, timestamp>;

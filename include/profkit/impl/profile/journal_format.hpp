@@ -7,7 +7,6 @@
 #include <cstring>
 #include <string>
 #include <string_view>
-#include <tuple>
 
 #include "../../profile.hpp"
 #include "file_access.hpp"
@@ -101,7 +100,8 @@ struct journal_head {
 };
 
 constexpr auto members_of(described_type<journal_head>) {
-  return std::tuple{&journal_head::number, &journal_head::forgotten, &journal_head::waiting, &journal_head::figures};
+  using r = journal_head;
+  return [](auto const& visit) { visit(&r::number, &r::forgotten, &r::waiting, &r::figures); };
 }
 
 /// The name of the previous journal file. If a journal is a symbolic link, its files are beside the file that it names.

@@ -205,13 +205,16 @@ template <class Record>
 inline constexpr bool is_of_steps =
     is_one_of<Record, step_record, gpu_step_record, memory_record, device_clock_record, device_utilization_record>;
 
+template <class Record, class Entry>
+constexpr void find_list(Entry const& entry, own_vector<Record> profile::*& list) {
+  if constexpr (std::is_same_v<decltype(member_of(entry)), own_vector<Record> profile::*>) list = member_of(entry);
+}
+
 /// The list of a profile with these records.
 template <class Record>
 constexpr auto list_of() {
   own_vector<Record> profile::*result = nullptr;
-  for_each_element(members_of(described_type<profile>{}), [&](auto const& each) {
-    if constexpr (std::is_same_v<decltype(member_of(each)), own_vector<Record> profile::*>) result = member_of(each);
-  });
+  members_of(described_type<profile>{})([&](auto const&... entries) { (find_list<Record>(entries, result), ...); });
   return result;
 }
 

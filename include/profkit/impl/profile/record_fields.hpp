@@ -84,7 +84,7 @@ constexpr void for_each_element(Tuple&& elements, Visit const& visit) {
   for_each_element(elements, visit, std::make_index_sequence<std::tuple_size_v<std::decay_t<Tuple>>>{});
 }
 
-/// The pointer to the member of an entry of a description or a table: the entry itself, or its member `member`.
+/// The pointer to the member of an entry of a table: the entry itself, or its member `member`.
 template <class Struct, class Member>
 constexpr auto member_of(Member Struct::*entry) {
   return entry;
@@ -94,30 +94,29 @@ constexpr auto member_of(Entry const& entry) {
   return entry.member;
 }
 
-/// Matches any member, but worse than `is_same_member`. So the compiler does not create a function for each pair of members with different
+/// Matches any field, but worse than `is_same_member`. So the compiler does not create a function for each pair of fields with different
 /// types.
-struct any_member {
-  template <class Member>
-  constexpr any_member(Member const&) {}  // NOLINT(google-explicit-constructor): a conversion is its purpose
+struct any_field {
+  template <class Field>
+  constexpr any_field(Field const&) {}  // NOLINT(google-explicit-constructor): a conversion is its purpose
 };
-constexpr std::size_t is_same_member(any_member, any_member) { return 0; }
-template <class Member>
-constexpr std::size_t is_same_member(Member const& first, Member const& second) {
-  return first == second ? 1 : 0;
+constexpr std::size_t is_same_member(any_field, any_field) { return 0; }
+template <class Field>
+constexpr std::size_t is_same_member(Field const& first, Field const& second) {
+  return first.member == second.member ? 1 : 0;
 }
 
-template <class Member, class Entries, std::size_t... Positions>
-constexpr std::size_t entries_of_member(Member const& member, Entries const& entries, std::index_sequence<Positions...>) {
-  return (is_same_member(member, member_of(std::get<Positions>(entries))) + ...);
+template <class Field, class Fields, std::size_t... Positions>
+constexpr std::size_t fields_of_member(Field const& one, Fields const& fields, std::index_sequence<Positions...>) {
+  return (is_same_member(one, std::get<Positions>(fields)) + ...);
 }
 
-/// The number of pairs of entries with the same member.
-template <class... Entries>
-constexpr std::size_t repeated_members(std::tuple<Entries...> const& entries) {
+/// The number of pairs of fields that describe the same member.
+template <class... Fields>
+constexpr std::size_t repeated_members(std::tuple<Fields...> const& fields) {
   std::size_t pairs = 0;
-  for_each_element(entries,
-                   [&](auto const& each) { pairs += entries_of_member(member_of(each), entries, std::index_sequence_for<Entries...>{}); });
-  return pairs - sizeof...(Entries);
+  for_each_element(fields, [&](auto const& one) { pairs += fields_of_member(one, fields, std::index_sequence_for<Fields...>{}); });
+  return pairs - sizeof...(Fields);
 }
 
 template <class T, class = void>
@@ -125,24 +124,11 @@ inline constexpr bool is_described = false;
 template <class T>
 inline constexpr bool is_described<T, std::void_t<decltype(describe(described_type<T>{}))>> = true;
 
-/// Whether there is a table `members_of`.
+/// Whether there is a table of the members: `members_of(described_type<T>{})` calls a function with all of them.
 template <class T, class = void>
 inline constexpr bool is_record = false;
 template <class T>
 inline constexpr bool is_record<T, std::void_t<decltype(members_of(described_type<T>{}))>> = true;
-
-/// The members of a record or of a described struct, as stored in files.
-template <class T>
-constexpr auto stored_members() {
-  if constexpr (is_record<T>) {
-    return members_of(described_type<T>{});
-  } else {
-    return describe(described_type<T>{});
-  }
-}
-
-template <class T>
-inline constexpr bool has_repeated_members = repeated_members(stored_members<T>()) > 0;
 
 /// Whether an archive takes the name of each described member before its value.
 template <class Archive, class = void>
@@ -150,16 +136,25 @@ inline constexpr bool takes_names = false;
 template <class Archive>
 inline constexpr bool takes_names<Archive, std::void_t<decltype(std::declval<Archive&>().name(""))>> = true;
 
-/// Passes the members of a record or of a described struct to an archive, in the order of the table. Fails to compile if the table omits or
+/// Passes the members of a described struct to an archive, in the order of the description. Fails to compile if the description omits or
 /// repeats a member.
-template <class Archive, class T, class = std::enable_if_t<is_record<T> || is_described<T>>>
+template <class Archive, class T, std::enable_if_t<is_described<T> && !is_record<T>, int> = 0>
 void fields(Archive& archive, T& value) {
-  constexpr auto all = stored_members<T>();
-  static_assert(!has_repeated_members<T>, "a member is listed twice");
+  constexpr auto all = describe(described_type<T>{});
+  static_assert(repeated_members(all) == 0, "a member is described twice");
   static_cast<void>(&require_member_count<std::tuple_size_v<std::remove_const_t<decltype(all)>>, T>);
   for_each_element(all, [&](auto const& each) {
-    if constexpr (takes_names<Archive> && !is_record<T>) archive.name(each.name);
-    archive(value.*member_of(each));
+    if constexpr (takes_names<Archive>) archive.name(each.name);
+    archive(value.*each.member);
+  });
+}
+
+/// Passes the members of a record to an archive, in the order of its table. Fails to compile if the table omits a member.
+template <class Archive, class T, std::enable_if_t<is_record<T>, int> = 0>
+void fields(Archive& archive, T& value) {
+  members_of(described_type<T>{})([&](auto const&... entries) {
+    static_cast<void>(&require_member_count<sizeof...(entries), T>);
+    (archive(value.*member_of(entries)), ...);
   });
 }
 
@@ -195,204 +190,195 @@ record_list(own_vector<Record> profile::*, char const*) -> record_list<Record>;
 // The members of each record, in file order. Saving, loading, validation, the journal, and copies of a growing profile use these tables. A
 // change here requires a new `profile_format`.
 
-constexpr auto members_of(described_type<interval>) { return std::tuple{&interval::begin, &interval::end}; }
+constexpr auto members_of(described_type<interval>) {
+  return [](auto const& visit) { visit(&interval::begin, &interval::end); };
+}
 constexpr auto members_of(described_type<host_speed_record>) {
-  return std::tuple{&host_speed_record::before, &host_speed_record::after, &host_speed_record::waiting};
+  return [](auto const& visit) { visit(&host_speed_record::before, &host_speed_record::after, &host_speed_record::waiting); };
 }
 constexpr auto members_of(described_type<rank_record>) {
-  return std::tuple{&rank_record::rank, &rank_record::size, &rank_record::local_rank, &rank_record::restart, &rank_record::launcher};
+  return [](auto const& visit) {
+    visit(&rank_record::rank, &rank_record::size, &rank_record::local_rank, &rank_record::restart, &rank_record::launcher);
+  };
 }
 constexpr auto members_of(described_type<environment_record>) {
   using r = environment_record;
-  return std::tuple{&r::host,       &r::gpu,        &r::driver, &r::cuda,    &r::command,
-                    &r::process_id, &r::host_speed, &r::rank,   &r::boot_id, &r::clock_offset_ns};
+  return [](auto const& visit) {
+    visit(&r::host, &r::gpu, &r::driver, &r::cuda, &r::command, &r::process_id, &r::host_speed, &r::rank, &r::boot_id, &r::clock_offset_ns);
+  };
 }
 constexpr auto members_of(described_type<path_record>) {
   using r = path_record;
-  return std::tuple{&r::parent, &r::name, &r::index, &r::file, &r::line, &r::adopted_from, &r::role, &r::is_step};
+  return [](auto const& visit) { visit(&r::parent, &r::name, &r::index, &r::file, &r::line, &r::adopted_from, &r::role, &r::is_step); };
 }
 constexpr auto members_of(described_type<thread_record>) {
-  return std::tuple{&thread_record::system_id, &thread_record::name, position{&thread_record::default_path, &profile::paths, true}};
+  return [](auto const& visit) {
+    visit(&thread_record::system_id, &thread_record::name, position{&thread_record::default_path, &profile::paths, true});
+  };
 }
 constexpr auto members_of(described_type<scope_record>) {
   using r = scope_record;
-  return std::tuple{&r::time, position{&r::path, &profile::paths}, position{&r::thread, &profile::threads}};
+  return [](auto const& visit) { visit(&r::time, position{&r::path, &profile::paths}, position{&r::thread, &profile::threads}); };
 }
 constexpr auto members_of(described_type<step_record>) {
   using r = step_record;
-  return std::tuple{&r::time, &r::index, &r::warmup, &r::items, amount{&r::model_flops}, &r::has_kernels, &r::is_excluded};
+  return [](auto const& visit) {
+    visit(&r::time, &r::index, &r::warmup, &r::items, amount{&r::model_flops}, &r::has_kernels, &r::is_excluded);
+  };
 }
 constexpr auto members_of(described_type<work>) {
-  return std::tuple{amount{&work::flops}, amount{&work::bytes}, &work::precision, amount{&work::backward}};
+  return [](auto const& visit) { visit(amount{&work::flops}, amount{&work::bytes}, &work::precision, amount{&work::backward}); };
 }
 constexpr auto members_of(described_type<work_record>) {
-  return std::tuple{&work_record::begin, position{&work_record::path, &profile::paths}, &work_record::work};
+  return [](auto const& visit) { visit(&work_record::begin, position{&work_record::path, &profile::paths}, &work_record::work); };
 }
 constexpr auto members_of(described_type<communicator_record>) {
-  return std::tuple{&communicator_record::id, &communicator_record::name, &communicator_record::rank, &communicator_record::size};
+  return [](auto const& visit) {
+    visit(&communicator_record::id, &communicator_record::name, &communicator_record::rank, &communicator_record::size);
+  };
 }
 constexpr auto members_of(described_type<collective_record>) {
   using r = collective_record;
-  return std::tuple{&r::time,
-                    &r::sequence,
-                    &r::bytes,
-                    &r::correlation,
-                    position{&r::communicator, &profile::communicators},
-                    position{&r::function, &profile::collective_words},
-                    position{&r::datatype, &profile::collective_words},
-                    position{&r::algorithm, &profile::collective_words},
-                    position{&r::protocol, &profile::collective_words},
-                    position{&r::path, &profile::paths, true},
-                    position{&r::thread, &profile::threads},
-                    &r::is_captured};
+  return [](auto const& visit) {
+    visit(&r::time, &r::sequence, &r::bytes, &r::correlation, position{&r::communicator, &profile::communicators},
+          position{&r::function, &profile::collective_words}, position{&r::datatype, &profile::collective_words},
+          position{&r::algorithm, &profile::collective_words}, position{&r::protocol, &profile::collective_words},
+          position{&r::path, &profile::paths, true}, position{&r::thread, &profile::threads}, &r::is_captured);
+  };
 }
 constexpr auto members_of(described_type<function_record>) {
   using r = function_record;
-  return std::tuple{&r::name, &r::module, &r::caller, &r::file, &r::line};
+  return [](auto const& visit) { visit(&r::name, &r::module, &r::caller, &r::file, &r::line); };
 }
 constexpr auto members_of(described_type<sample_record>) {
   using r = sample_record;
-  return std::tuple{&r::time, position{&r::path, &profile::paths, true}, position{&r::function, &profile::functions},
-                    position{&r::thread, &profile::threads}, &r::weight};
+  return [](auto const& visit) {
+    visit(&r::time, position{&r::path, &profile::paths, true}, position{&r::function, &profile::functions},
+          position{&r::thread, &profile::threads}, &r::weight);
+  };
 }
 constexpr auto members_of(described_type<sampling_record>) {
   using r = sampling_record;
-  return std::tuple{&r::mechanism, &r::interval, &r::lost, &r::threads, &r::threads_without, &r::why_without, &r::why_no_lines};
+  return [](auto const& visit) {
+    visit(&r::mechanism, &r::interval, &r::lost, &r::threads, &r::threads_without, &r::why_without, &r::why_no_lines);
+  };
 }
 constexpr auto members_of(described_type<allocator_record>) {
-  return std::tuple{&allocator_record::name, &allocator_record::bytes_at_start, &allocator_record::is_polled};
+  return [](auto const& visit) { visit(&allocator_record::name, &allocator_record::bytes_at_start, &allocator_record::is_polled); };
 }
 constexpr auto members_of(described_type<allocation_record>) {
   using r = allocation_record;
-  return std::tuple{
-      &r::time, &r::address, &r::bytes, position{&r::thread, &profile::threads}, position{&r::allocator, &profile::allocators}, &r::kind};
+  return [](auto const& visit) {
+    visit(&r::time, &r::address, &r::bytes, position{&r::thread, &profile::threads}, position{&r::allocator, &profile::allocators},
+          &r::kind);
+  };
 }
 constexpr auto members_of(described_type<device_clock_record>) {
   using r = device_clock_record;
-  return std::tuple{&r::time, &r::step, &r::device, &r::sm_mhz, &r::max_sm_mhz, &r::reasons, &r::milliwatt, &r::celsius};
+  return
+      [](auto const& visit) { visit(&r::time, &r::step, &r::device, &r::sm_mhz, &r::max_sm_mhz, &r::reasons, &r::milliwatt, &r::celsius); };
 }
 constexpr auto members_of(described_type<device_utilization_record>) {
   using r = device_utilization_record;
-  return std::tuple{&r::time, &r::step, &r::device, &r::values};
+  return [](auto const& visit) { visit(&r::time, &r::step, &r::device, &r::values); };
 }
 constexpr auto members_of(described_type<measured_roof_record>) {
   using r = measured_roof_record;
-  return std::tuple{&r::precision, &r::flops_per_second, &r::bytes_per_second, &r::how};
+  return [](auto const& visit) { visit(&r::precision, &r::flops_per_second, &r::bytes_per_second, &r::how); };
 }
 constexpr auto members_of(described_type<gpu_scope_record>) {
   using r = gpu_scope_record;
-  return std::tuple{position{&r::path, &profile::paths}, &r::begin, &r::device, &r::duration};
+  return [](auto const& visit) { visit(position{&r::path, &profile::paths}, &r::begin, &r::device, &r::duration); };
 }
 constexpr auto members_of(described_type<gpu_step_record>) {
-  return std::tuple{&gpu_step_record::step, &gpu_step_record::device, &gpu_step_record::duration};
+  return [](auto const& visit) { visit(&gpu_step_record::step, &gpu_step_record::device, &gpu_step_record::duration); };
 }
 constexpr auto members_of(described_type<gpu_name_record>) {
-  return std::tuple{&gpu_name_record::name, &gpu_name_record::mangled, &gpu_name_record::direction};
+  return [](auto const& visit) { visit(&gpu_name_record::name, &gpu_name_record::mangled, &gpu_name_record::direction); };
 }
 constexpr auto members_of(described_type<gpu_operation_record>) {
   using r = gpu_operation_record;
-  return std::tuple{&r::time,  &r::correlation, &r::bytes,     position{&r::name, &profile::gpu_names}, &r::device, &r::stream, &r::grid,
-                    &r::block, &r::kind,        &r::graph_node};
+  return [](auto const& visit) {
+    visit(&r::time, &r::correlation, &r::bytes, position{&r::name, &profile::gpu_names}, &r::device, &r::stream, &r::grid, &r::block,
+          &r::kind, &r::graph_node);
+  };
 }
 constexpr auto members_of(described_type<graph_node_record>) {
-  return std::tuple{&graph_node_record::node, position{&graph_node_record::path, &profile::paths, true}};
+  return [](auto const& visit) { visit(&graph_node_record::node, position{&graph_node_record::path, &profile::paths, true}); };
 }
 constexpr auto members_of(described_type<api_call_record>) {
   using r = api_call_record;
-  return std::tuple{&r::time, &r::correlation, position{&r::name, &profile::api_names}, position{&r::thread, &profile::threads}};
+  return [](auto const& visit) {
+    visit(&r::time, &r::correlation, position{&r::name, &profile::api_names}, position{&r::thread, &profile::threads});
+  };
 }
 constexpr auto members_of(described_type<counter_record>) {
   using r = counter_record;
-  return std::tuple{&r::time, &r::value, position{&r::counter, &profile::counter_names}, position{&r::thread, &profile::threads}};
+  return [](auto const& visit) {
+    visit(&r::time, &r::value, position{&r::counter, &profile::counter_names}, position{&r::thread, &profile::threads});
+  };
 }
 constexpr auto members_of(described_type<memory_record>) {
   using r = memory_record;
-  return std::tuple{&r::source, &r::quantity, &r::step, &r::current_bytes, &r::peak_bytes, &r::peak_note, &r::capacity_bytes};
+  return [](auto const& visit) {
+    visit(&r::source, &r::quantity, &r::step, &r::current_bytes, &r::peak_bytes, &r::peak_note, &r::capacity_bytes);
+  };
 }
 constexpr auto members_of(described_type<collector_record>) {
-  return std::tuple{&collector_record::name, &collector_record::status, &collector_record::reason, &collector_record::kind};
+  return [](auto const& visit) {
+    visit(&collector_record::name, &collector_record::status, &collector_record::reason, &collector_record::kind);
+  };
 }
-constexpr auto members_of(described_type<wrong_end_record>) { return std::tuple{&wrong_end_record::what, &wrong_end_record::count}; }
+constexpr auto members_of(described_type<wrong_end_record>) {
+  return [](auto const& visit) { visit(&wrong_end_record::what, &wrong_end_record::count); };
+}
 constexpr auto members_of(described_type<snapshot_record>) {
   using r = snapshot_record;
-  return std::tuple{&r::is_step_open, &r::is_behind, &r::missing_operations, &r::untimed_steps};
+  return [](auto const& visit) { visit(&r::is_step_open, &r::is_behind, &r::missing_operations, &r::untimed_steps); };
 }
 constexpr auto members_of(described_type<quality_record>) {
   using r = quality_record;
-  return std::tuple{&r::dropped_events,
-                    &r::open_scopes,
-                    &r::abandoned_steps,
-                    &r::unread_gpu_times,
-                    &r::untimed_gpu_scopes,
-                    &r::dropped_operations,
-                    &r::invalid_operations,
-                    &r::clock_changes,
-                    &r::cost_of_1000_scopes,
-                    &r::bookkeeping,
-                    &r::clock,
-                    &r::discarded_records,
-                    &r::collapsed_scopes,
-                    &r::clock_change,
-                    &r::uncertain_operations,
-                    &r::events_without_memory,
-                    &r::events_without_log,
-                    &r::interrupting_events,
-                    &r::misnested_scopes,
-                    &r::unmatched_ends,
-                    &r::wrong_ends,
-                    &r::not_recorded,
-                    &r::snapshot,
-                    &r::untraced_records};
+  return [](auto const& visit) {
+    visit(&r::dropped_events, &r::open_scopes, &r::abandoned_steps, &r::unread_gpu_times, &r::untimed_gpu_scopes, &r::dropped_operations,
+          &r::invalid_operations, &r::clock_changes, &r::cost_of_1000_scopes, &r::bookkeeping, &r::clock, &r::discarded_records,
+          &r::collapsed_scopes, &r::clock_change, &r::uncertain_operations, &r::events_without_memory, &r::events_without_log,
+          &r::interrupting_events, &r::misnested_scopes, &r::unmatched_ends, &r::wrong_ends, &r::not_recorded, &r::snapshot,
+          &r::untraced_records);
+  };
 }
 constexpr auto members_of(described_type<stop_record>) {
-  return std::tuple{&stop_record::wanted, &stop_record::reached, &stop_record::is_of_gpu, &stop_record::max_steps};
+  return [](auto const& visit) { visit(&stop_record::wanted, &stop_record::reached, &stop_record::is_of_gpu, &stop_record::max_steps); };
 }
 constexpr auto members_of(described_type<profile>) {
   using r = profile;
-  return std::tuple{&r::environment,
-                    &r::item_name,
-                    &r::time,
-                    &r::paths,
-                    record_list{&r::threads, "a thread"},
-                    record_list{&r::scopes, "a scope"},
-                    record_list{&r::steps, "a step"},
-                    record_list{&r::gpu_scopes, "a GPU scope"},
-                    record_list{&r::gpu_steps, "the GPU time of a step"},
-                    &r::gpu_names,
-                    record_list{&r::gpu_operations, "a GPU operation"},
-                    record_list{&r::graph_nodes, "a node of a graph"},
-                    &r::api_names,
-                    record_list{&r::api_calls, "an API call"},
-                    &r::has_all_api_calls,
-                    &r::counter_names,
-                    record_list{&r::counters, "a counter"},
-                    &r::memory,
-                    &r::allocators,
-                    record_list{&r::allocations, "an allocation"},
-                    record_list{&r::work, "work"},
-                    &r::precision,
-                    record_list{&r::device_clocks, "a reading of clocks"},
-                    &r::measured_roofs,
-                    &r::collectors,
-                    &r::quality,
-                    &r::stop,
-                    &r::communicators,
-                    &r::collective_words,
-                    record_list{&r::collectives, "a collective"},
-                    record_list{&r::device_utilization, "a window of utilization"},
-                    &r::functions,
-                    record_list{&r::samples, "a sample"},
-                    &r::sampling};
+  return [](auto const& visit) {
+    visit(
+        &r::environment, &r::item_name, &r::time, &r::paths, record_list{&r::threads, "a thread"}, record_list{&r::scopes, "a scope"},
+        record_list{&r::steps, "a step"}, record_list{&r::gpu_scopes, "a GPU scope"}, record_list{&r::gpu_steps, "the GPU time of a step"},
+        &r::gpu_names, record_list{&r::gpu_operations, "a GPU operation"}, record_list{&r::graph_nodes, "a node of a graph"}, &r::api_names,
+        record_list{&r::api_calls, "an API call"}, &r::has_all_api_calls, &r::counter_names, record_list{&r::counters, "a counter"},
+        &r::memory, &r::allocators, record_list{&r::allocations, "an allocation"}, record_list{&r::work, "work"}, &r::precision,
+        record_list{&r::device_clocks, "a reading of clocks"}, &r::measured_roofs, &r::collectors, &r::quality, &r::stop, &r::communicators,
+        &r::collective_words, record_list{&r::collectives, "a collective"}, record_list{&r::device_utilization, "a window of utilization"},
+        &r::functions, record_list{&r::samples, "a sample"}, &r::sampling);
+  };
+}
+
+template <class Record>
+constexpr std::size_t count_members() {
+  std::size_t result = 0;
+  members_of(described_type<Record>{})([&](auto const&... entries) { result = sizeof...(entries); });
+  return result;
 }
 
 /// Number of members of a profile.
-inline constexpr std::size_t profile_members = std::tuple_size_v<decltype(members_of(described_type<profile>{}))>;
+inline constexpr std::size_t profile_members = count_members<profile>();
 
 /// Calls a function with each member of a profile and the same member of another one, in file order.
 template <class First, class Second, class Visit>
 void for_each_member(First& first, Second& second, Visit const& visit) {
-  for_each_element(members_of(described_type<profile>{}),
-                   [&](auto const& each) { visit(first.*member_of(each), second.*member_of(each)); });
+  members_of(described_type<profile>{})(
+      [&](auto const&... entries) { (visit(first.*member_of(entries), second.*member_of(entries)), ...); });
 }
 
 }  // namespace profkit::detail

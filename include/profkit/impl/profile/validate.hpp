@@ -127,7 +127,7 @@ class record_check {
   /// @param in the profile with the tables that they point into.
   /// @throws profkit::error that states what is wrong.
   void records(profile const& records, profile const& in) {
-    for_each_element(members_of(described_type<profile>{}), [&](auto const& list) { check_list(records, list, in); });
+    members_of(described_type<profile>{})([&](auto const&... lists) { (check_list(records, lists, in), ...); });
   }
 
  private:
@@ -143,8 +143,8 @@ class record_check {
 
   template <class Record>
   void check_record(Record const& record, char const* what, profile const& in) {
-    for_each_element(members_of(described_type<Record>{}),
-                     [&](auto const& entry) { check_member(entry, record.*member_of(entry), what, in); });
+    members_of(described_type<Record>{})(
+        [&](auto const&... entries) { (check_member(entries, record.*member_of(entries), what, in), ...); });
   }
 
   template <class Record, class Position, class Entry>
