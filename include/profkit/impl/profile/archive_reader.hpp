@@ -120,7 +120,7 @@ class archive_reader {
     std::size_t const count = length(1);
     values.clear();
     if constexpr (is_flat<T>) {
-      std::size_t const each = bytes_in_file<T>();
+      constexpr std::size_t each = bytes_in_file<T>();
       if (count > left() / each) throw error{"the file is cut off"};
       values.reserve(count);
       constexpr std::size_t piece = 4096;  // at a time

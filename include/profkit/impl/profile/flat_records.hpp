@@ -15,35 +15,42 @@
 
 namespace profkit::detail {
 
+/// The number of bytes of each value of a type in files; 0 if it differs between values.
 template <class T>
-constexpr bool has_fixed_size();
+constexpr std::size_t bytes_in_file();
 
 template <class T>
-inline constexpr bool has_fixed_size_of = has_fixed_size<T>();
+struct file_bytes {
+  static constexpr std::size_t value = bytes_in_file<T>();
+};
 template <class T, std::size_t N>
-inline constexpr bool has_fixed_size_of<std::array<T, N>> = has_fixed_size_of<T>;
+struct file_bytes<std::array<T, N>> {
+  static constexpr std::size_t value = N * file_bytes<T>::value;
+};
 
 template <class Struct, class Member>
-constexpr bool has_fixed_size_member(Member Struct::*) {
-  return has_fixed_size_of<Member>;
+constexpr std::size_t bytes_of_member(Member Struct::*) {
+  return file_bytes<Member>::value;
 }
 
-/// Whether all values of a type have the same size in files.
 template <class T>
-constexpr bool has_fixed_size() {
+constexpr std::size_t bytes_in_file() {
   if constexpr (is_record<T>) {
-    bool result = true;
-    members_of(described_type<T>{})([&](auto const&... entries) { result = (has_fixed_size_member(member_of(entries)) && ...); });
+    std::size_t result = 0;
+    members_of(described_type<T>{})([&](auto const&... entries) {
+      bool const are_fixed = ((bytes_of_member(member_of(entries)) > 0) && ...);
+      if (are_fixed) result = (bytes_of_member(member_of(entries)) + ...);
+    });
     return result;
   } else {
-    return std::is_arithmetic_v<T> || std::is_enum_v<T> || std::is_same_v<T, timestamp>;
+    return std::is_arithmetic_v<T> || std::is_enum_v<T> || std::is_same_v<T, timestamp> ? sizeof(T) : 0;
   }
 }
 
 /// Whether a record has a fixed size in files. A profile may have millions of such records; the reader checks the length of the file once
 /// per list.
 template <class Record>
-inline constexpr bool is_flat = is_record<Record>&& has_fixed_size_of<Record>;
+inline constexpr bool is_flat = is_record<Record>&& bytes_in_file<Record>() > 0;
 
 /// An enum that takes one byte in files: its last value, and its name in error messages.
 template <class Enum>
@@ -108,18 +115,8 @@ class flat_archive {
     for (T& value : values) (*this)(value);
   }
 
-  [[nodiscard]] Leaf const& leaf() const noexcept { return leaf_; }
-
  private:
   Leaf leaf_;
-};
-
-struct flat_size {
-  std::size_t bytes = 0;
-  template <class T>
-  void operator()(T const&) {
-    bytes += sizeof(T);
-  }
 };
 
 struct flat_reading {
@@ -147,14 +144,5 @@ struct flat_writing {
     at += sizeof value;
   }
 };
-
-/// The size of a flat record in a file.
-template <class Record>
-std::size_t bytes_in_file() {
-  Record some;
-  flat_archive<flat_size> archive{{}};
-  fields(archive, some);
-  return archive.leaf().bytes;
-}
 
 }  // namespace profkit::detail
