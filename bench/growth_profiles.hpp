@@ -10,7 +10,7 @@
 #include <memory>
 #include <optional>
 #include <profkit/impl/analyze/windows/window_stream.hpp>
-#include <profkit/impl/profile/arrival.hpp>
+#include <profkit/impl/profile/profile_follower.hpp>
 #include <profkit/profile_builder.hpp>
 #include <profkit/profkit.hpp>
 #include <profkit/save_load.hpp>

@@ -92,8 +92,8 @@ set(PROFKIT_HEADERS
     profkit/impl/collect/make_collectors.hpp
     profkit/impl/collect/nvtx.hpp
     profkit/impl/collect/nvtx_ranges.hpp
+    profkit/impl/collect/opened_libraries.hpp
     profkit/impl/collect/perf_ring.hpp
-    profkit/impl/collect/run_ahead_limiter.hpp
     profkit/impl/collect/sample_source.hpp
     profkit/impl/collect/scope_node_paths.hpp
     profkit/impl/collect/utilization_measurement.hpp
@@ -105,7 +105,6 @@ set(PROFKIT_HEADERS
     profkit/impl/drain/scope_paths.hpp
     profkit/impl/profile/archive_reader.hpp
     profkit/impl/profile/archive_writer.hpp
-    profkit/impl/profile/arrival.hpp
     profkit/impl/profile/atomic_file.hpp
     profkit/impl/profile/record_types.hpp
     profkit/impl/profile/file_access.hpp
@@ -115,7 +114,6 @@ set(PROFKIT_HEADERS
     profkit/impl/profile/journal_format.hpp
     profkit/impl/profile/journal_output.hpp
     profkit/impl/profile/journal_reader.hpp
-    profkit/impl/profile/kept_steps.hpp
     profkit/impl/profile/library_abi.hpp
     profkit/impl/profile/make_profile_builder.hpp
     profkit/impl/profile/own_containers.hpp
@@ -124,14 +122,10 @@ set(PROFKIT_HEADERS
     profkit/impl/profile/path_table.hpp
     profkit/impl/profile/profile_follower.hpp
     profkit/impl/profile/record_fields.hpp
-    profkit/impl/profile/standard_streams.hpp
     profkit/impl/profile/validate.hpp
-    profkit/impl/record/add_work.hpp
-    profkit/impl/record/api_call.hpp
     profkit/impl/record/calendar_clock.hpp
     profkit/impl/record/clock.hpp
-    profkit/impl/record/collective.hpp
-    profkit/impl/record/errno_keeper.hpp
+    profkit/impl/record/scope_work.hpp
     profkit/impl/record/function_name.hpp
     profkit/impl/record/handoff_queue.hpp
     profkit/impl/record/library_pin.hpp
@@ -145,17 +139,13 @@ set(PROFKIT_HEADERS
     profkit/impl/record/recorder.hpp
     profkit/impl/record/recording_start.hpp
     profkit/impl/record/scope.hpp
-    profkit/impl/record/scope_listener.hpp
     profkit/impl/record/scope_node.hpp
     profkit/impl/record/scope_token.hpp
-    profkit/impl/record/site.hpp
     profkit/impl/record/slow_path.hpp
     profkit/impl/record/step_code.hpp
-    profkit/impl/record/thread_exit.hpp
     profkit/impl/record/thread_log.hpp
     profkit/impl/record/thread_registry.hpp
     profkit/impl/record/ticks.hpp
-    profkit/impl/record/waker.hpp
     profkit/impl/report/budget_section.hpp
     profkit/impl/report/change_words.hpp
     profkit/impl/report/numbers.hpp
@@ -203,8 +193,6 @@ set(PROFKIT_HEADERS
     profkit/impl/session/live_reports.hpp
     profkit/impl/session/make_options.hpp
     profkit/impl/session/make_session.hpp
-    profkit/impl/session/ordered_mutex.hpp
-    profkit/impl/session/process_rank.hpp
     profkit/impl/session/rank_options.hpp
     profkit/impl/session/session_ending.hpp
     profkit/impl/session/session_exit.hpp
@@ -222,7 +210,6 @@ set(PROFKIT_NCCL_HEADERS
 set(PROFKIT_CUDA_HEADERS
     profkit/cuda.hpp
     profkit/impl/collect/cuda_driver.hpp
-    profkit/impl/collect/cuda_gpu_scope.hpp
     profkit/impl/collect/cuda_collectors.hpp
     profkit/impl/collect/cuda_timing_log.hpp)
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <profkit/find_rank.hpp>
-#include <profkit/impl/session/process_rank.hpp>
 #include <profkit/impl/session/rank_options.hpp>
 #include <profkit/options.hpp>
 #include <profkit/report.hpp>

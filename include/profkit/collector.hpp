@@ -4,6 +4,7 @@
 /// @file
 /// @brief The interface of collectors. Derive from it to record data of your own.
 
+#include <memory>
 #include <new>
 #include <string>
 #include <string_view>
@@ -133,5 +134,18 @@ class PROFKIT_TAGGED_TYPE collector {
 
   std::string const* failure_ = nullptr;  ///< owned, except `no_memory`
 };
+
+namespace detail {
+
+/// A collector whose implementation another translation unit may compile: `session::collect` takes the implementation.
+class made_collector {
+ public:
+  std::unique_ptr<collector> made;
+
+ protected:
+  explicit made_collector(std::unique_ptr<collector> implementation) noexcept : made{std::move(implementation)} {}
+};
+
+}  // namespace detail
 
 }  // namespace profkit

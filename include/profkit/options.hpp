@@ -11,7 +11,7 @@
 #include <string_view>
 
 #include "error.hpp"
-#include "impl/profile/kept_steps.hpp"
+#include "impl/profile/record_types.hpp"
 #include "work.hpp"
 
 namespace profkit {
@@ -115,5 +115,11 @@ struct options {
   /// @throws profkit::error that names the unknown key or bad value and lists the valid keys.
   [[nodiscard]] static options parse(std::string_view text);
 };
+
+/// @brief The rank of this process, from the environment variables of torchrun, Open MPI, MPICH, Intel MPI or Slurm.
+///
+/// Reads the environment at each call. Thread-safe, unless another thread changes the environment. Does not communicate.
+/// @return n/a if no launcher set its variables, or if their values are not a rank and a number of ranks.
+[[nodiscard]] std::optional<rank_record> process_rank();
 
 }  // namespace profkit

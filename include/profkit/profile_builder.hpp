@@ -18,11 +18,11 @@
 
 namespace profkit::detail {
 
-/// Whether a member of a profile may be replaced as a whole: every member except lists that only grow.
+/// Whether a member of a profile is a list that only grows. All other members are replaced as a whole.
 template <class Member>
-inline constexpr bool is_replaceable = true;
+inline constexpr bool is_growing = false;
 template <class Record>
-inline constexpr bool is_replaceable<own_vector<Record>> = std::is_same_v<Record, collector_record>;
+inline constexpr bool is_growing<own_vector<Record>> = !std::is_same_v<Record, collector_record>;
 
 /// Each allocator has figures for each path, so the table bounds the number of allocators.
 inline constexpr std::size_t max_allocators = 64;
@@ -148,30 +148,14 @@ class profile_builder {
   /// @brief The beginning of the call with this 64-bit correlation; nothing if it was not added among the last 262,144 launches.
   [[nodiscard]] std::optional<timestamp> launch_time(std::uint64_t correlation) const;
 
-  // Records within the budget. @return whether the record was kept in the profile.
+  // Records.
 
-  bool add(scope_record const& scope);              ///< a scope
-  bool add(gpu_scope_record const& scope);          ///< GPU time of a scope
-  bool add(gpu_operation_record const& operation);  ///< a GPU operation
-  bool add(api_call_record const& call);            ///< an API call
-  bool add(counter_record const& sample);           ///< a sample of a counter
-  bool add(allocation_record const& change);        ///< an allocation, a release or a reading
-  bool add(work_record const& work);                ///< work of a scope
-
-  bool add(collective_record const& collective);  ///< a collective
-
-  bool add(sample_record const& sample);  ///< a host sample
-
-  // Records of steps. Each list has its own limit.
-
-  void add(step_record const& step);                  ///< a step
-  void add(gpu_step_record const& step);              ///< GPU time of a step
-  void add(memory_record reading);                    ///< a reading of a memory source
-  void add(device_clock_record const& reading);       ///< a reading of a device's clocks
-  void add(device_utilization_record const& window);  ///< the utilization of a device
-
-  void add(measured_roof_record roof);      ///< measured rates of a device
-  void add(graph_node_record const& node);  ///< a node of a CUDA graph; replaces an earlier record with the same number
+  /// @brief Appends a record to its list. Records of steps (steps, their GPU times, readings of memory and clocks, windows of utilization)
+  /// have a limit for each list instead of the budget; measured roofs and graph nodes have none. The last record of a graph node counts.
+  /// @param record of a list in `profile` that is not a table.
+  /// @return whether the record was kept in the profile.
+  template <class Record>
+  bool add(Record const& record);
 
   // Single values.
 
@@ -190,17 +174,13 @@ class profile_builder {
   /// @brief Replaces a value of the profile, such as `&profile::item_name` or `&profile::collectors`, a short list.
   template <class T, class Value>
   void set(T profile::*what, Value&& value) {
-    static_assert(detail::is_replaceable<T>, "tables and records only grow: use position_of and add");
+    static_assert(!detail::is_growing<T>, "tables and records only grow: use position_of and add");
     made_.*what = std::forward<Value>(value);
   }
 
  private:
   template <class Record>
-  bool add_within_budget(Record const& record, detail::own_vector<Record> profile::*list);
-  template <class Record>
-  void add_of_step(Record record, detail::own_vector<Record> profile::*list);
-  template <class Record>
-  void add_beyond_budget(Record record, detail::own_vector<Record> profile::*list);
+  bool add_beyond_budget(Record const& record, detail::own_vector<Record> profile::*list);
 
   profile made_;
   profile rest_;  ///< records beyond the budget

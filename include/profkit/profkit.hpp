@@ -15,7 +15,6 @@
 #include "analyze.hpp"
 #include "impl/collect/built_in_collectors.hpp"
 #include "impl/collect/nvtx.hpp"
-#include "impl/session/process_rank.hpp"
 #include "load_report.hpp"
 #include "options.hpp"
 #include "report.hpp"

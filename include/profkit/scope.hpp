@@ -15,13 +15,11 @@
 /// Names are string literals. All macros may be used on any thread. They do not synchronise the device, do not throw, and neither lock nor
 /// allocate after the first scope of a thread. With `PROFKIT_DISABLE` defined the macros are empty.
 
-#include "impl/record/add_work.hpp"
-#include "impl/record/collective.hpp"
 #include "impl/record/function_name.hpp"
 #include "impl/record/memory_poll.hpp"
 #include "impl/record/scope.hpp"
-#include "impl/record/scope_listener.hpp"
 #include "impl/record/scope_token.hpp"
+#include "impl/record/scope_work.hpp"
 
 #define PROFKIT_JOIN_2(a, b) a##b
 #define PROFKIT_JOIN(a, b) PROFKIT_JOIN_2(a, b)

@@ -48,14 +48,16 @@ class PROFKIT_TAGGED_TYPE session final : public step_loop {
 
   /// @brief Adds a collector: `session.collect(profkit::host_memory())`. If the collector cannot work, the report states the reason.
   /// @param collector an rvalue; the session takes ownership.
-  /// @return the collector, owned by the session.
+  /// @return the collector, owned by the session: of its own type, or as `collector` for collectors with a separate implementation
+  ///   (`cupti_kernels`, `host_samples`, `gpu_utilization`).
   template <class Collector>
-  std::remove_reference_t<Collector>& collect(Collector&& collector) {
+  auto& collect(Collector&& collector) {
     static_assert(!std::is_lvalue_reference_v<Collector>, "the session owns its collectors: pass a temporary, or std::move");
-    auto owned = std::make_unique<Collector>(std::forward<Collector>(collector));
-    Collector& result = *owned;
-    core_->take(std::move(owned));
-    return result;
+    if constexpr (std::is_base_of_v<detail::made_collector, Collector>) {
+      return take(std::move(collector.made));
+    } else {
+      return take(std::make_unique<Collector>(std::forward<Collector>(collector)));
+    }
   }
 
   /// @brief Stops recording, drains and analyses. Later calls return the same report.
@@ -109,6 +111,13 @@ class PROFKIT_TAGGED_TYPE session final : public step_loop {
 
  private:
   explicit session(std::unique_ptr<detail::session_core> core) : step_loop{core.get()}, core_{core.release()} {}
+
+  template <class Collector>
+  Collector& take(std::unique_ptr<Collector> owned) {
+    Collector& result = *owned;
+    core_->take(std::move(owned));
+    return result;
+  }
 
   detail::raw_step begin_step() override { return core_->begin_step(); }
   void end_step(detail::raw_step const& done) noexcept override { core_->end_step(done); }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <profkit/impl/record/api_call.hpp>
+#include <profkit/impl/record/slow_path.hpp>
 #include <profkit/nccl.hpp>
 #include <profkit/scope.hpp>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <profkit/impl/collect/run_ahead_limiter.hpp>
+#include <profkit/impl/session/step_side.hpp>
 
 #include <catch2/catch_test_macros.hpp>
 #include <chrono>

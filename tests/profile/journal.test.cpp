@@ -334,7 +334,7 @@ TEST_CASE("a record with an invalid position is refused in later frames too", "[
   encoder.append(state, false, bytes);
   file.write(bytes);
   CHECK_THROWS_MATCHES(reader.read(read), profkit::error,
-                       MessageMatches(ContainsSubstring(file.path.string()) && ContainsSubstring("a scope without path or thread")));
+                       MessageMatches(ContainsSubstring(file.path.string()) && ContainsSubstring("a scope without thread")));
 }
 
 namespace {

@@ -188,8 +188,8 @@ TEST_CASE("a record that points outside its list, or has an impossible value, is
       {"a scope without path", [](profile& to) { to.scopes[0].path = outside; }},
       {"a step ends before it begins", [](profile& to) { std::swap(to.steps[1].time.begin, to.steps[1].time.end); }},
       {"a node of a graph without path", [](profile& to) { to.graph_nodes[1].path = static_cast<std::uint32_t>(to.paths.size()); }},
-      {"an allocation without allocator or thread", [](profile& to) { to.allocations[2].allocator = 2; }},
-      {"an allocation without allocator or thread", [](profile& to) { to.allocations[0].thread = 2; }},
+      {"an allocation without allocator", [](profile& to) { to.allocations[2].allocator = 2; }},
+      {"an allocation without thread", [](profile& to) { to.allocations[0].thread = 2; }},
       {"a kind of allocation is 3", [](profile& to) { to.allocations[1].kind = static_cast<profkit::allocation_kind>(3); }},
       {"a precision is 7", [](profile& to) { to.work[0].work.precision = static_cast<profkit::precision>(7); }},
       {"a precision is 200", [](profile& to) { to.measured_roofs[0].precision = static_cast<profkit::precision>(200); }},
@@ -220,7 +220,7 @@ TEST_CASE("a record that points outside its list, or has an impossible value, is
     damages.push_back({why, [wrong](profile& to) { to.work[0].work.flops = wrong; }});
     damages.push_back({why, [wrong](profile& to) { to.work[0].work.bytes = wrong; }});
     damages.push_back({why, [wrong](profile& to) { to.work[0].work.backward = static_cast<float>(wrong); }});
-    damages.push_back({"the work of a step is negative or not a number", [wrong](profile& to) { to.steps[1].model_flops = wrong; }});
+    damages.push_back({"work is negative or not a number", [wrong](profile& to) { to.steps[1].model_flops = wrong; }});
   }
   // The adopted path is the last one; then come itself, a later one and one that does not exist.
   auto const adopting = static_cast<std::uint32_t>(profile_with_everything().paths.size() - 1);

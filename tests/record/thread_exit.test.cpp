@@ -4,7 +4,7 @@
 #include <profkit/impl/collect/built_in_collectors.hpp>
 #include <profkit/impl/collect/collector_list.hpp>
 #include <profkit/impl/record/quiet_thread.hpp>
-#include <profkit/impl/record/thread_exit.hpp>
+#include <profkit/impl/record/step_code.hpp>
 #include <profkit/memory_source.hpp>
 #include <profkit/scope.hpp>
 

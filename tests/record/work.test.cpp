@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <profkit/impl/record/add_work.hpp>
+#include <profkit/impl/record/scope_work.hpp>
 #include <profkit/scope.hpp>
 
 #include <catch2/catch_test_macros.hpp>

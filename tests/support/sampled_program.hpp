@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <ctime>
 #include <map>
+#include <memory>
 #include <profkit/impl/collect/built_in_collectors.hpp>
 #include <profkit/impl/drain/log_drain.hpp>
 #include <profkit/impl/record/recording_start.hpp>
@@ -54,12 +55,12 @@ class program {
  public:
   /// @param pause time between two drains.
   explicit program(bool uses_perf_events = true, std::chrono::milliseconds pause = std::chrono::milliseconds{20})
-      : collector_{profkit::host_sample_options{1000.0, uses_perf_events}} {
-    collector_.use_clock(logs_.calendar());
-    collector_.start(made_);
-    logs_.use_samples(*collector_.samples());
+      : collector_{profkit::host_samples{profkit::host_sample_options{1000.0, uses_perf_events}}.made} {
+    collector_->use_clock(logs_.calendar());
+    collector_->start(made_);
+    logs_.use_samples(*collector_->samples());
     std::string const how = made().sampling ? made().sampling->mechanism : "";
-    if (!collector_.status().works) reason_ = collector_.status().reason;
+    if (!collector_->status().works) reason_ = collector_->status().reason;
     if (how.find("because of") != std::string::npos) reason_ = how;
     __atomic_fetch_or(&profkit::detail::recorder.flags, profkit::detail::recording | clock_flag_, __ATOMIC_RELEASE);
     thread_ = std::thread{[this, pause] {
@@ -81,7 +82,7 @@ class program {
     __atomic_fetch_and(&profkit::detail::recorder.flags, ~(profkit::detail::recording | profkit::detail::use_monotonic_clock),
                        __ATOMIC_RELEASE);
     drain(true);
-    collector_.stop();
+    collector_->stop();
   }
 
   /// Waits until the samples of all threads that have a scope now are being taken.
@@ -117,7 +118,7 @@ class program {
   profkit::profile_builder made_;
   std::uint32_t clock_flag_ = profkit::detail::start_recording(profkit::options{}.log_slots_per_thread, made_);
   profkit::detail::log_drain logs_{made_, clock_flag_};
-  profkit::host_samples collector_;
+  std::unique_ptr<profkit::collector> collector_;
   std::string reason_;
   std::atomic<int> rounds_{0};
   std::atomic<bool> is_over_{false};

@@ -5,10 +5,10 @@
 
 #include <profkit/error.hpp>
 #include <profkit/impl/analyze/windows/window_stream.hpp>
-#include <profkit/impl/profile/arrival.hpp>
 #include <profkit/impl/profile/file_access.hpp>
 #include <profkit/impl/profile/journal_format.hpp>
 #include <profkit/impl/profile/journal_output.hpp>
+#include <profkit/impl/profile/profile_follower.hpp>
 #include <profkit/profile.hpp>
 #include <profkit/summary.hpp>
 #include <profkit/time.hpp>

@@ -11,51 +11,9 @@
 #include "../../collector.hpp"
 #include "../../memory_source.hpp"
 #include "../../profile_builder.hpp"
-#include "../record/thread_log.hpp"
-#include "sample_source.hpp"
+#include "../record/log_event.hpp"
 
 namespace profkit::detail {
-
-/// A collector whose implementation another translation unit may compile. Forwards all calls to the implementation.
-class made_collector : public collector {
- public:
-  [[nodiscard]] std::string_view name() const noexcept override { return made_->name(); }
-  [[nodiscard]] collector_kind kind() const noexcept override { return made_->kind(); }
-  void use_clock(calendar_clock& clock) override { made_->use_clock(clock); }
-  void start(profile_builder& into) override {
-    made_->start(into);
-    take_status();
-  }
-  void poll_at_scopes(profile_builder& into) override {
-    made_->poll_at_scopes(into);
-    take_status();
-  }
-  void prepare_step(step_record const& step) override { made_->prepare_step(step); }
-  void before_step(step_record const& step) override { made_->before_step(step); }
-  void after_step(step_record const& step) override { made_->after_step(step); }
-  void drain(profile_builder& into, bool last) override {
-    made_->drain(into, last);
-    take_status();
-  }
-  void flush() override { made_->flush(); }
-  void stop() override { made_->stop(); }
-  [[nodiscard]] sample_source* samples() noexcept override { return made_->samples(); }
-  [[nodiscard]] bool times_steps() const noexcept override { return made_->times_steps(); }
-  void read_step_times() override { made_->read_step_times(); }
-
- protected:
-  explicit made_collector(std::unique_ptr<collector> made) : made_{std::move(made)} {}
-
-  [[nodiscard]] collector& made() const noexcept { return *made_; }
-
-  /// Copies the failure of the implementation, if there is one.
-  void take_status() {
-    if (collector_status const now = made_->status(); !now.works) fail(now.reason);
-  }
-
- private:
-  std::unique_ptr<collector> made_;
-};
 
 /// Times of `gpu_utilization`. The counters of a Hopper GPU change about every 100 ms, with a delay of the same length. So shorter windows
 /// give wrong values.
@@ -67,15 +25,11 @@ struct utilization_times {
   std::chrono::nanoseconds max_pause = std::chrono::milliseconds{100};
 };
 
+std::unique_ptr<collector> measure_utilization(utilization_times const& times);
+
 }  // namespace profkit::detail
 
 namespace profkit {
-
-namespace detail {
-
-std::unique_ptr<collector> measure_utilization(utilization_times const& times);
-
-}  // namespace detail
 
 /// @brief Measures the utilization of the GPUs of this process: SMs, tensor and other pipes, memory, NVLink, PCIe. Reads counters of the
 /// whole device (NVML's GPM, Hopper and later); on other devices NVML's utilization rates.
@@ -141,22 +95,12 @@ std::unique_ptr<collector> sample_host(host_sample_options const& wanted);
 ///
 /// If the system refuses `perf_event_open`, it uses timers of processor time. They send a real-time signal to the thread at most 100 times
 /// per second; the report says so. Each thread then gets an alternate signal stack, unless it has one.
-class host_samples final : public detail::made_collector, private detail::sample_source {
+class host_samples final : public detail::made_collector {
  public:
   /// @brief Creates a collector with a sampling rate.
   /// @param wanted the rate.
   /// @throws profkit::error if the rate is not from 1 to 10,000.
   explicit host_samples(host_sample_options const& wanted = {}) : made_collector{detail::sample_host(wanted)} {}
-
-  /// @brief The source from which the session's thread reads samples: this collector.
-  [[nodiscard]] detail::sample_source* samples() noexcept override { return this; }
-
- private:
-  void read(profile_builder& into) override {
-    made().samples()->read(into);
-    take_status();
-  }
-  [[nodiscard]] detail::waiting_samples* samples_of(detail::thread_log const& log) override { return made().samples()->samples_of(log); }
 };
 
 /// @brief Adds rates that the program measured on its device to the profile. Reports show them beside the published peaks.

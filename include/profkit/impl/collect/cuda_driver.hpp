@@ -12,6 +12,7 @@
 
 #include "../../error.hpp"
 #include "../../profile.hpp"
+#include "opened_libraries.hpp"
 
 namespace profkit::detail {
 
@@ -114,21 +115,7 @@ class cuda_driver {
   /// Opens and initialises the driver. A tool that started the program, such as Nsight Systems, attaches to CUPTI when CUDA is initialised.
   /// So another tool can be detected afterwards.
   /// @throws profkit::error if there is no driver, or no device.
-  cuda_driver() {
-    void* const library = ::dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
-    if (library == nullptr) throw error{"there is no CUDA driver: libcuda.so.1 cannot be opened"};
-    load(library, "cuInit", init_);
-    load(library, "cuGetErrorName", get_error_name_);
-    load(library, "cuDeviceGetCount", device_get_count_);
-    load(library, "cuDevicePrimaryCtxGetState", primary_context_state_);
-    load(library, "cuDevicePrimaryCtxRetain", primary_context_retain_);
-    load(library, "cuDevicePrimaryCtxRelease_v2", primary_context_release_);
-    load(library, "cuCtxPushCurrent_v2", push_context_);
-    load(library, "cuCtxPopCurrent_v2", pop_context_);
-    load(library, "cuCtxSynchronize", synchronize_);
-    load(library, "cuThreadExchangeStreamCaptureMode", exchange_capture_mode_);
-    check(init_(0), "cuInit");
-  }
+  cuda_driver() { check(init_(0), "cuInit"); }
 
   /// Synchronises every device that the CUDA runtime uses in this process.
   void synchronize_devices() const noexcept {
@@ -141,10 +128,16 @@ class cuda_driver {
   }
 
  private:
-  template <class Function>
-  static void load(void* library, char const* name, Function*& into) {
-    into = reinterpret_cast<Function*>(::dlsym(library, name));
-    if (into == nullptr) throw error{std::string{"the CUDA driver has no "} + name};
+  static void* open() {
+    void* const library = ::dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+    if (library == nullptr) throw error{"there is no CUDA driver: libcuda.so.1 cannot be opened"};
+    return library;
+  }
+
+  [[nodiscard]] library_function needed(char const* name) const {
+    library_function const found{library_, name};
+    if (!found) throw error{std::string{"the CUDA driver has no "} + name};
+    return found;
   }
 
   void check(CUresult status, char const* call) const {
@@ -167,16 +160,17 @@ class cuda_driver {
     static_cast<void>(primary_context_release_(device));
   }
 
-  CUresult (*init_)(unsigned) = nullptr;
-  CUresult (*get_error_name_)(CUresult, char const**) = nullptr;
-  CUresult (*device_get_count_)(int*) = nullptr;
-  CUresult (*primary_context_state_)(CUdevice, unsigned*, int*) = nullptr;
-  CUresult (*primary_context_retain_)(CUcontext*, CUdevice) = nullptr;
-  CUresult (*primary_context_release_)(CUdevice) = nullptr;
-  CUresult (*push_context_)(CUcontext) = nullptr;
-  CUresult (*pop_context_)(CUcontext*) = nullptr;
-  CUresult (*synchronize_)() = nullptr;
-  CUresult (*exchange_capture_mode_)(CUstreamCaptureMode*) = nullptr;
+  void* library_ = open();
+  CUresult (*init_)(unsigned) = needed("cuInit");
+  CUresult (*get_error_name_)(CUresult, char const**) = needed("cuGetErrorName");
+  CUresult (*device_get_count_)(int*) = needed("cuDeviceGetCount");
+  CUresult (*primary_context_state_)(CUdevice, unsigned*, int*) = needed("cuDevicePrimaryCtxGetState");
+  CUresult (*primary_context_retain_)(CUcontext*, CUdevice) = needed("cuDevicePrimaryCtxRetain");
+  CUresult (*primary_context_release_)(CUdevice) = needed("cuDevicePrimaryCtxRelease_v2");
+  CUresult (*push_context_)(CUcontext) = needed("cuCtxPushCurrent_v2");
+  CUresult (*pop_context_)(CUcontext*) = needed("cuCtxPopCurrent_v2");
+  CUresult (*synchronize_)() = needed("cuCtxSynchronize");
+  CUresult (*exchange_capture_mode_)(CUstreamCaptureMode*) = needed("cuThreadExchangeStreamCaptureMode");
 };
 
 }  // namespace profkit::detail

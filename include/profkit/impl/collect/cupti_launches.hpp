@@ -12,9 +12,8 @@
 #include <utility>
 
 #include "../profile/own_memory.hpp"
-#include "../record/api_call.hpp"
 #include "../record/memory_poll.hpp"
-#include "../record/site.hpp"
+#include "../record/slow_path.hpp"
 #include "cupti_library.hpp"
 
 namespace profkit::detail {

@@ -12,64 +12,43 @@
 
 #include "../../error.hpp"
 #include "../profile/own_memory.hpp"
+#include "opened_libraries.hpp"
 
 namespace profkit::detail {
 
 /// libcupti, opened at run time, so that programs start on machines without CUPTI. profkit reads only record fields that exist since CUDA
 /// 12.0, independently of the version of the headers and of the library.
 class cupti_library {
+  void* library_ = open();  ///< never closed, because it has its own threads
+
  public:
   static constexpr std::uint32_t oldest_version = 19;  ///< the version in CUDA 12.0. Source: cupti_version.h
-
-  // The functions, named as in CUPTI's headers.
-  decltype(&::cuptiGetVersion) get_version = nullptr;
-  decltype(&::cuptiGetResultString) get_result_string = nullptr;
-  decltype(&::cuptiSubscribe) subscribe = nullptr;
-#if CUPTI_API_VERSION >= 130000
-  decltype(&::cuptiSubscribe_v2) subscribe_v2 = nullptr;  ///< null in a library before CUDA 13.0
-#endif
-  decltype(&::cuptiUnsubscribe) unsubscribe = nullptr;
-  decltype(&::cuptiGetCallbackName) get_callback_name = nullptr;
-  decltype(&::cuptiSetThreadIdType) set_thread_id_type = nullptr;
-  decltype(&::cuptiActivityRegisterCallbacks) register_callbacks = nullptr;
-  decltype(&::cuptiActivitySetAttribute) set_attribute = nullptr;
-  decltype(&::cuptiActivityEnable) enable = nullptr;
-  decltype(&::cuptiActivityDisable) disable = nullptr;
-  decltype(&::cuptiEnableCallback) enable_callback = nullptr;
-  decltype(&::cuptiGetGraphNodeId) get_graph_node_id = nullptr;
-  decltype(&::cuptiActivityFlushAll) flush_all = nullptr;
-  decltype(&::cuptiActivityGetNextRecord) get_next_record = nullptr;
-  decltype(&::cuptiActivityGetNumDroppedRecords) get_dropped_records = nullptr;
 
   /// Opens the first of these: the copy that the process has loaded, the system's copy, the file `PROFKIT_CUPTI_PATH`. Never opens a file
   /// in the current directory.
   /// @throws profkit::error if there is none, or it is too old.
-  cupti_library() {
-    load("cuptiGetVersion", get_version);
-    load("cuptiGetResultString", get_result_string);
-    load("cuptiSubscribe", subscribe);
+  cupti_library() = default;
+
+  // The functions, named as in CUPTI's headers.
+  decltype(&::cuptiGetVersion) get_version = needed("cuptiGetVersion");
+  decltype(&::cuptiGetResultString) get_result_string = needed("cuptiGetResultString");
+  decltype(&::cuptiSubscribe) subscribe = needed("cuptiSubscribe");
 #if CUPTI_API_VERSION >= 130000
-    subscribe_v2 = reinterpret_cast<decltype(subscribe_v2)>(::dlsym(library_, "cuptiSubscribe_v2"));
+  decltype(&::cuptiSubscribe_v2) subscribe_v2 = library_function{library_, "cuptiSubscribe_v2"};  ///< null in a library before CUDA 13.0
 #endif
-    load("cuptiUnsubscribe", unsubscribe);
-    load("cuptiGetCallbackName", get_callback_name);
-    std::uint32_t version = 0;
-    check(get_version(&version), "cuptiGetVersion");
-    if (version < oldest_version) {
-      throw error{"libcupti is too old: its version is " + std::to_string(version) + ", at least " + std::to_string(oldest_version) +
-                  " (CUDA 12.0) is needed"};
-    }
-    load("cuptiSetThreadIdType", set_thread_id_type);
-    load("cuptiActivityRegisterCallbacks", register_callbacks);
-    load("cuptiActivitySetAttribute", set_attribute);
-    load("cuptiActivityEnable", enable);
-    load("cuptiActivityDisable", disable);
-    load("cuptiEnableCallback", enable_callback);
-    load("cuptiGetGraphNodeId", get_graph_node_id);
-    load("cuptiActivityFlushAll", flush_all);
-    load("cuptiActivityGetNextRecord", get_next_record);
-    load("cuptiActivityGetNumDroppedRecords", get_dropped_records);
-  }
+  decltype(&::cuptiUnsubscribe) unsubscribe = needed("cuptiUnsubscribe");
+  decltype(&::cuptiGetCallbackName) get_callback_name = needed("cuptiGetCallbackName");
+  std::uint32_t version = checked_version();
+  decltype(&::cuptiSetThreadIdType) set_thread_id_type = needed("cuptiSetThreadIdType");
+  decltype(&::cuptiActivityRegisterCallbacks) register_callbacks = needed("cuptiActivityRegisterCallbacks");
+  decltype(&::cuptiActivitySetAttribute) set_attribute = needed("cuptiActivitySetAttribute");
+  decltype(&::cuptiActivityEnable) enable = needed("cuptiActivityEnable");
+  decltype(&::cuptiActivityDisable) disable = needed("cuptiActivityDisable");
+  decltype(&::cuptiEnableCallback) enable_callback = needed("cuptiEnableCallback");
+  decltype(&::cuptiGetGraphNodeId) get_graph_node_id = needed("cuptiGetGraphNodeId");
+  decltype(&::cuptiActivityFlushAll) flush_all = needed("cuptiActivityFlushAll");
+  decltype(&::cuptiActivityGetNextRecord) get_next_record = needed("cuptiActivityGetNextRecord");
+  decltype(&::cuptiActivityGetNumDroppedRecords) get_dropped_records = needed("cuptiActivityGetNumDroppedRecords");
 
   /// @throws profkit::error with CUPTI's name of the status and the call, unless it succeeded.
   void check(CUptiResult status, char const* call) const {
@@ -128,13 +107,20 @@ class cupti_library {
 
   static void* open_file(std::string const& path) { return path.front() == '/' ? ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL) : nullptr; }
 
-  template <class Function>
-  void load(char const* name, Function& into) {
-    into = reinterpret_cast<Function>(::dlsym(library_, name));
-    if (into == nullptr) throw error{std::string{"libcupti is too old: it has no "} + name};
+  [[nodiscard]] library_function needed(char const* name) const {
+    library_function const found{library_, name};
+    if (!found) throw error{std::string{"libcupti is too old: it has no "} + name};
+    return found;
   }
 
-  void* library_ = open();  ///< never closed, because it has its own threads
+  /// @throws profkit::error if the library is too old, before its newer functions are missed.
+  [[nodiscard]] std::uint32_t checked_version() const {
+    std::uint32_t found = 0;
+    check(get_version(&found), "cuptiGetVersion");
+    if (found >= oldest_version) return found;
+    throw error{"libcupti is too old: its version is " + std::to_string(found) + ", at least " + std::to_string(oldest_version) +
+                " (CUDA 12.0) is needed"};
+  }
 };
 
 }  // namespace profkit::detail

@@ -24,6 +24,7 @@
 #include "../profile/own_memory.hpp"
 #include "../record/function_name.hpp"
 #include "code_modules.hpp"
+#include "opened_libraries.hpp"
 
 namespace profkit::detail {
 
@@ -65,6 +66,9 @@ inline std::string function_label(std::string const& mangled) {
 /// on it. Declared here, because its headers are seldom installed. Source: `elfutils/libdw.h`, whose symbols are versioned and stay
 /// compatible.
 class dwarf_library {
+  void* library_;
+  std::string why_not_ = library_ == nullptr ? "libdw.so.1 (elfutils) cannot be opened" : "";
+
  public:
   using dwarf = void;  ///< Dwarf
   using line = void;   ///< Dwarf_Line
@@ -77,48 +81,33 @@ class dwarf_library {
     long padding;
   };
 
-  // The functions, named as in libdw.h without `dwarf_`.
-  dwarf* (*begin)(int file, int command) = nullptr;
-  int (*end)(dwarf*) = nullptr;
-  int (*nextcu)(dwarf*, std::uint64_t offset, std::uint64_t* next, std::size_t* header_bytes, std::uint64_t* abbreviations,
-                std::uint8_t* address_bytes, std::uint8_t* offset_bytes) = nullptr;
-  die* (*offdie)(dwarf*, std::uint64_t offset, die*) = nullptr;
-  std::ptrdiff_t (*ranges)(die*, std::ptrdiff_t offset, std::uint64_t* base, std::uint64_t* begin, std::uint64_t* end) = nullptr;
-  int (*getsrclines)(die* unit, lines**, std::size_t* count) = nullptr;
-  line* (*onesrcline)(lines*, std::size_t) = nullptr;
-  int (*lineaddr)(line*, std::uint64_t* address) = nullptr;
-  int (*lineendsequence)(line*, bool*) = nullptr;
-  int (*lineno)(line*, int* number) = nullptr;
-  char const* (*linesrc)(line*, std::uint64_t* modified, std::uint64_t* bytes) = nullptr;
-
   /// @param library the result of `dlopen`; never closed.
-  explicit dwarf_library(void* library = ::dlopen("libdw.so.1", RTLD_NOW | RTLD_LOCAL)) {
-    if (library == nullptr) {
-      why_not_ = "libdw.so.1 (elfutils) cannot be opened";
-      return;
-    }
-    auto const load = [&](char const* function, auto*& into) {
-      into = reinterpret_cast<std::remove_reference_t<decltype(into)>>(::dlsym(library, function));
-      if (into == nullptr) why_not_ = std::string{"libdw.so.1 has no "} + function;
-    };
-    load("dwarf_begin", begin);
-    load("dwarf_end", end);
-    load("dwarf_nextcu", nextcu);
-    load("dwarf_offdie", offdie);
-    load("dwarf_ranges", ranges);
-    load("dwarf_getsrclines", getsrclines);
-    load("dwarf_onesrcline", onesrcline);
-    load("dwarf_lineaddr", lineaddr);
-    load("dwarf_lineendsequence", lineendsequence);
-    load("dwarf_lineno", lineno);
-    load("dwarf_linesrc", linesrc);
-  }
+  explicit dwarf_library(void* library = ::dlopen("libdw.so.1", RTLD_NOW | RTLD_LOCAL)) : library_{library} {}
+
+  // The functions, named as in libdw.h without `dwarf_`.
+  dwarf* (*begin)(int file, int command) = function("dwarf_begin");
+  int (*end)(dwarf*) = function("dwarf_end");
+  int (*nextcu)(dwarf*, std::uint64_t offset, std::uint64_t* next, std::size_t* header_bytes, std::uint64_t* abbreviations,
+                std::uint8_t* address_bytes, std::uint8_t* offset_bytes) = function("dwarf_nextcu");
+  die* (*offdie)(dwarf*, std::uint64_t offset, die*) = function("dwarf_offdie");
+  std::ptrdiff_t (*ranges)(die*, std::ptrdiff_t offset, std::uint64_t* base, std::uint64_t* begin,
+                           std::uint64_t* end) = function("dwarf_ranges");
+  int (*getsrclines)(die* unit, lines**, std::size_t* count) = function("dwarf_getsrclines");
+  line* (*onesrcline)(lines*, std::size_t) = function("dwarf_onesrcline");
+  int (*lineaddr)(line*, std::uint64_t* address) = function("dwarf_lineaddr");
+  int (*lineendsequence)(line*, bool*) = function("dwarf_lineendsequence");
+  int (*lineno)(line*, int* number) = function("dwarf_lineno");
+  char const* (*linesrc)(line*, std::uint64_t* modified, std::uint64_t* bytes) = function("dwarf_linesrc");
 
   /// Why the library cannot be used; empty if it can.
   [[nodiscard]] std::string const& why_not() const noexcept { return why_not_; }
 
  private:
-  std::string why_not_;
+  library_function function(char const* name) {
+    library_function const result{library_, name};
+    if (library_ != nullptr && !result) why_not_ = std::string{"libdw.so.1 has no "} + name;
+    return result;
+  }
 };
 
 /// Finds the source lines in which functions begin, in the debug information of a program or library (`-g` or `-g1`). Separate debug files

@@ -65,7 +65,7 @@ inline bool blocks_signal(std::uint64_t thread, int signal) {
   return (blocked >> static_cast<unsigned>(signal - 1) & 1U) != 0;
 }
 
-/// The implementation of `host_samples`. A template, so that translation units that do not use it do not compile it.
+/// The implementation of `host_samples`.
 class host_sampling final : public collector, private sample_source {
  public:
   /// @throws profkit::error if the rate is not from 1 to 10,000.
@@ -246,37 +246,41 @@ class host_sampling final : public collector, private sample_source {
   }
 
   void read(sampled_thread& thread, cpu_timer_ring& ring) {
-    own_vector<code_sample> samples;
-    std::uint64_t const lost_before = ring.lost();
-    ring.read(samples);
-    how_.lost += ring.lost() - lost_before;
-    thread.since_period += samples.size();
-    if (thread.since_period >= samples_per_period) {
-      ring.set_period(next_period());
-      thread.since_period = 0;
-    }
+    own_vector<code_sample> samples = take_samples(thread, ring);
+    if (thread.since_period >= samples_per_period) begin_period(thread, ring);
     for (code_sample& each : samples) read_.emplace_back(&thread, std::move(each));
   }
 
   void read(sampled_thread& thread, perf_ring& ring) {
-    own_vector<code_sample> samples;
-    std::uint64_t const lost_before = ring.lost();
-    ring.read(samples);
-    how_.lost += ring.lost() - lost_before;
+    own_vector<code_sample> samples = take_samples(thread, ring);
     if (samples.empty()) return;
-    thread.since_period += samples.size();
     std::uint64_t weight = thread.period_ns;
     if (thread.since_period >= samples_per_period) {
       // The kernel forgets the time since the last sample, half a period on average. These samples represent that time.
       weight += thread.period_ns / 2 / samples.size();
-      thread.period_ns = next_period();
-      ring.set_period(thread.period_ns);
-      thread.since_period = 0;
+      begin_period(thread, ring);
     }
     for (code_sample& each : samples) {
       each.weight_ns = weight;
       read_.emplace_back(&thread, std::move(each));
     }
+  }
+
+  template <class Ring>
+  own_vector<code_sample> take_samples(sampled_thread& thread, Ring& ring) {
+    own_vector<code_sample> samples;
+    std::uint64_t const lost_before = ring.lost();
+    ring.read(samples);
+    how_.lost += ring.lost() - lost_before;
+    thread.since_period += samples.size();
+    return samples;
+  }
+
+  template <class Ring>
+  void begin_period(sampled_thread& thread, Ring& ring) {
+    thread.period_ns = next_period();
+    ring.set_period(thread.period_ns);
+    thread.since_period = 0;
   }
 
   /// Random, so that no loop of the program stays in step with the samples. The rate is uniform from 0.5 to 1.5 times the wanted rate. Then

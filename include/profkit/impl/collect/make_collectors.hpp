@@ -17,7 +17,7 @@
 #include "../../error.hpp"
 #include "../../memory_source.hpp"
 #include "../profile/own_memory.hpp"
-#include "../record/errno_keeper.hpp"
+#include "../record/log_memory.hpp"
 #include "../record/process_identity.hpp"
 #include "../record/quiet_thread.hpp"
 #include "built_in_collectors.hpp"

@@ -9,7 +9,7 @@
 #include <new>
 #include <string_view>
 
-#include "../record/collective.hpp"
+#include "../record/scope_work.hpp"
 
 namespace profkit::detail {
 

@@ -29,24 +29,8 @@ namespace profkit::detail {
 class perf_ring {
  public:
   perf_ring() = default;
-  perf_ring(perf_ring&& other) noexcept
-      : file_{std::exchange(other.file_, -1)},
-        event_{other.event_},
-        process_{other.process_},
-        memory_{std::exchange(other.memory_, nullptr)},
-        bytes_{other.bytes_},
-        has_stack_{other.has_stack_},
-        lost_{other.lost_} {}
-  perf_ring& operator=(perf_ring&& other) noexcept {
-    std::swap(file_, other.file_);
-    std::swap(event_, other.event_);
-    std::swap(process_, other.process_);
-    std::swap(memory_, other.memory_);
-    std::swap(bytes_, other.bytes_);
-    std::swap(has_stack_, other.has_stack_);
-    std::swap(lost_, other.lost_);
-    return *this;
-  }
+  perf_ring(perf_ring const&) = delete;
+  perf_ring& operator=(perf_ring const&) = delete;
   ~perf_ring() { close(); }
 
   /// Starts to sample a thread.

@@ -9,8 +9,8 @@
 
 #include "../../profile_builder.hpp"
 #include "../../step.hpp"
-#include "../profile/arrival.hpp"
 #include "../profile/own_containers.hpp"
+#include "../profile/profile_follower.hpp"
 #include "../record/calendar_clock.hpp"
 #include "../record/clock.hpp"
 #include "../record/handoff_queue.hpp"

@@ -8,7 +8,7 @@
 #include "../../profile.hpp"
 #include "../../time.hpp"
 #include "../profile/own_memory.hpp"
-#include "../record/site.hpp"
+#include "../record/log_event.hpp"
 
 namespace profkit::detail {
 

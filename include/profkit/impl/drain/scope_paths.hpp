@@ -8,7 +8,7 @@
 #include "../../profile_builder.hpp"
 #include "../profile/own_containers.hpp"
 #include "../profile/path_table.hpp"
-#include "../record/site.hpp"
+#include "../record/log_event.hpp"
 
 namespace profkit::detail {
 

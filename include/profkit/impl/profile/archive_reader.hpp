@@ -120,7 +120,7 @@ class archive_reader {
     std::size_t const count = length(1);
     values.clear();
     if constexpr (is_flat<T>) {
-      std::size_t const each = bytes_in_file<T>();
+      constexpr std::size_t each = bytes_in_file<T>();
       if (count > left() / each) throw error{"the file is cut off"};
       values.reserve(count);
       constexpr std::size_t piece = 4096;  // at a time
@@ -180,10 +180,6 @@ class archive_reader {
 
   [[nodiscard]] bool at_end() const noexcept { return left() == 0; }
 
-  /// The profile format of the bytes.
-  [[nodiscard]] std::uint32_t format() const noexcept { return format_; }
-  void set_format(std::uint32_t format) noexcept { format_ = format; }
-
  private:
   /// @return the next bytes, which are valid until the next call.
   std::string_view take(std::uint64_t size) {
@@ -225,7 +221,6 @@ class archive_reader {
   std::uint64_t unread_;   ///< bytes left in the file
   own_string bytes_;       ///< the part of the file that was read last
   std::string_view rest_;  ///< the unread part of `bytes_`
-  std::uint32_t format_ = profile_format;
   amount_budget amounts_;
 };
 

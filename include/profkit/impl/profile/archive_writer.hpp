@@ -143,7 +143,7 @@ class archive_writer {
 
   template <class T>
   void write_flat(T const* values, std::size_t count) {
-    std::size_t const each = bytes_in_file<T>();
+    constexpr std::size_t each = bytes_in_file<T>();
     constexpr std::size_t piece = 4096;  // at a time
     for (std::size_t i = 0; i < count; i += piece) {
       flush();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -11,11 +12,11 @@
 #include <utility>
 
 #include "../../profile.hpp"
+#include "../../profile_builder.hpp"
 #include "archive_writer.hpp"
 #include "flat_records.hpp"
 #include "journal_format.hpp"
 #include "own_memory.hpp"
-#include "profile_follower.hpp"
 #include "record_fields.hpp"
 
 namespace profkit::detail {
@@ -38,25 +39,20 @@ class journal_encoder {
   /// @param rest records that follow those of `so_far` in its lists.
   void append(profile const& so_far, bool last, own_string& to, profile const& rest = {}) {
     if (has_ended_) return;
-    member_addresses const rest_lists{const_cast<profile&>(rest)};  // the lists are only read
     bool is_done = false;
     while (!is_done) {
-      bool has_news = false;
+      frame_content found;
       written_counts next = written_;
       std::size_t begin = 0;
       try {
-        begin = put_content(to, [&](archive_writer& archive) {
-          delta what{next, latest_, archive, rest_lists.list};
-          fields(what, const_cast<profile&>(so_far));  // `fields` lists the members for reading and writing
-          is_done = !what.has_more;
-          has_news = what.has_news;
-        });
+        begin = put_content(to, [&](archive_writer& archive) { found = put_changes(so_far, rest, next, archive); });
       } catch (...) {
-        latest_.clear();  // the next frame contains all values again
+        latest_ = {};  // the next frame contains all values again
         throw;
       }
-      written_ = std::move(next);
-      if (has_news || (last && is_done)) {
+      written_ = next;
+      is_done = !found.has_more;
+      if (found.has_news || (last && is_done)) {
         put_header(last && is_done ? frame_kind::last : frame_kind::part, begin, to);
       } else {
         to.resize(begin);
@@ -72,7 +68,7 @@ class journal_encoder {
 
   /// Appends the first frame of the next file. The frame after it contains all values again.
   void append(journal_head const& head, own_string& to) {
-    latest_.clear();
+    latest_ = {};
     std::size_t const begin = put_content(to, [&](archive_writer& archive) { archive(head); });
     put_header(frame_kind::head, begin, to);
   }
@@ -86,65 +82,63 @@ class journal_encoder {
     std::size_t of_list = 0;
     std::size_t of_rest = 0;
   };
-  using written_counts = own_vector<written_count>;
+  using written_counts = std::array<written_count, profile_members>;
 
-  struct delta {
-    written_counts& written_of;
-    own_vector<own_string>& latest_of;
-    archive_writer& to;
-    own_vector<void*> const& rest;
-    std::size_t members = 0;
-    std::size_t lists = 0;
-    std::size_t others = 0;
+  struct frame_content {
     bool has_news = false;
-    bool has_more = false;
+    bool has_more = false;  ///< a list has more new records than a frame may contain
+  };
 
-    template <class Member>
-    void operator()(Member const& member) {
-      auto const& rest_of_member = *static_cast<Member const*>(rest[members++]);
-      if constexpr (is_growing<Member>) {
-        put_new_records(member, rest_of_member);
-      } else if constexpr (std::is_same_v<Member, interval>) {
+  /// Writes all members of a profile: of growing lists the new records, of other members their value if it has changed.
+  frame_content put_changes(profile const& so_far, profile const& rest, written_counts& written, archive_writer& to) {
+    frame_content result;
+    std::size_t number = 0;
+    for_each_member(so_far, rest, [&](auto const& member, auto const& rest_of_member) {
+      using type = std::decay_t<decltype(member)>;
+      if constexpr (is_growing<type>) {
+        put_new_records(member, rest_of_member, written[number], to, result);
+      } else if constexpr (std::is_same_v<type, interval>) {
         to(true);  // the end of the session alone does not count as new
         to(member);
       } else {
-        put_if_changed(member);
+        result.has_news = put_if_changed(member, latest_[number], to) || result.has_news;
       }
-    }
+      ++number;
+    });
+    return result;
+  }
 
-    /// Positions in records refer to lists that have no limit per frame. So their targets are in the same frame or an earlier one.
-    template <class Record>
-    void put_new_records(own_vector<Record> const& list, own_vector<Record> const& rest_of_list) {
-      if (lists == written_of.size()) written_of.emplace_back();
-      auto& [written, written_of_rest] = written_of[lists++];
-      std::size_t const max_count = is_flat<Record> ? max_records_per_list : std::numeric_limits<std::size_t>::max();
-      std::size_t const count = std::min(list.size() - written, max_count);
-      std::size_t const count_of_rest = std::min(rest_of_list.size() - written_of_rest, max_count - count);
-      to(std::uint64_t{count + count_of_rest});
-      to.elements(list.data() + written, count);
-      to.elements(rest_of_list.data() + written_of_rest, count_of_rest);
-      written += count;
-      written_of_rest += count_of_rest;
-      has_news = has_news || count + count_of_rest > 0;
-      has_more = has_more || written < list.size() || written_of_rest < rest_of_list.size();
-    }
+  /// Positions in records refer to lists that have no limit per frame. So their targets are in the same frame or an earlier one.
+  template <class Record>
+  static void put_new_records(own_vector<Record> const& list, own_vector<Record> const& rest, written_count& written, archive_writer& to,
+                              frame_content& frame) {
+    std::size_t const max_count = is_flat<Record> ? max_records_per_list : std::numeric_limits<std::size_t>::max();
+    std::size_t const count = std::min(list.size() - written.of_list, max_count);
+    std::size_t const count_of_rest = std::min(rest.size() - written.of_rest, max_count - count);
+    to(std::uint64_t{count + count_of_rest});
+    to.elements(list.data() + written.of_list, count);
+    to.elements(rest.data() + written.of_rest, count_of_rest);
+    written.of_list += count;
+    written.of_rest += count_of_rest;
+    frame.has_news = frame.has_news || count + count_of_rest > 0;
+    frame.has_more = frame.has_more || written.of_list < list.size() || written.of_rest < rest.size();
+  }
 
-    template <class Member>
-    void put_if_changed(Member const& member) {
-      if (others == latest_of.size()) latest_of.emplace_back();
-      own_string& latest = latest_of[others++];
-      own_string now;
-      string_output output{now};
-      archive_writer archive{output};
-      archive(member);
-      archive.flush();
-      bool const is_new = now != latest;  // every member takes at least one byte
-      to(is_new);
-      if (is_new) to(member);
-      has_news = has_news || is_new;
-      latest = std::move(now);
-    }
-  };
+  /// @param latest the value as last written; every value takes at least one byte.
+  /// @return whether the value has changed.
+  template <class Member>
+  static bool put_if_changed(Member const& member, own_string& latest, archive_writer& to) {
+    own_string now;
+    string_output output{now};
+    archive_writer archive{output};
+    archive(member);
+    archive.flush();
+    bool const is_new = now != latest;
+    to(is_new);
+    if (is_new) to(member);
+    latest = std::move(now);
+    return is_new;
+  }
 
   /// Appends a frame with an empty header; nothing if there is no memory.
   /// @return the position of the frame.
@@ -166,19 +160,15 @@ class journal_encoder {
 
   static void put_header(frame_kind kind, std::size_t begin, own_string& to) {
     frame_header header{kind, 0, to.size() - begin - frame_header_bytes};
-    header.checksum = checksum_of(header, std::string_view{to}.substr(begin + frame_header_bytes));
+    checksum sum;
+    add_header(sum, header);
+    sum.add(std::string_view{to}.substr(begin + frame_header_bytes));
+    header.checksum = sum.value();
     std::memcpy(&to[begin], &header, sizeof header);
   }
 
-  static std::uint32_t checksum_of(frame_header const& header, std::string_view bytes) {
-    checksum sum;
-    add_header(sum, header);
-    sum.add(bytes);
-    return sum.value();
-  }
-
-  written_counts written_;         ///< by growing list
-  own_vector<own_string> latest_;  ///< all other members, as last written
+  written_counts written_{};                        ///< by member; only of growing lists
+  std::array<own_string, profile_members> latest_;  ///< by member: all others, as last written
   bool has_ended_ = false;
 };
 

@@ -59,8 +59,8 @@ class checksum {
 };
 
 // A journal is an append-only file: `journal_magic` and `profile_format`, then frames. A frame contains the changes of the profile since
-// the previous frame, in the order of `fields(archive, profile)` and the encoding of `archive_writer`. For a growing list, these are its
-// new records. For every other member, it is a flag whether the member changed and, if so, its whole value.
+// the previous frame, in the order of its table in `record_fields.hpp` and the encoding of `archive_writer`. For a growing list, these are
+// its new records. For every other member, it is a flag whether the member changed and, if so, its whole value.
 //
 // When FILE reaches its share of `options::journal_bytes`, it is renamed to FILE.1, and a new FILE begins with a `journal_head`.
 
@@ -99,9 +99,9 @@ struct journal_head {
   own_string figures{};         ///< figures of all records of the earlier files, as `window_stream` writes them
 };
 
-template <class Archive>
-void fields(Archive& archive, journal_head& value) {
-  archive(value.number), archive(value.forgotten), archive(value.waiting), archive(value.figures);
+constexpr auto members_of(described_type<journal_head>) {
+  using r = journal_head;
+  return [](auto const& visit) { visit(&r::number, &r::forgotten, &r::waiting, &r::figures); };
 }
 
 /// The name of the previous journal file. If a journal is a symbolic link, its files are beside the file that it names.
@@ -109,13 +109,5 @@ void fields(Archive& archive, journal_head& value) {
 
 /// Journals of earlier formats contain all of `profile::graph_nodes` whenever it changed, like a single value.
 inline constexpr std::uint32_t first_format_with_growing_nodes = 13;
-
-/// Whether a member of a profile is a list that only grows.
-template <class Member>
-inline constexpr bool is_growing = false;
-template <class Record>
-inline constexpr bool is_growing<own_vector<Record>> = true;
-template <>
-inline constexpr bool is_growing<own_vector<collector_record>> = false;
 
 }  // namespace profkit::detail

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <cstddef>
@@ -26,6 +27,7 @@
 
 #include "../../error.hpp"
 #include "../../profile.hpp"
+#include "../../profile_builder.hpp"
 #include "archive_reader.hpp"
 #include "file_access.hpp"
 #include "journal_format.hpp"
@@ -117,47 +119,11 @@ class journal_file {
     return is_growing<Member> && !is_older;
   }
 
-  /// Reads the output of `journal_encoder::delta`, and stores the destinations.
-  struct reading {
-    archive_reader& from;
-    own_vector<void*>& members;  ///< members of the profile in order; null: unchanged
-
-    template <class Member>
-    void operator()(Member& member) {
-      bool is_there = true;
-      if (!grows<Member>(format())) from(is_there);
-      if (is_there) from(member);
-      members.push_back(is_there ? &member : nullptr);
-    }
-
-    [[nodiscard]] std::uint32_t format() const noexcept { return from.format(); }
-  };
-
-  struct adding {
-    own_vector<void*>::const_iterator next;
-    std::uint32_t file_format;
-
-    template <class Member>
-    void operator()(Member& to) {
-      auto* const from = static_cast<Member*>(*next++);
-      if (from == nullptr) return;
-      if constexpr (is_growing<Member>) {
-        if (!grows<Member>(format())) to.clear();
-        to.insert(to.end(), std::make_move_iterator(from->begin()), std::make_move_iterator(from->end()));
-      } else {
-        to = std::move(*from);
-      }
-    }
-
-    [[nodiscard]] std::uint32_t format() const noexcept { return file_format; }
-  };
-
   /// @return false if the bytes of a frame are too few, too many or invalid.
   template <class Read>
   bool read_content(std::ifstream& file, std::uint64_t size, Read const& read) const {
     try {
       archive_reader archive{file, size};
-      archive.set_format(format_);
       read(archive);
       return archive.at_end();
     } catch (error const&) {
@@ -165,21 +131,31 @@ class journal_file {
     }
   }
 
+  /// Reads the output of `journal_encoder::put_changes`.
   bool read_records(std::ifstream& file, std::uint64_t size, profile& into) {
     profile part;
-    own_vector<void*> members;
+    std::array<bool, profile_members> are_there{};
     bool const is_whole = read_content(file, size, [&](archive_reader& archive) {
-      reading frame{archive, members};
-      fields(frame, part);
+      bool* is_there = are_there.data();
+      for_each_member(part, into, [&](auto& member, auto const& known) {
+        *is_there = true;
+        if (!grows<std::decay_t<decltype(known)>>(format_)) archive(*is_there);
+        if (*is_there++) archive(member);
+      });
     });
     if (!is_whole) return false;
-    static_assert(std::is_trivially_copyable_v<step_record> && std::is_trivially_copyable_v<scope_record> &&
-                  std::is_trivially_copyable_v<gpu_operation_record> && std::is_trivially_copyable_v<api_call_record> &&
-                  std::is_trivially_copyable_v<work_record> && std::is_trivially_copyable_v<allocation_record> &&
-                  std::is_trivially_copyable_v<collective_record>);
-    adding to{members.cbegin(), format_};
-    fields(to, into);
-    check_.records(part, into);  // records are plain values, so moving leaves them intact
+    bool const* is_there = are_there.data();
+    for_each_member(part, into, [&](auto& from, auto& to) {
+      using member = std::decay_t<decltype(to)>;
+      if (!*is_there++) return;
+      if constexpr (is_growing<member>) {
+        if (!grows<member>(format_)) to.clear();
+        to.insert(to.end(), std::make_move_iterator(from.begin()), std::make_move_iterator(from.end()));
+      } else {
+        to = std::move(from);
+      }
+    });
+    check_.records(part, into);  // records with positions are plain values, so moving leaves them intact
     return true;
   }
 

@@ -14,6 +14,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 #include "../../error.hpp"
@@ -191,6 +192,32 @@ __attribute__((noinline)) void make_room(own_vector<Record>& list, std::uint64_t
   }
 }
 
+template <class Record, class... Records>
+inline constexpr bool is_one_of = (std::is_same_v<Record, Records> || ...);
+
+/// Whether the record budget bounds the number of records: see `count_records`.
+template <class Record>
+inline constexpr bool counts_towards_budget = is_one_of<Record, scope_record, gpu_scope_record, gpu_operation_record, api_call_record,
+                                                        counter_record, allocation_record, work_record, collective_record, sample_record>;
+
+/// Whether there is a record for each step, so that each list has a limit.
+template <class Record>
+inline constexpr bool is_of_steps =
+    is_one_of<Record, step_record, gpu_step_record, memory_record, device_clock_record, device_utilization_record>;
+
+template <class Record, class Entry>
+constexpr void find_list(Entry const& entry, own_vector<Record> profile::*& list) {
+  if constexpr (std::is_same_v<decltype(member_of(entry)), own_vector<Record> profile::*>) list = member_of(entry);
+}
+
+/// The list of a profile with these records.
+template <class Record>
+constexpr auto list_of() {
+  own_vector<Record> profile::*result = nullptr;
+  members_of(described_type<profile>{})([&](auto const&... entries) { (find_list<Record>(entries, result), ...); });
+  return result;
+}
+
 // Not of the class: clang++ does not emit all forms of a constructor that is `used`.
 [[gnu::used]] inline owned_builder_tables make_builder_tables() { return owned_builder_tables{new builder_tables}; }
 
@@ -200,7 +227,7 @@ __attribute__((noinline)) void make_room(own_vector<Record>& list, std::uint64_t
 
 namespace profkit {
 
-[[gnu::used]] inline void profile_builder::take_rest(profile& to) { detail::profile_append::move(rest_, to); }
+[[gnu::used]] inline void profile_builder::take_rest(profile& to) { detail::move_entries(rest_, to); }
 
 [[gnu::used]] inline profile profile_builder::take() noexcept { return std::move(made_); }
 
@@ -269,77 +296,50 @@ namespace profkit {
   return tables_->launches.begin_of(correlation);
 }
 
-[[gnu::used]] inline bool profile_builder::add(scope_record const& scope) { return add_within_budget(scope, &profile::scopes); }
-
-[[gnu::used]] inline bool profile_builder::add(gpu_scope_record const& scope) { return add_within_budget(scope, &profile::gpu_scopes); }
-
-[[gnu::used]] inline bool profile_builder::add(gpu_operation_record const& operation) {
-  return add_within_budget(operation, &profile::gpu_operations);
-}
-
-[[gnu::used]] inline bool profile_builder::add(api_call_record const& call) {
-  tables_->launches.add(call);
-  return add_within_budget(call, &profile::api_calls);
-}
-
-[[gnu::used]] inline bool profile_builder::add(counter_record const& sample) { return add_within_budget(sample, &profile::counters); }
-
-[[gnu::used]] inline bool profile_builder::add(allocation_record const& change) { return add_within_budget(change, &profile::allocations); }
-
-[[gnu::used]] inline bool profile_builder::add(work_record const& work) { return add_within_budget(work, &profile::work); }
-
-[[gnu::used]] inline bool profile_builder::add(collective_record const& collective) {
-  return add_within_budget(collective, &profile::collectives);
-}
-
-[[gnu::used]] inline bool profile_builder::add(sample_record const& sample) { return add_within_budget(sample, &profile::samples); }
-
-[[gnu::used]] inline void profile_builder::add(step_record const& step) { add_of_step(step, &profile::steps); }
-
-[[gnu::used]] inline void profile_builder::add(gpu_step_record const& step) { add_of_step(step, &profile::gpu_steps); }
-
-[[gnu::used]] inline void profile_builder::add(memory_record reading) { add_of_step(std::move(reading), &profile::memory); }
-
-[[gnu::used]] inline void profile_builder::add(device_clock_record const& reading) { add_of_step(reading, &profile::device_clocks); }
-
-[[gnu::used]] inline void profile_builder::add(device_utilization_record const& window) {
-  add_of_step(window, &profile::device_utilization);
-}
-
-[[gnu::used]] inline void profile_builder::add(graph_node_record const& node) { made_.graph_nodes.push_back(node); }
-
-[[gnu::used]] inline void profile_builder::add(measured_roof_record roof) { made_.measured_roofs.push_back(std::move(roof)); }
-
 template <class Record>
-[[gnu::always_inline]] inline bool profile_builder::add_within_budget(Record const& record, detail::own_vector<Record> profile::*list) {
-  if (__builtin_expect(records_left_ == 0, 0)) {
-    add_beyond_budget(record, list);
-    return false;
-  }
+[[gnu::always_inline]] inline bool profile_builder::add(Record const& record) {
+  constexpr auto list = detail::list_of<Record>();
   detail::own_vector<Record>& to = made_.*list;
-  if (__builtin_expect(to.size() == to.capacity(), 0)) detail::make_room(to, records_left_);
+  if constexpr (std::is_same_v<Record, api_call_record>) tables_->launches.add(record);
+  if constexpr (detail::counts_towards_budget<Record>) {
+    if (__builtin_expect(records_left_ == 0, 0)) return add_beyond_budget(record, list);
+    if (__builtin_expect(to.size() == to.capacity(), 0)) detail::make_room(to, records_left_);
+    to.push_back(record);
+    --records_left_;
+    return true;
+  }
+  if (detail::is_of_steps<Record> && to.size() >= max_of_steps_) return add_beyond_budget(record, list);
   to.push_back(record);
-  --records_left_;
   return true;
 }
 
 template <class Record>
-void profile_builder::add_of_step(Record record, detail::own_vector<Record> profile::*list) {
-  if ((made_.*list).size() < max_of_steps_) {
-    (made_.*list).push_back(std::move(record));
-  } else {
-    add_beyond_budget(std::move(record), list);
-  }
-}
-
-template <class Record>
-void profile_builder::add_beyond_budget(Record record, detail::own_vector<Record> profile::*list) {
+[[gnu::noinline]] bool profile_builder::add_beyond_budget(Record const& record, detail::own_vector<Record> profile::*list) {
   if (!collects_rest_) {
     ++made_.quality.discarded_records;
-    return;
+    return false;
   }
-  (rest_.*list).push_back(std::move(record));
+  (rest_.*list).push_back(record);
   ++made_.quality.untraced_records;
+  return false;
 }
+
+// Programs and collectors that are compiled elsewhere use these.
+template bool profile_builder::add(scope_record const&);
+template bool profile_builder::add(step_record const&);
+template bool profile_builder::add(gpu_scope_record const&);
+template bool profile_builder::add(gpu_step_record const&);
+template bool profile_builder::add(gpu_operation_record const&);
+template bool profile_builder::add(graph_node_record const&);
+template bool profile_builder::add(api_call_record const&);
+template bool profile_builder::add(counter_record const&);
+template bool profile_builder::add(memory_record const&);
+template bool profile_builder::add(allocation_record const&);
+template bool profile_builder::add(work_record const&);
+template bool profile_builder::add(device_clock_record const&);
+template bool profile_builder::add(device_utilization_record const&);
+template bool profile_builder::add(measured_roof_record const&);
+template bool profile_builder::add(collective_record const&);
+template bool profile_builder::add(sample_record const&);
 
 }  // namespace profkit

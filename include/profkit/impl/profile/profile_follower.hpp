@@ -2,26 +2,28 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <iterator>
+#include <optional>
+#include <type_traits>
 
 #include "../../profile.hpp"
-#include "journal_format.hpp"
+#include "../../profile_builder.hpp"
+#include "../../time.hpp"
 #include "own_memory.hpp"
 #include "record_fields.hpp"
 
 namespace profkit::detail {
 
-/// Lists the addresses of the members of a profile, in the order of `fields`.
-struct member_addresses {
-  own_vector<void*> list{};
-
-  explicit member_addresses(profile& profile) { fields(*this, profile); }
-
-  template <class Member>
-  void operator()(Member& member) {
-    list.push_back(&member);
-  }
+/// The state of a running session's data: how far it has arrived in the profile.
+struct arrival {
+  timestamp logs_until = timestamp::min();      ///< the logs of all threads have been read up to here
+  bool has_steps = false;                       ///< a step has begun
+  bool times_steps = false;                     ///< a collector adds to `profile::gpu_steps`
+  std::optional<timestamp> unread_gpu_scope{};  ///< the beginning of the oldest GPU scope whose time has not been read
+  own_vector<scope_record> open_scopes{};       ///< open scopes of each thread, innermost first; their ends are `timestamp::max()`
+  std::optional<timestamp> open_call{};         ///< the beginning of the oldest API call that has not returned
 };
 
 /// Keeps a copy of a growing profile up to date. Records may be removed from the copy.
@@ -29,75 +31,37 @@ class profile_follower {
  public:
   /// Appends new table entries and new records; assigns all other members.
   void copy_new(profile const& from, profile& to) {
-    member_addresses const members{to};
-    copy next{*this, members.list};
-    fields(next, const_cast<profile&>(from));  // `fields` lists the members for reading and writing
+    std::size_t* copied = copied_.data();
+    for_each_member(from, to, [&](auto const& source, auto& into) {
+      if constexpr (is_growing<std::decay_t<decltype(into)>>) {
+        into.insert(into.end(), source.begin() + static_cast<std::ptrdiff_t>(*copied), source.end());
+        *copied = source.size();
+      } else {
+        into = source;
+      }
+      ++copied;
+    });
   }
 
  private:
-  struct copy {
-    profile_follower& follower;
-    own_vector<void*> const& to;
-    std::size_t member = 0;
-    std::size_t list = 0;
-
-    template <class Member>
-    void operator()(Member const& from) {
-      auto& into = *static_cast<Member*>(to[member++]);
-      if constexpr (is_growing<Member>) {
-        if (list == follower.copied_.size()) follower.copied_.push_back(0);
-        std::size_t& copied = follower.copied_[list++];
-        into.insert(into.end(), from.begin() + static_cast<std::ptrdiff_t>(copied), from.end());
-        copied = from.size();
-      } else {
-        into = from;
-      }
-    }
-  };
-
-  own_vector<std::size_t> copied_;  ///< number of copied entries of each growing list
+  std::array<std::size_t, profile_members> copied_{};  ///< number of copied entries of each growing list
 };
 
 /// Moves the entries of all growing lists of a profile to the ends of the lists of another profile. Without memory, it moves none.
-class profile_append {
- public:
-  static void move(profile& from, profile& to) {
-    member_addresses const members{to};
-    visitor<make_room> first{members.list};
-    fields(first, from);
-    visitor<move_entries> then{members.list};
-    fields(then, from);
-  }
-
- private:
-  template <class Action>
-  struct visitor {
-    own_vector<void*> const& to;
-    std::size_t member = 0;
-
-    template <class Member>
-    void operator()(Member& from) {
-      auto& into = *static_cast<Member*>(to[member++]);
-      if constexpr (is_growing<Member>) Action{}(from, into);
-    }
-  };
-
-  struct make_room {
-    template <class List>
-    void operator()(List const& from, List& into) const {
-      std::size_t const size = into.size() + from.size();
+inline void move_entries(profile& from, profile& to) {
+  for_each_member(from, to, [](auto const& list, auto& into) {
+    if constexpr (is_growing<std::decay_t<decltype(into)>>) {
+      std::size_t const size = into.size() + list.size();
       if (!into.empty() && size > into.capacity()) into.reserve(std::max(size, 2 * into.size()));
     }
-  };
-
-  struct move_entries {
-    template <class List>
-    void operator()(List& from, List& into) const noexcept {
-      if (into.empty()) into.swap(from);
-      into.insert(into.end(), std::make_move_iterator(from.begin()), std::make_move_iterator(from.end()));
-      from.clear();
+  });
+  for_each_member(from, to, [](auto& list, auto& into) {
+    if constexpr (is_growing<std::decay_t<decltype(into)>>) {
+      if (into.empty()) into.swap(list);
+      into.insert(into.end(), std::make_move_iterator(list.begin()), std::make_move_iterator(list.end()));
+      list.clear();
     }
-  };
-};
+  });
+}
 
 }  // namespace profkit::detail

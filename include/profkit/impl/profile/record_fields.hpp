@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
+#include <tuple>
+#include <type_traits>
+#include <utility>
 
 #include "../../error.hpp"
 #include "../../profile.hpp"
@@ -19,177 +23,362 @@ inline void check_format(std::uint32_t format) {
               std::to_string(profile_format)};
 }
 
-// The members of each record in file order. A change here requires a new `profile_format`.
-template <class Archive>
-void fields(Archive& archive, interval& record) {
-  archive(record.begin), archive(record.end);
+/// Describes a member of a struct: its name in files, and a pointer to it.
+template <class Struct, class Member>
+struct field {
+  char const* name;
+  Member Struct::*member;
+  /// Used if the members of this member appear in the same object: selects and orders them. "count=measured,mean_ms" selects the members
+  /// described as "count", under the name "measured", and "mean_ms". Empty: all members.
+  char const* shown = "";
+};
+template <class Struct, class Member>
+field(char const*, Member Struct::*) -> field<Struct, Member>;
+template <class Struct, class Member>
+field(char const*, Member Struct::*, char const*) -> field<Struct, Member>;
+
+/// Selects a description: `describe(described_type<T>{})` returns the fields of `T`, made by `fields_of`.
+template <class T>
+struct described_type {};
+
+/// Fails to compile unless `T` has exactly `Count` members, because a structured binding must name all of them.
+template <std::size_t Count, class T>
+constexpr void require_member_count(T const& value) {
+  static_assert(Count >= 2 && (Count <= 24 || Count == 34), "extend the list below");
+  // clang-format off
+  if constexpr (Count == 2) { auto const& [a, b] = value; static_cast<void>(a); }
+  if constexpr (Count == 3) { auto const& [a, b, c] = value; static_cast<void>(a); }
+  if constexpr (Count == 4) { auto const& [a, b, c, d] = value; static_cast<void>(a); }
+  if constexpr (Count == 5) { auto const& [a, b, c, d, e] = value; static_cast<void>(a); }
+  if constexpr (Count == 6) { auto const& [a, b, c, d, e, f] = value; static_cast<void>(a); }
+  if constexpr (Count == 7) { auto const& [a, b, c, d, e, f, g] = value; static_cast<void>(a); }
+  if constexpr (Count == 8) { auto const& [a, b, c, d, e, f, g, h] = value; static_cast<void>(a); }
+  if constexpr (Count == 9) { auto const& [a, b, c, d, e, f, g, h, i] = value; static_cast<void>(a); }
+  if constexpr (Count == 10) { auto const& [a, b, c, d, e, f, g, h, i, j] = value; static_cast<void>(a); }
+  if constexpr (Count == 11) { auto const& [a, b, c, d, e, f, g, h, i, j, k] = value; static_cast<void>(a); }
+  if constexpr (Count == 12) { auto const& [a, b, c, d, e, f, g, h, i, j, k, l] = value; static_cast<void>(a); }
+  if constexpr (Count == 13) { auto const& [a, b, c, d, e, f, g, h, i, j, k, l, m] = value; static_cast<void>(a); }
+  if constexpr (Count == 14) { auto const& [a, b, c, d, e, f, g, h, i, j, k, l, m, n] = value; static_cast<void>(a); }
+  if constexpr (Count == 15) { auto const& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o] = value; static_cast<void>(a); }
+  if constexpr (Count == 16) { auto const& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p] = value; static_cast<void>(a); }
+  if constexpr (Count == 17) { auto const& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q] = value; static_cast<void>(a); }
+  if constexpr (Count == 18) { auto const& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r] = value; static_cast<void>(a); }
+  if constexpr (Count == 19) { auto const& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s] = value; static_cast<void>(a); }
+  if constexpr (Count == 20) { auto const& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t] = value; static_cast<void>(a); }
+  if constexpr (Count == 21) { auto const& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u] = value; static_cast<void>(a); }
+  if constexpr (Count == 22) { auto const& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v] = value; static_cast<void>(a); }
+  if constexpr (Count == 23) { auto const& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w] = value; static_cast<void>(a); }
+  if constexpr (Count == 24) { auto const& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x] = value; static_cast<void>(a); }
+  if constexpr (Count == 34) { auto const& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z, A, B, C, D, E, F, G, H] = value; static_cast<void>(a); }
+  // clang-format on
 }
-template <class Archive>
-void fields(Archive& archive, host_speed_record& record) {
-  archive(record.before), archive(record.after), archive(record.waiting);
+
+template <class Tuple, class Visit, std::size_t... Positions>
+constexpr void for_each_element(Tuple& elements, Visit const& visit, std::index_sequence<Positions...>) {
+  (visit(std::get<Positions>(elements)), ...);
 }
-template <class Archive>
-void fields(Archive& archive, rank_record& record) {
-  archive(record.rank), archive(record.size), archive(record.local_rank), archive(record.restart), archive(record.launcher);
+
+/// Visits the elements of a tuple in their order. Compiles faster than `std::apply`, which computes whether the call may throw.
+template <class Tuple, class Visit>
+constexpr void for_each_element(Tuple&& elements, Visit const& visit) {
+  for_each_element(elements, visit, std::make_index_sequence<std::tuple_size_v<std::decay_t<Tuple>>>{});
 }
-template <class Archive>
-void fields(Archive& archive, environment_record& record) {
-  archive(record.host), archive(record.gpu), archive(record.driver), archive(record.cuda), archive(record.command),
-      archive(record.process_id);
-  archive(record.host_speed);
-  archive(record.rank), archive(record.boot_id), archive(record.clock_offset_ns);
+
+/// The pointer to the member of an entry of a table: the entry itself, or its member `member`.
+template <class Struct, class Member>
+constexpr auto member_of(Member Struct::*entry) {
+  return entry;
 }
-template <class Archive>
-void fields(Archive& archive, path_record& record) {
-  archive(record.parent), archive(record.name), archive(record.index), archive(record.file), archive(record.line);
-  archive(record.adopted_from), archive(record.role);
-  archive(record.is_step);
+template <class Entry>
+constexpr auto member_of(Entry const& entry) {
+  return entry.member;
 }
-template <class Archive>
-void fields(Archive& archive, thread_record& record) {
-  archive(record.system_id), archive(record.name), archive(record.default_path);
+
+/// Matches any field, but worse than `is_same_member`. So the compiler does not create a function for each pair of fields with different
+/// types.
+struct any_field {
+  template <class Field>
+  constexpr any_field(Field const&) {}  // NOLINT(google-explicit-constructor): a conversion is its purpose
+};
+constexpr std::size_t is_same_member(any_field, any_field) { return 0; }
+template <class Field>
+constexpr std::size_t is_same_member(Field const& first, Field const& second) {
+  return first.member == second.member ? 1 : 0;
 }
-template <class Archive>
-void fields(Archive& archive, scope_record& record) {
-  archive(record.time), archive(record.path), archive(record.thread);
+
+template <class Field, class Fields, std::size_t... Positions>
+constexpr std::size_t fields_of_member(Field const& one, Fields const& fields, std::index_sequence<Positions...>) {
+  return (is_same_member(one, std::get<Positions>(fields)) + ...);
 }
-template <class Archive>
-void fields(Archive& archive, step_record& record) {
-  archive(record.time), archive(record.index), archive(record.warmup), archive(record.items), archive(record.model_flops);
-  archive(record.has_kernels);
-  archive(record.is_excluded);
+
+/// The number of pairs of fields that describe the same member.
+template <class... Fields>
+constexpr std::size_t repeated_members(std::tuple<Fields...> const& fields) {
+  std::size_t pairs = 0;
+  for_each_element(fields, [&](auto const& one) { pairs += fields_of_member(one, fields, std::index_sequence_for<Fields...>{}); });
+  return pairs - sizeof...(Fields);
 }
+
+template <class T, class = void>
+inline constexpr bool is_described = false;
+template <class T>
+inline constexpr bool is_described<T, std::void_t<decltype(describe(described_type<T>{}))>> = true;
+
+/// Whether there is a table of the members: `members_of(described_type<T>{})` calls a function with all of them.
+template <class T, class = void>
+inline constexpr bool is_record = false;
+template <class T>
+inline constexpr bool is_record<T, std::void_t<decltype(members_of(described_type<T>{}))>> = true;
+
+/// Whether an archive takes the name of each described member before its value.
+template <class Archive, class = void>
+inline constexpr bool takes_names = false;
 template <class Archive>
-void fields(Archive& archive, work_record& record) {
-  archive(record.begin), archive(record.path), archive(record.work.flops), archive(record.work.bytes), archive(record.work.precision),
-      archive(record.work.backward);
+inline constexpr bool takes_names<Archive, std::void_t<decltype(std::declval<Archive&>().name(""))>> = true;
+
+/// Passes the members of a described struct to an archive, in the order of the description. Fails to compile if the description omits or
+/// repeats a member.
+template <class Archive, class T, std::enable_if_t<is_described<T> && !is_record<T>, int> = 0>
+void fields(Archive& archive, T& value) {
+  constexpr auto all = describe(described_type<T>{});
+  static_assert(repeated_members(all) == 0, "a member is described twice");
+  static_cast<void>(&require_member_count<std::tuple_size_v<std::remove_const_t<decltype(all)>>, T>);
+  for_each_element(all, [&](auto const& each) {
+    if constexpr (takes_names<Archive>) archive.name(each.name);
+    archive(value.*each.member);
+  });
 }
-template <class Archive>
-void fields(Archive& archive, communicator_record& record) {
-  archive(record.id), archive(record.name), archive(record.rank), archive(record.size);
+
+/// Passes the members of a record to an archive, in the order of its table. Fails to compile if the table omits a member.
+template <class Archive, class T, std::enable_if_t<is_record<T>, int> = 0>
+void fields(Archive& archive, T& value) {
+  members_of(described_type<T>{})([&](auto const&... entries) {
+    static_cast<void>(&require_member_count<sizeof...(entries), T>);
+    (archive(value.*member_of(entries)), ...);
+  });
 }
-template <class Archive>
-void fields(Archive& archive, collective_record& record) {
-  archive(record.time), archive(record.sequence), archive(record.bytes), archive(record.correlation), archive(record.communicator);
-  archive(record.function), archive(record.datatype), archive(record.algorithm), archive(record.protocol);
-  archive(record.path), archive(record.thread), archive(record.is_captured);
+
+/// A member that is a position in a table of the profile.
+template <class Struct, class Position, class Entry>
+struct position {
+  Position Struct::*member;
+  own_vector<Entry> profile::*table;
+  bool may_be_none = false;  ///< it may also be `path_record::no_parent`
+};
+template <class Struct, class Position, class Entry>
+position(Position Struct::*, own_vector<Entry> profile::*) -> position<Struct, Position, Entry>;
+template <class Struct, class Position, class Entry>
+position(Position Struct::*, own_vector<Entry> profile::*, bool) -> position<Struct, Position, Entry>;
+
+/// A member that must be a finite number from 0.
+template <class Struct, class Number>
+struct amount {
+  Number Struct::*member;
+};
+template <class Struct, class Number>
+amount(Number Struct::*) -> amount<Struct, Number>;
+
+/// A list of a profile whose records are validated.
+template <class Record>
+struct record_list {
+  own_vector<Record> profile::*member;
+  char const* what;  ///< a record in error messages
+};
+template <class Record>
+record_list(own_vector<Record> profile::*, char const*) -> record_list<Record>;
+
+// The members of each record, in file order. Saving, loading, validation, the journal, and copies of a growing profile use these tables. A
+// change here requires a new `profile_format`.
+
+constexpr auto members_of(described_type<interval>) {
+  return [](auto const& visit) { visit(&interval::begin, &interval::end); };
 }
-template <class Archive>
-void fields(Archive& archive, function_record& record) {
-  archive(record.name), archive(record.module), archive(record.caller);
-  archive(record.file), archive(record.line);
+constexpr auto members_of(described_type<host_speed_record>) {
+  return [](auto const& visit) { visit(&host_speed_record::before, &host_speed_record::after, &host_speed_record::waiting); };
 }
-template <class Archive>
-void fields(Archive& archive, sample_record& record) {
-  archive(record.time), archive(record.path), archive(record.function), archive(record.thread), archive(record.weight);
+constexpr auto members_of(described_type<rank_record>) {
+  return [](auto const& visit) {
+    visit(&rank_record::rank, &rank_record::size, &rank_record::local_rank, &rank_record::restart, &rank_record::launcher);
+  };
 }
-template <class Archive>
-void fields(Archive& archive, sampling_record& record) {
-  archive(record.mechanism), archive(record.interval), archive(record.lost), archive(record.threads), archive(record.threads_without),
-      archive(record.why_without);
-  archive(record.why_no_lines);
+constexpr auto members_of(described_type<environment_record>) {
+  using r = environment_record;
+  return [](auto const& visit) {
+    visit(&r::host, &r::gpu, &r::driver, &r::cuda, &r::command, &r::process_id, &r::host_speed, &r::rank, &r::boot_id, &r::clock_offset_ns);
+  };
 }
-template <class Archive>
-void fields(Archive& archive, allocator_record& record) {
-  archive(record.name), archive(record.bytes_at_start), archive(record.is_polled);
+constexpr auto members_of(described_type<path_record>) {
+  using r = path_record;
+  return [](auto const& visit) { visit(&r::parent, &r::name, &r::index, &r::file, &r::line, &r::adopted_from, &r::role, &r::is_step); };
 }
-template <class Archive>
-void fields(Archive& archive, allocation_record& record) {
-  archive(record.time), archive(record.address), archive(record.bytes), archive(record.thread), archive(record.allocator),
-      archive(record.kind);
+constexpr auto members_of(described_type<thread_record>) {
+  return [](auto const& visit) {
+    visit(&thread_record::system_id, &thread_record::name, position{&thread_record::default_path, &profile::paths, true});
+  };
 }
-template <class Archive>
-void fields(Archive& archive, device_clock_record& record) {
-  archive(record.time), archive(record.step), archive(record.device), archive(record.sm_mhz), archive(record.max_sm_mhz),
-      archive(record.reasons);
-  archive(record.milliwatt), archive(record.celsius);
+constexpr auto members_of(described_type<scope_record>) {
+  using r = scope_record;
+  return [](auto const& visit) { visit(&r::time, position{&r::path, &profile::paths}, position{&r::thread, &profile::threads}); };
 }
-template <class Archive>
-void fields(Archive& archive, device_utilization_record& record) {
-  archive(record.time), archive(record.step), archive(record.device), archive(record.values);
+constexpr auto members_of(described_type<step_record>) {
+  using r = step_record;
+  return [](auto const& visit) {
+    visit(&r::time, &r::index, &r::warmup, &r::items, amount{&r::model_flops}, &r::has_kernels, &r::is_excluded);
+  };
 }
-template <class Archive>
-void fields(Archive& archive, measured_roof_record& record) {
-  archive(record.precision), archive(record.flops_per_second), archive(record.bytes_per_second), archive(record.how);
+constexpr auto members_of(described_type<work>) {
+  return [](auto const& visit) { visit(amount{&work::flops}, amount{&work::bytes}, &work::precision, amount{&work::backward}); };
 }
-template <class Archive>
-void fields(Archive& archive, gpu_scope_record& record) {
-  archive(record.path), archive(record.begin), archive(record.device), archive(record.duration);
+constexpr auto members_of(described_type<work_record>) {
+  return [](auto const& visit) { visit(&work_record::begin, position{&work_record::path, &profile::paths}, &work_record::work); };
 }
-template <class Archive>
-void fields(Archive& archive, gpu_step_record& record) {
-  archive(record.step), archive(record.device), archive(record.duration);
+constexpr auto members_of(described_type<communicator_record>) {
+  return [](auto const& visit) {
+    visit(&communicator_record::id, &communicator_record::name, &communicator_record::rank, &communicator_record::size);
+  };
 }
-template <class Archive>
-void fields(Archive& archive, gpu_name_record& record) {
-  archive(record.name), archive(record.mangled);
-  archive(record.direction);
+constexpr auto members_of(described_type<collective_record>) {
+  using r = collective_record;
+  return [](auto const& visit) {
+    visit(&r::time, &r::sequence, &r::bytes, &r::correlation, position{&r::communicator, &profile::communicators},
+          position{&r::function, &profile::collective_words}, position{&r::datatype, &profile::collective_words},
+          position{&r::algorithm, &profile::collective_words}, position{&r::protocol, &profile::collective_words},
+          position{&r::path, &profile::paths, true}, position{&r::thread, &profile::threads}, &r::is_captured);
+  };
 }
-template <class Archive>
-void fields(Archive& archive, gpu_operation_record& record) {
-  archive(record.time), archive(record.correlation), archive(record.bytes), archive(record.name), archive(record.device),
-      archive(record.stream);
-  archive(record.grid), archive(record.block), archive(record.kind), archive(record.graph_node);
+constexpr auto members_of(described_type<function_record>) {
+  using r = function_record;
+  return [](auto const& visit) { visit(&r::name, &r::module, &r::caller, &r::file, &r::line); };
 }
-template <class Archive>
-void fields(Archive& archive, graph_node_record& record) {
-  archive(record.node), archive(record.path);
+constexpr auto members_of(described_type<sample_record>) {
+  using r = sample_record;
+  return [](auto const& visit) {
+    visit(&r::time, position{&r::path, &profile::paths, true}, position{&r::function, &profile::functions},
+          position{&r::thread, &profile::threads}, &r::weight);
+  };
 }
-template <class Archive>
-void fields(Archive& archive, api_call_record& record) {
-  archive(record.time), archive(record.correlation), archive(record.name), archive(record.thread);
+constexpr auto members_of(described_type<sampling_record>) {
+  using r = sampling_record;
+  return [](auto const& visit) {
+    visit(&r::mechanism, &r::interval, &r::lost, &r::threads, &r::threads_without, &r::why_without, &r::why_no_lines);
+  };
 }
-template <class Archive>
-void fields(Archive& archive, counter_record& record) {
-  archive(record.time), archive(record.value), archive(record.counter), archive(record.thread);
+constexpr auto members_of(described_type<allocator_record>) {
+  return [](auto const& visit) { visit(&allocator_record::name, &allocator_record::bytes_at_start, &allocator_record::is_polled); };
 }
-template <class Archive>
-void fields(Archive& archive, memory_record& record) {
-  archive(record.source), archive(record.quantity), archive(record.step), archive(record.current_bytes), archive(record.peak_bytes),
-      archive(record.peak_note);
-  archive(record.capacity_bytes);
+constexpr auto members_of(described_type<allocation_record>) {
+  using r = allocation_record;
+  return [](auto const& visit) {
+    visit(&r::time, &r::address, &r::bytes, position{&r::thread, &profile::threads}, position{&r::allocator, &profile::allocators},
+          &r::kind);
+  };
 }
-template <class Archive>
-void fields(Archive& archive, collector_record& record) {
-  archive(record.name), archive(record.status), archive(record.reason);
-  archive(record.kind);
+constexpr auto members_of(described_type<device_clock_record>) {
+  using r = device_clock_record;
+  return
+      [](auto const& visit) { visit(&r::time, &r::step, &r::device, &r::sm_mhz, &r::max_sm_mhz, &r::reasons, &r::milliwatt, &r::celsius); };
 }
-template <class Archive>
-void fields(Archive& archive, wrong_end_record& record) {
-  archive(record.what), archive(record.count);
+constexpr auto members_of(described_type<device_utilization_record>) {
+  using r = device_utilization_record;
+  return [](auto const& visit) { visit(&r::time, &r::step, &r::device, &r::values); };
 }
-template <class Archive>
-void fields(Archive& archive, snapshot_record& record) {
-  archive(record.is_step_open), archive(record.is_behind), archive(record.missing_operations), archive(record.untimed_steps);
+constexpr auto members_of(described_type<measured_roof_record>) {
+  using r = measured_roof_record;
+  return [](auto const& visit) { visit(&r::precision, &r::flops_per_second, &r::bytes_per_second, &r::how); };
 }
-template <class Archive>
-void fields(Archive& archive, quality_record& record) {
-  archive(record.dropped_events), archive(record.open_scopes), archive(record.abandoned_steps), archive(record.unread_gpu_times),
-      archive(record.untimed_gpu_scopes);
-  archive(record.dropped_operations), archive(record.invalid_operations);
-  archive(record.clock_changes), archive(record.cost_of_1000_scopes), archive(record.bookkeeping), archive(record.clock);
-  archive(record.discarded_records), archive(record.collapsed_scopes);
-  archive(record.clock_change), archive(record.uncertain_operations);
-  archive(record.events_without_memory), archive(record.events_without_log), archive(record.interrupting_events);
-  archive(record.misnested_scopes), archive(record.unmatched_ends), archive(record.wrong_ends);
-  archive(record.not_recorded), archive(record.snapshot), archive(record.untraced_records);
+constexpr auto members_of(described_type<gpu_scope_record>) {
+  using r = gpu_scope_record;
+  return [](auto const& visit) { visit(position{&r::path, &profile::paths}, &r::begin, &r::device, &r::duration); };
 }
-template <class Archive>
-void fields(Archive& archive, stop_record& record) {
-  archive(record.wanted), archive(record.reached), archive(record.is_of_gpu), archive(record.max_steps);
+constexpr auto members_of(described_type<gpu_step_record>) {
+  return [](auto const& visit) { visit(&gpu_step_record::step, &gpu_step_record::device, &gpu_step_record::duration); };
 }
-template <class Archive>
-void fields(Archive& archive, profile& record) {
-  archive(record.environment), archive(record.item_name), archive(record.time), archive(record.paths), archive(record.threads),
-      archive(record.scopes);
-  archive(record.steps), archive(record.gpu_scopes), archive(record.gpu_steps), archive(record.gpu_names), archive(record.gpu_operations);
-  archive(record.graph_nodes);
-  archive(record.api_names), archive(record.api_calls), archive(record.has_all_api_calls), archive(record.counter_names),
-      archive(record.counters);
-  archive(record.memory), archive(record.allocators), archive(record.allocations), archive(record.work), archive(record.precision);
-  archive(record.device_clocks), archive(record.measured_roofs), archive(record.collectors), archive(record.quality), archive(record.stop);
-  archive(record.communicators), archive(record.collective_words), archive(record.collectives);
-  archive(record.device_utilization), archive(record.functions), archive(record.samples), archive(record.sampling);
+constexpr auto members_of(described_type<gpu_name_record>) {
+  return [](auto const& visit) { visit(&gpu_name_record::name, &gpu_name_record::mangled, &gpu_name_record::direction); };
+}
+constexpr auto members_of(described_type<gpu_operation_record>) {
+  using r = gpu_operation_record;
+  return [](auto const& visit) {
+    visit(&r::time, &r::correlation, &r::bytes, position{&r::name, &profile::gpu_names}, &r::device, &r::stream, &r::grid, &r::block,
+          &r::kind, &r::graph_node);
+  };
+}
+constexpr auto members_of(described_type<graph_node_record>) {
+  return [](auto const& visit) { visit(&graph_node_record::node, position{&graph_node_record::path, &profile::paths, true}); };
+}
+constexpr auto members_of(described_type<api_call_record>) {
+  using r = api_call_record;
+  return [](auto const& visit) {
+    visit(&r::time, &r::correlation, position{&r::name, &profile::api_names}, position{&r::thread, &profile::threads});
+  };
+}
+constexpr auto members_of(described_type<counter_record>) {
+  using r = counter_record;
+  return [](auto const& visit) {
+    visit(&r::time, &r::value, position{&r::counter, &profile::counter_names}, position{&r::thread, &profile::threads});
+  };
+}
+constexpr auto members_of(described_type<memory_record>) {
+  using r = memory_record;
+  return [](auto const& visit) {
+    visit(&r::source, &r::quantity, &r::step, &r::current_bytes, &r::peak_bytes, &r::peak_note, &r::capacity_bytes);
+  };
+}
+constexpr auto members_of(described_type<collector_record>) {
+  return [](auto const& visit) {
+    visit(&collector_record::name, &collector_record::status, &collector_record::reason, &collector_record::kind);
+  };
+}
+constexpr auto members_of(described_type<wrong_end_record>) {
+  return [](auto const& visit) { visit(&wrong_end_record::what, &wrong_end_record::count); };
+}
+constexpr auto members_of(described_type<snapshot_record>) {
+  using r = snapshot_record;
+  return [](auto const& visit) { visit(&r::is_step_open, &r::is_behind, &r::missing_operations, &r::untimed_steps); };
+}
+constexpr auto members_of(described_type<quality_record>) {
+  using r = quality_record;
+  return [](auto const& visit) {
+    visit(&r::dropped_events, &r::open_scopes, &r::abandoned_steps, &r::unread_gpu_times, &r::untimed_gpu_scopes, &r::dropped_operations,
+          &r::invalid_operations, &r::clock_changes, &r::cost_of_1000_scopes, &r::bookkeeping, &r::clock, &r::discarded_records,
+          &r::collapsed_scopes, &r::clock_change, &r::uncertain_operations, &r::events_without_memory, &r::events_without_log,
+          &r::interrupting_events, &r::misnested_scopes, &r::unmatched_ends, &r::wrong_ends, &r::not_recorded, &r::snapshot,
+          &r::untraced_records);
+  };
+}
+constexpr auto members_of(described_type<stop_record>) {
+  return [](auto const& visit) { visit(&stop_record::wanted, &stop_record::reached, &stop_record::is_of_gpu, &stop_record::max_steps); };
+}
+constexpr auto members_of(described_type<profile>) {
+  using r = profile;
+  return [](auto const& visit) {
+    visit(
+        &r::environment, &r::item_name, &r::time, &r::paths, record_list{&r::threads, "a thread"}, record_list{&r::scopes, "a scope"},
+        record_list{&r::steps, "a step"}, record_list{&r::gpu_scopes, "a GPU scope"}, record_list{&r::gpu_steps, "the GPU time of a step"},
+        &r::gpu_names, record_list{&r::gpu_operations, "a GPU operation"}, record_list{&r::graph_nodes, "a node of a graph"}, &r::api_names,
+        record_list{&r::api_calls, "an API call"}, &r::has_all_api_calls, &r::counter_names, record_list{&r::counters, "a counter"},
+        &r::memory, &r::allocators, record_list{&r::allocations, "an allocation"}, record_list{&r::work, "work"}, &r::precision,
+        record_list{&r::device_clocks, "a reading of clocks"}, &r::measured_roofs, &r::collectors, &r::quality, &r::stop, &r::communicators,
+        &r::collective_words, record_list{&r::collectives, "a collective"}, record_list{&r::device_utilization, "a window of utilization"},
+        &r::functions, record_list{&r::samples, "a sample"}, &r::sampling);
+  };
+}
+
+template <class Record>
+constexpr std::size_t count_members() {
+  std::size_t result = 0;
+  members_of(described_type<Record>{})([&](auto const&... entries) { result = sizeof...(entries); });
+  return result;
+}
+
+/// Number of members of a profile.
+inline constexpr std::size_t profile_members = count_members<profile>();
+
+/// Calls a function with each member of a profile and the same member of another one, in file order.
+template <class First, class Second, class Visit>
+void for_each_member(First& first, Second& second, Visit const& visit) {
+  members_of(described_type<profile>{})(
+      [&](auto const&... entries) { (visit(first.*member_of(entries), second.*member_of(entries)), ...); });
 }
 
 }  // namespace profkit::detail

@@ -6,11 +6,13 @@
 #include <cstdint>
 #include <limits>
 #include <string>
+#include <type_traits>
 
 #include "../../error.hpp"
 #include "../../profile.hpp"
 #include "own_memory.hpp"
 #include "path_table.hpp"
+#include "record_fields.hpp"
 
 namespace profkit::detail {
 
@@ -115,13 +117,6 @@ class record_check {
       check_profile(each.size == 0 || each.rank < each.size, "a rank of a communicator is not one of its ranks");
     }
     check_paths(profile.paths);
-    for (auto const& each : profile.threads) {
-      check_profile(each.default_path == path_record::no_parent || each.default_path < profile.paths.size(),
-                    "a thread's work without path");
-    }
-    for (auto const& each : profile.graph_nodes) {
-      check_profile(each.path == path_record::no_parent || each.path < profile.paths.size(), "a node of a graph without path");
-    }
     if (profile.sampling) check_profile(profile.sampling->interval.count() > 0, "its samples have no interval");
     time_sum sum = sum_;
     for (auto const time : {profile.time.duration(), profile.quality.cost_of_1000_scopes, profile.quality.bookkeeping}) add(sum, time);
@@ -132,81 +127,62 @@ class record_check {
   /// @param in the profile with the tables that they point into.
   /// @throws profkit::error that states what is wrong.
   void records(profile const& records, profile const& in) {
-    for (auto const& each : records.steps) {
-      check_profile(is_in_order(each.time), "a step ends before it begins");
-      check_profile(is_amount(each.model_flops), "the work of a step is negative or not a number");
-    }
-    for (auto const& each : records.scopes) {
-      check_profile(is_in_order(each.time), "a scope ends before it begins");
-      check_profile(each.path < in.paths.size() && each.thread < in.threads.size(), "a scope without path or thread");
-    }
-    for (auto const& each : records.gpu_scopes) check_profile(each.path < in.paths.size(), "a GPU scope without path");
-    for (auto const& each : records.gpu_operations) {
-      check_profile(is_in_order(each.time), "a GPU operation ends before it begins");
-      check_profile(each.name < in.gpu_names.size(), "a GPU operation without name");
-    }
-    for (auto const& each : records.api_calls) {
-      check_profile(is_in_order(each.time), "an API call ends before it begins");
-      check_profile(each.name < in.api_names.size() && each.thread < in.threads.size(), "an API call without name or thread");
-    }
-    for (auto const& each : records.work) {
-      check_profile(each.path < in.paths.size(), "work without path");
-      check_profile(is_amount(each.work.flops) && is_amount(each.work.bytes) && is_amount(static_cast<double>(each.work.backward)),
-                    "work is negative or not a number");
-    }
-    for (auto const& each : records.allocations) {
-      check_profile(each.allocator < in.allocators.size() && each.thread < in.threads.size(), "an allocation without allocator or thread");
-    }
-    for (auto const& each : records.counters) {
-      check_profile(each.counter < in.counter_names.size() && each.thread < in.threads.size(), "a counter without name or thread");
-    }
-    for (auto const& each : records.collectives) {
-      check_profile(is_in_order(each.time), "a collective ends before it begins");
-      check_profile(each.communicator < in.communicators.size() && each.thread < in.threads.size(),
-                    "a collective without communicator or thread");
-      check_profile(each.path == path_record::no_parent || each.path < in.paths.size(), "a collective without path");
-      for (auto const word : {each.function, each.datatype, each.algorithm, each.protocol}) {
-        check_profile(word < in.collective_words.size(), "a collective without words");
-      }
-    }
-    for (auto const& each : records.samples) {
-      check_profile(each.path == path_record::no_parent || each.path < in.paths.size(), "a sample without path");
-      check_profile(each.function < in.functions.size() && each.thread < in.threads.size(), "a sample without function or thread");
-    }
-    times(records);
+    members_of(described_type<profile>{})([&](auto const&... lists) { (check_list(records, lists, in), ...); });
   }
 
  private:
+  template <class Other>
+  void check_list(profile const&, Other const&, profile const&) {}
+  template <class Record>
+  void check_list(profile const& records, record_list<Record> const& list, profile const& in) {
+    for (Record const& each : records.*list.member) {
+      check_record(each, list.what, in);
+      if constexpr (std::is_same_v<Record, sample_record>) add(sum_, std::chrono::nanoseconds{each.weight});
+    }
+  }
+
+  template <class Record>
+  void check_record(Record const& record, char const* what, profile const& in) {
+    members_of(described_type<Record>{})(
+        [&](auto const&... entries) { (check_member(entries, record.*member_of(entries), what, in), ...); });
+  }
+
+  template <class Record, class Position, class Entry>
+  void check_member(position<Record, Position, Entry> const& entry, Position value, char const* what, profile const& in) {
+    bool const is_none = entry.may_be_none && value == path_record::no_parent;
+    if (!is_none && value >= (in.*entry.table).size()) refuse(std::string{what} + " without " + name_of_entry(in.*entry.table));
+  }
+  template <class Record, class Number>
+  void check_member(amount<Record, Number> const&, Number value, char const*, profile const&) {
+    check_profile(value >= Number{0} && value <= std::numeric_limits<Number>::max(), "work is negative or not a number");
+  }
+  template <class Record, class Value>
+  void check_member(Value Record::*, Value const& value, char const* what, profile const& in) {
+    if constexpr (std::is_same_v<Value, interval>) {
+      if (!is_in_order(value)) refuse(std::string{what} + " ends before it begins");
+      add(sum_, value.duration());
+    } else if constexpr (std::is_same_v<Value, timestamp>) {
+      check_profile(timestamp{} <= value, "a time lies before 1970");
+    } else if constexpr (std::is_same_v<Value, std::chrono::nanoseconds>) {
+      add(sum_, value);
+    } else if constexpr (is_record<Value>) {
+      check_record(value, what, in);
+    }
+  }
+
+  static char const* name_of_entry(own_vector<path_record> const&) { return "path"; }
+  static char const* name_of_entry(own_vector<thread_record> const&) { return "thread"; }
+  static char const* name_of_entry(own_vector<allocator_record> const&) { return "allocator"; }
+  static char const* name_of_entry(own_vector<communicator_record> const&) { return "communicator"; }
+  static char const* name_of_entry(own_vector<function_record> const&) { return "function"; }
+  static char const* name_of_entry(own_vector<gpu_name_record> const&) { return "name"; }
+  static char const* name_of_entry(own_vector<std::string> const&) { return "name"; }
+
+  [[noreturn]] static void refuse(std::string const& what) { throw error{"the profile is damaged: " + what}; }
+
   static bool is_in_order(interval const& time) { return timestamp{} <= time.begin && time.begin <= time.end; }
-  static bool is_amount(double value) { return value >= 0.0 && value <= std::numeric_limits<double>::max(); }
 
   static void add(time_sum& sum, std::chrono::nanoseconds time) { check_profile(sum.add(time), "its times add up to more than 146 years"); }
-
-  void times(profile const& profile) {
-    auto const add_all = [&](auto const& records) {
-      for (auto const& each : records) add(sum_, each.time.duration());
-    };
-    auto const is_moment = [](timestamp time) { check_profile(timestamp{} <= time, "a time lies before 1970"); };
-    add_all(profile.steps);
-    add_all(profile.scopes);
-    add_all(profile.gpu_operations);
-    add_all(profile.api_calls);
-    add_all(profile.collectives);
-    add_all(profile.device_utilization);
-    for (auto const& each : profile.gpu_scopes) {
-      is_moment(each.begin);
-      add(sum_, each.duration);
-    }
-    for (auto const& each : profile.gpu_steps) add(sum_, each.duration);
-    for (auto const& each : profile.counters) is_moment(each.time);
-    for (auto const& each : profile.samples) {
-      is_moment(each.time);
-      add(sum_, std::chrono::nanoseconds{each.weight});
-    }
-    for (auto const& each : profile.allocations) is_moment(each.time);
-    for (auto const& each : profile.work) is_moment(each.begin);
-    for (auto const& each : profile.device_clocks) is_moment(each.time);
-  }
 
   time_sum sum_;  ///< sum over the records so far
 };

@@ -1,18 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <linux/futex.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
+#include <cerrno>
+#include <chrono>
 #include <cstdint>
+#include <ctime>
 #include <new>
 
-#include "errno_keeper.hpp"
 #include "thread_log.hpp"
-#include "waker.hpp"
 
 // The memory of logs, from the system without malloc.
 
 namespace profkit::detail {
+
+/// Restores `errno` at the end of a block, because scopes must not change it.
+class errno_keeper {
+ public:
+  errno_keeper() noexcept = default;
+  ~errno_keeper() { errno = kept_; }
+  errno_keeper(errno_keeper const&) = delete;
+  errno_keeper& operator=(errno_keeper const&) = delete;
+
+ private:
+  int kept_ = errno;
+};
 
 /// The number of slots whose memory a log keeps after reading, because a page fault costs as much as dozens of scopes.
 inline constexpr std::uint64_t kept_slots = std::uint64_t{1} << 21U;
@@ -33,6 +49,30 @@ inline constexpr std::uint64_t last_mapping_bytes = 8 * large_page;
 }
 
 inline constexpr std::uint64_t logs_per_mapping = 4;
+
+/// Lets one thread wait and other threads wake it. Uses a futex, which has no file descriptor that the program could close, and whose clock
+/// is monotonic.
+class waker {
+ public:
+  /// Wakes the waiting thread. May be called on any thread and in a signal handler. If no thread waits, the next wait returns at once.
+  void wake() noexcept {
+    __atomic_store_n(&is_woken_, 1U, __ATOMIC_RELEASE);
+    ::syscall(SYS_futex, &is_woken_, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
+  }
+
+  /// Waits until `wake` is called, or until the time has passed.
+  void wait(std::chrono::nanoseconds longest) noexcept {
+    auto const seconds = std::chrono::duration_cast<std::chrono::seconds>(longest);
+    timespec timeout{};
+    timeout.tv_sec = seconds.count();
+    timeout.tv_nsec = (longest - seconds).count();
+    if (__atomic_load_n(&is_woken_, __ATOMIC_ACQUIRE) == 0) ::syscall(SYS_futex, &is_woken_, FUTEX_WAIT_PRIVATE, 0U, &timeout, nullptr, 0);
+    __atomic_store_n(&is_woken_, 0U, __ATOMIC_RELAXED);
+  }
+
+ private:
+  std::uint32_t is_woken_ = 0;
+};
 
 /// Wakes the session's thread, which reads the logs. It outlives sessions, because signal handlers and other threads may use it meanwhile.
 inline waker reader_of_logs;

@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "../profile/library_abi.hpp"  // declares profile_builder
-#include "site.hpp"
+#include "log_event.hpp"
 #include "thread_log.hpp"
 #include "ticks.hpp"
 

@@ -3,10 +3,9 @@
 
 #include <cstdint>
 
-#include "add_work.hpp"
-#include "collective.hpp"
 #include "library_pin.hpp"
 #include "recorder.hpp"
+#include "scope_work.hpp"
 
 namespace profkit {
 

@@ -15,12 +15,11 @@
 #include <ctime>
 #include <new>
 
-#include "errno_keeper.hpp"
 #include "log_memory.hpp"
 #include "process_identity.hpp"
 #include "quiet_thread.hpp"
 #include "recorder.hpp"
-#include "thread_exit.hpp"
+#include "step_code.hpp"
 
 namespace profkit::detail {
 

@@ -15,8 +15,8 @@
 
 #include "../../options.hpp"
 #include "../../report.hpp"
+#include "../record/log_memory.hpp"
 #include "../record/own_thread.hpp"
-#include "../record/waker.hpp"
 #include "../report/headline.hpp"
 #include "console.hpp"
 

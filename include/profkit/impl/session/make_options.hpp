@@ -19,7 +19,6 @@
 #include "../../work.hpp"
 #include "../profile/own_memory.hpp"
 #include "console.hpp"
-#include "process_rank.hpp"
 
 namespace profkit::detail {
 

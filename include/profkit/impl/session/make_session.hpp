@@ -86,7 +86,7 @@ inline void session_impl::start() {
     throw error{"profkit::options::journal_bytes is " + std::to_string(options_.journal_bytes) + "; it must be at least 1048576"};
   }
   std::unique_ptr<collector> sampler;  // created here, because the constructor rejects an invalid rate
-  if (options_.samples_per_second != 0.0) sampler = std::make_unique<host_samples>(host_sample_options{options_.samples_per_second});
+  if (options_.samples_per_second != 0.0) sampler = sample_host({options_.samples_per_second});
   void const* nobody = nullptr;
   if (!__atomic_compare_exchange_n(&recorder.owner, &nobody, static_cast<void const*>(this), false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
     throw error{"a profkit::session runs already; there can be one per process at a time. End it, or call its report(), first"};
@@ -117,7 +117,7 @@ inline void session_impl::start_recording_and_thread(std::unique_ptr<collector> 
   owner_.start([this] { return round(); });
   if (owner_.failure().empty() && options_.report_on_signals) session_signals::install();
   if (sampler != nullptr) take(std::move(sampler));
-  if (options_.gpu_utilization) take(std::make_unique<gpu_utilization>());
+  if (options_.gpu_utilization) take(measure_utilization({}));
   live_reports_.start(options_, [this] { return snapshot(); });
   session_exit::watch(*this);
 }

@@ -25,9 +25,9 @@
 #include "../record/recorder.hpp"
 #include "../report/earlier_report.hpp"
 #include "console.hpp"
-#include "ordered_mutex.hpp"
 #include "session_exit.hpp"
 #include "session_impl.hpp"
+#include "session_owner.hpp"
 
 namespace profkit::detail {
 

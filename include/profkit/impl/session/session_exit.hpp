@@ -14,7 +14,6 @@
 #include "../collect/collector_list.hpp"
 #include "../record/process_identity.hpp"
 #include "console.hpp"
-#include "ordered_mutex.hpp"
 #include "session_owner.hpp"
 
 namespace profkit::detail {

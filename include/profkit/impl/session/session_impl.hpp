@@ -48,17 +48,11 @@ enum class session_state : std::uint8_t {
   abandoned  ///< this process is the child of a `fork`, and the session had not ended before it
 };
 
-/// Whether a session may go from one state to another.
+/// Whether a session may go from one state to another: only forward, and from `running` directly to `ended` if its thread does not answer.
 [[nodiscard]] constexpr bool may_follow(session_state from, session_state to) noexcept {
-  constexpr bool table[5][5] = {
-      // to: created, running, ending, ended, abandoned     from:
-      {false, true, false, true, true},     // created
-      {false, false, true, true, true},     // running; directly to `ended` if its thread does not answer
-      {false, false, false, true, true},    // ending
-      {false, false, false, false, false},  // ended
-      {false, false, false, false, false}   // abandoned
-  };
-  return table[static_cast<int>(from)][static_cast<int>(to)];
+  bool const is_over = from == session_state::ended || from == session_state::abandoned;
+  bool const leaves_out_running = from == session_state::created && to == session_state::ending;
+  return !is_over && !leaves_out_running && from < to;
 }
 
 /// The state of one session. May be used on any thread.

@@ -13,10 +13,10 @@
 #include "../../../profile.hpp"
 #include "../../../profile_builder.hpp"
 #include "../../../time.hpp"
-#include "../../profile/kept_steps.hpp"
 #include "../../profile/own_containers.hpp"
 #include "../../profile/own_memory.hpp"
 #include "../../profile/profile_follower.hpp"
+#include "../../profile/record_types.hpp"
 #include "../gpu/attribution.hpp"
 #include "../gpu/counted_operations.hpp"
 #include "../memory/scope_memory.hpp"
@@ -46,7 +46,7 @@ class kept_parts {
     std::uint64_t count = 0;
     for (auto& [index, each] : parts_) {
       count += count_records(each);
-      profile_append::move(each, to);
+      move_entries(each, to);
     }
     parts_.clear();
     by_duration_.clear();

@@ -9,8 +9,8 @@
 
 #include "../../../profile.hpp"
 #include "../../../time.hpp"
-#include "../../profile/arrival.hpp"
 #include "../../profile/own_memory.hpp"
+#include "../../profile/profile_follower.hpp"
 #include "../gpu/attribution.hpp"
 #include "../gpu/counted_operations.hpp"
 #include "../time/adopted_scopes.hpp"

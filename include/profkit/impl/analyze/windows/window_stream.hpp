@@ -15,7 +15,6 @@
 #include "../../../time.hpp"
 #include "../../profile/archive_reader.hpp"
 #include "../../profile/archive_writer.hpp"
-#include "../../profile/arrival.hpp"
 #include "../../profile/journal_format.hpp"
 #include "../../profile/own_memory.hpp"
 #include "../../profile/profile_follower.hpp"
