@@ -223,7 +223,7 @@ class utilization_sums {
     std::uint32_t min = std::numeric_limits<std::uint32_t>::max();
     std::uint32_t max = 0;
 
-    auto members() { return listed(amount(weight), amount(sum), min, max); }
+    auto members() { return listed(summed(weight), summed(sum), min, max); }
 
     void add(std::uint64_t length, std::uint32_t value) {
       weight += length;

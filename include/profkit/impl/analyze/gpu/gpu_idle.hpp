@@ -106,7 +106,7 @@ struct gpu_idle {
     std::chrono::nanoseconds self{};
     causes self_by_cause{};
 
-    auto members() { return listed(amount(inclusive), amount(self), amount(self_by_cause)); }
+    auto members() { return listed(summed(inclusive), summed(self), summed(self_by_cause)); }
   };
 
   bool has_operations = false;
@@ -117,7 +117,7 @@ struct gpu_idle {
   own_vector<std::optional<times>> of_path;  ///< n/a without a scope on the step thread or one that works for it
 
   auto members() {
-    return listed(has_operations, has_launching_calls, amount(total), amount(unattributed), amount(unattributed_by_cause), of_path);
+    return listed(has_operations, has_launching_calls, summed(total), summed(unattributed), summed(unattributed_by_cause), of_path);
   }
 
   /// False: no launching call was recorded, so launch-bound and host-bound time cannot be distinguished.

@@ -263,7 +263,7 @@ class gpu_period_list {
   /// @return `gpu_step_period::steps_ahead` of the measured steps.
   [[nodiscard]] steps_ahead const& ahead() const noexcept { return ahead_; }
 
-  auto members() { return listed(warmup_, measured_, amount(host_), ahead_); }
+  auto members() { return listed(warmup_, measured_, summed(host_), ahead_); }
 
  private:
   step_series warmup_;

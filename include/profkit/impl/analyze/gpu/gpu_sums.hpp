@@ -190,7 +190,7 @@ class gpu_sums {
     std::chrono::nanoseconds latency{};
     quantile_sketch latencies{};
 
-    auto members() { return listed(operations, kernels, launches, amount(time), amount(latency), latencies); }
+    auto members() { return listed(operations, kernels, launches, summed(time), summed(latency), latencies); }
 
     void add(timed_operation const& operation) {
       ++operations;
@@ -375,7 +375,7 @@ class gpu_sums {
     std::chrono::nanoseconds busy{};  ///< length of the union, including scopes inside
     duration_statistics spans;
 
-    auto members() { return listed(launched, amount(busy), spans); }
+    auto members() { return listed(launched, summed(busy), spans); }
   };
 
   own_vector<row> rows_;

@@ -177,14 +177,14 @@ class busy_sums {
     return result;
   }
 
-  auto members() { return listed(of_path_, outside_, amount(wall_), amount(overlap_), copies_, communication_, some_communicate_); }
+  auto members() { return listed(of_path_, outside_, summed(wall_), summed(overlap_), copies_, communication_, some_communicate_); }
 
  private:
   struct shared_time {
     std::chrono::nanoseconds time{};
     std::chrono::nanoseconds alone{};  ///< no operation of another kind ran
 
-    auto members() { return listed(amount(time), amount(alone)); }
+    auto members() { return listed(summed(time), summed(alone)); }
   };
 
   struct row {

@@ -63,7 +63,7 @@ class launched_kernels {
     std::chrono::nanoseconds min = std::chrono::nanoseconds::max();
     std::chrono::nanoseconds max{};
 
-    auto members() { return listed(name, path, count, amount(total), min, max); }
+    auto members() { return listed(name, path, count, summed(total), min, max); }
   };
 
   void add(std::uint32_t name, std::uint32_t path, std::chrono::nanoseconds time) {
@@ -136,10 +136,10 @@ struct kind_figures {
     std::uint64_t count = 0;
     std::chrono::nanoseconds time{};
 
-    auto members() { return listed(count, amount(time)); }
+    auto members() { return listed(count, summed(time)); }
   };
 
-  auto members() { return listed(parts, first, amount(gpu_steps), scopes, kernels, budget_in_steps, budget_in_gpu_periods); }
+  auto members() { return listed(parts, first, summed(gpu_steps), scopes, kernels, budget_in_steps, budget_in_gpu_periods); }
 
   /// @return the number of paths with figures.
   [[nodiscard]] std::size_t paths() const noexcept {

@@ -29,7 +29,7 @@ struct counted_time {
   std::uint64_t count = 0;
   std::uint64_t ns = 0;
 
-  auto members() { return listed(amount(count), amount(ns)); }
+  auto members() { return listed(summed(count), summed(ns)); }
 
   void add(std::uint64_t more, std::uint64_t more_ns) {
     count += more;

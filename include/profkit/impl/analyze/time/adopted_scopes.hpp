@@ -112,7 +112,7 @@ class adopted_sums {
     std::chrono::nanoseconds host{};
     std::chrono::nanoseconds kernels{};
 
-    auto members() { return listed(count, operations, amount(host), amount(kernels)); }
+    auto members() { return listed(count, operations, summed(host), summed(kernels)); }
   };
 
   /// Adds the next window.
@@ -145,7 +145,7 @@ class adopted_sums {
     return known == busy_.end() ? std::chrono::nanoseconds{} : known->second;
   }
 
-  auto members() { return listed(own_, work_, amount(busy_)); }
+  auto members() { return listed(own_, work_, summed(busy_)); }
 
  private:
   void add_scopes(profile const& profile, measured_time const& when, attribution const& launched, adoption_rows const& rows) {

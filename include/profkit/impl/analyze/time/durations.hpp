@@ -51,7 +51,7 @@ class exact_sums {
     return std::sqrt((squares > 0.0 ? squares : 0.0) / static_cast<double>(count - 1));
   }
 
-  auto members() { return listed(amount(sum_), amount(squares_)); }
+  auto members() { return listed(summed(sum_), summed(squares_)); }
 
  private:
   std::int64_t sum_ = 0;

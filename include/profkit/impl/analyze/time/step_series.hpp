@@ -31,7 +31,7 @@ struct step_group {
   std::chrono::nanoseconds chosen_time{};  ///< time of the chosen step
   kind_key kind = no_kind;
 
-  auto members() { return listed(index, begin, is_warmup, amount(count), amount(total), chosen, chosen_time, kind); }
+  auto members() { return listed(index, begin, is_warmup, summed(count), summed(total), chosen, chosen_time, kind); }
 
   [[nodiscard]] double mean_ms() const noexcept { return to_ms(total).count() / static_cast<double>(count); }
 };

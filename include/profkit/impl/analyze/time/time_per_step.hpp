@@ -99,7 +99,7 @@ class step_rows {
     std::int64_t first = 0;  ///< value in `first_step`
     std::int64_t last = 0;   ///< value in `last_step`
 
-    auto members() { return listed(sums, amount(products), first_step, last_step, amount(first), amount(last)); }
+    auto members() { return listed(sums, summed(products), first_step, last_step, summed(first), summed(last)); }
 
     [[nodiscard]] bool is_empty() const noexcept { return first_step == none; }
 
@@ -242,7 +242,7 @@ class time_per_step {
     return kernel_per_step{gpu_steps_, kernels_.summarize(name, gpu_steps_)};
   }
 
-  auto members() { return listed(amount(steps_), amount(gpu_steps_), host_, gpu_, host_copies_, kernels_); }
+  auto members() { return listed(summed(steps_), summed(gpu_steps_), host_, gpu_, host_copies_, kernels_); }
 
  private:
   void add_scopes(profile const& profile, measured_time const& when, step_kinds const& found, kind_table& kinds) {

@@ -24,22 +24,22 @@ namespace profkit::detail {
 
 /// A member that is added to others later. An archive checks that sums of such members do not overflow.
 template <class T>
-struct amount_member {
+struct summed_member {
   T& value;
 };
 template <class T>
-[[nodiscard]] amount_member<T> amount(T& value) noexcept {
+[[nodiscard]] summed_member<T> summed(T& value) noexcept {
   return {value};
 }
 
-/// @param members the members of a struct, or `amount` of them.
+/// @param members the members of a struct, or `summed` of them.
 template <class... Members>
 [[nodiscard]] std::tuple<Members...> listed(Members&&... members) noexcept {
   return {std::forward<Members>(members)...};
 }
 
 template <class Archive, class T>
-void fields(Archive& archive, amount_member<T>& member) {
+void fields(Archive& archive, summed_member<T>& member) {
   archive.amount(member.value);
 }
 
@@ -88,7 +88,7 @@ void add_to(std::map<Key, T>& to, std::map<Key, T> const& from) {
   for (auto const& [key, each] : from) add_to(to[key], each);
 }
 template <class T>
-void add_to(amount_member<T> const& to, amount_member<T> const& from) {
+void add_to(summed_member<T> const& to, summed_member<T> const& from) {
   add_to(to.value, from.value);
 }
 
