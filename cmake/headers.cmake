@@ -190,7 +190,7 @@ set(PROFKIT_HEADERS
     profkit/impl/report/html_roofline.hpp
     profkit/impl/report/html_steps.hpp
     profkit/impl/report/html_table.hpp
-    profkit/impl/report/json_printer.hpp
+    profkit/impl/report/summary_json.hpp
     profkit/impl/report/json_text.hpp
     profkit/impl/report/kernels_section.hpp
     profkit/impl/report/make_document.hpp

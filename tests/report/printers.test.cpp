@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <profkit/csv_printer.hpp>
-#include <profkit/impl/report/json_printer.hpp>
 #include <profkit/markdown_printer.hpp>
 #include <profkit/text_printer.hpp>
+
+#include <document_json.hpp>
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>

@@ -44,9 +44,9 @@
 #include "earlier_report.hpp"
 #include "first_screen.hpp"
 #include "html_page.hpp"
-#include "json_printer.hpp"
 #include "make_document.hpp"
 #include "report_code.hpp"
+#include "summary_json.hpp"
 #include "text_width.hpp"
 #include "trace_json.hpp"
 
@@ -331,8 +331,6 @@ inline void write_summary_files(summary const& what, document const& made, std::
   write_summary_files(what, made, {}, folder);
   return std::move(folder).finish();
 }
-
-[[gnu::used]] inline own_string report_code::document_json(document const& what) { return json_printer{what}.print(); }
 
 [[gnu::used]] inline void report_code::write_trace(profile const& profile, std::string const& path, std::uint64_t steps) {
   write_trace_json(profile, attribute(profile), steps, absolute_path(path));
