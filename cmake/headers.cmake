@@ -172,10 +172,7 @@ set(PROFKIT_HEADERS
     profkit/impl/record/ticks.hpp
     profkit/impl/record/waker.hpp
     profkit/impl/report/budget_section.hpp
-    profkit/impl/report/change_words.hpp
     profkit/impl/report/numbers.hpp
-    profkit/impl/report/counters_section.hpp
-    profkit/impl/report/data_table.hpp
     profkit/impl/report/earlier_report.hpp
     profkit/impl/report/findings.hpp
     profkit/impl/report/first_screen.hpp
@@ -196,23 +193,17 @@ set(PROFKIT_HEADERS
     profkit/impl/report/make_document.hpp
     profkit/impl/report/make_report.hpp
     profkit/impl/report/memory_section.hpp
-    profkit/impl/report/number_format.hpp
     profkit/impl/report/picture_section.hpp
     profkit/impl/report/quality_section.hpp
     profkit/impl/report/report_code.hpp
-    profkit/impl/report/report_kinds.hpp
     profkit/impl/report/report_view.hpp
-    profkit/impl/report/samples_section.hpp
-    profkit/impl/report/scope_tables.hpp
     profkit/impl/report/scopes_section.hpp
-    profkit/impl/report/section_blocks.hpp
     profkit/impl/report/shown_text.hpp
     profkit/impl/report/steps_section.hpp
     profkit/impl/report/text_width.hpp
     profkit/impl/report/trace_content.hpp
     profkit/impl/report/trace_json.hpp
     profkit/impl/report/trend_section.hpp
-    profkit/impl/report/utilization_section.hpp
     profkit/impl/report/work_section.hpp
     profkit/impl/session/console.hpp
     profkit/impl/session/live_reports.hpp

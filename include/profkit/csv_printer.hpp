@@ -11,7 +11,6 @@
 
 #include "document.hpp"
 #include "impl/profile/own_memory.hpp"
-#include "impl/report/number_format.hpp"
 #include "impl/report/numbers.hpp"
 #include "impl/report/shown_text.hpp"
 

@@ -14,10 +14,7 @@
 
 #include "document.hpp"
 #include "impl/profile/own_memory.hpp"
-#include "impl/report/change_words.hpp"
-#include "impl/report/number_format.hpp"
 #include "impl/report/numbers.hpp"
-#include "impl/report/section_blocks.hpp"
 #include "impl/report/shown_text.hpp"
 #include "impl/report/text_width.hpp"
 

@@ -14,7 +14,6 @@
 #include "document.hpp"
 #include "impl/profile/own_memory.hpp"
 #include "impl/report/first_screen.hpp"
-#include "impl/report/section_blocks.hpp"
 #include "impl/report/text_width.hpp"
 #include "markdown_printer.hpp"
 

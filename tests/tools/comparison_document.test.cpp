@@ -2,7 +2,6 @@
 #include "comparison_document.hpp"
 
 #include <profkit/impl/report/html_page.hpp>
-#include <profkit/impl/report/section_blocks.hpp>
 
 #include <algorithm>
 #include <catch2/catch_approx.hpp>

@@ -16,7 +16,6 @@
 #include "html_changes.hpp"
 #include "html_lines.hpp"
 #include "html_page.hpp"
-#include "number_format.hpp"
 #include "numbers.hpp"
 
 namespace profkit::detail {

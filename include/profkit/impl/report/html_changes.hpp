@@ -9,10 +9,8 @@
 
 #include "../../document.hpp"
 #include "../profile/own_memory.hpp"
-#include "change_words.hpp"
 #include "html_lines.hpp"
 #include "html_page.hpp"
-#include "number_format.hpp"
 #include "numbers.hpp"
 
 // Cells and figures of a comparison: changes with their ranges around zero, a difference as the sum of its parts, and pairs of runs.

@@ -13,7 +13,6 @@
 #include "../profile/numbers.hpp"
 #include "../profile/own_memory.hpp"
 #include "html_page.hpp"
-#include "number_format.hpp"
 #include "numbers.hpp"
 
 namespace profkit::detail {

@@ -15,7 +15,7 @@
 #include "../../document.hpp"
 #include "../profile/numbers.hpp"
 #include "../profile/own_memory.hpp"
-#include "number_format.hpp"
+#include "numbers.hpp"
 #include "shown_text.hpp"
 
 namespace profkit::detail {

@@ -18,8 +18,7 @@
 #include "html_roofline.hpp"
 #include "html_steps.hpp"
 #include "html_table.hpp"
-#include "number_format.hpp"
-#include "section_blocks.hpp"
+#include "numbers.hpp"
 
 namespace profkit::detail {
 

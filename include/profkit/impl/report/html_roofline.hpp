@@ -11,7 +11,7 @@
 #include "../profile/own_memory.hpp"
 #include "html_lines.hpp"
 #include "html_page.hpp"
-#include "number_format.hpp"
+#include "numbers.hpp"
 #include "shown_text.hpp"
 
 namespace profkit::detail {

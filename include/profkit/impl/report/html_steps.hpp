@@ -16,7 +16,7 @@
 #include "../profile/own_sort.hpp"
 #include "html_lines.hpp"
 #include "html_page.hpp"
-#include "number_format.hpp"
+#include "numbers.hpp"
 
 namespace profkit::detail {
 
