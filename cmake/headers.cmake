@@ -179,7 +179,6 @@ set(PROFKIT_HEADERS
     profkit/impl/report/folded_scopes.hpp
     profkit/impl/report/headline.hpp
     profkit/impl/report/html_cells.hpp
-    profkit/impl/report/html_changes.hpp
     profkit/impl/report/html_icicle.hpp
     profkit/impl/report/html_lines.hpp
     profkit/impl/report/html_page.hpp

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -297,26 +298,6 @@ struct lines_figure {
   column_kind y_kind = column_kind::milliseconds;
 };
 
-/// A difference, shown as the sum of its parts.
-struct waterfall_figure {
-  double before = 0.0;  ///< ms
-  double after = 0.0;   ///< ms
-  struct part {
-    std::string name;
-    double difference = 0.0;  ///< ms
-    bool is_certain = false;  ///< certainly faster or slower; false: possibly noise
-    std::string label{};      ///< "-9.40 ms, faster"
-  };
-  own_vector<part> parts;
-};
-
-/// A value for each run of two variants, in order of time.
-struct pairs_figure {
-  std::string title;  ///< meaning of the values: "mean step in ms"
-  own_vector<double> before;
-  own_vector<double> after;
-};
-
 /// A roofline with measured points; both axes are logarithmic.
 struct roofline_figure {
   struct roof {
@@ -341,44 +322,46 @@ struct roofline_figure {
   std::optional<band> memory{};  ///< n/a: not measured
 };
 
-/// A value for each row and column, such as each rank in each step, shown as a colour.
-struct heat_figure {
-  static constexpr std::size_t max_columns_with_numbers = 30;  ///< with more columns, cells are too narrow for numbers
+struct html_limits;
 
-  std::string title;
-  own_vector<std::string> rows;
-  own_vector<std::string> columns;
-  own_vector<own_vector<std::optional<double>>> values;  ///< by row and column, in ms
-  own_vector<bool> is_dashed;                            ///< by column: it is a warm-up step
-  double high = 0.0;                                     ///< the value with the darkest colour
-  colour meaning = colour::busy;
-};
+/// A figure that only the program `profkit` makes. It converts from any type with a function `html_of(figure, finding, limits)`.
+class other_figure {
+ public:
+  template <class Figure, class = decltype(html_of(std::declval<Figure const&>(), std::string{}, std::declval<html_limits const&>()))>
+  other_figure(Figure content) : content_{std::make_shared<Figure>(std::move(content))}, print_{&print<Figure>} {}
 
-/// The activity of several ranks at the same time. Each rank has two lanes, because its stretches may overlap.
-struct lanes_figure {
-  double total = 0.0;  ///< ms; the width of the figure
-  struct stretch {
-    double begin = 0.0;  ///< ms from the left
-    double end = 0.0;
-    colour meaning = colour::busy;
-    std::string name;
-  };
-  struct row {
-    std::string name;
-    own_vector<stretch> upper;  ///< in order, without overlaps
-    own_vector<stretch> lower;
-  };
-  own_vector<row> rows;
-  own_vector<std::pair<bar_part, std::string>> legend;
-  bool has_thin_lower = false;  ///< the lower stretches are lines
+  /// @param finding what the figure shows.
+  [[nodiscard]] own_string html(std::string const& finding, html_limits const& limits) const {
+    return print_(content_.get(), finding, limits);
+  }
+
+  /// The figure; null if it has another type.
+  template <class Figure>
+  [[nodiscard]] Figure* get() const {
+    return print_ == &print<Figure> ? static_cast<Figure*>(content_.get()) : nullptr;
+  }
+
+ private:
+  template <class Figure>
+  static own_string print(void const* content, std::string const& finding, html_limits const& limits) {
+    return html_of(*static_cast<Figure const*>(content), finding, limits);
+  }
+
+  std::shared_ptr<void> content_;
+  own_string (*print_)(void const* content, std::string const& finding, html_limits const& limits);
 };
 
 /// A picture. `finding` states what it shows; screen readers read it out. The same section has a table with the numbers of the picture.
 struct figure {
   std::string finding;
-  std::variant<steps_figure, bars_figure, icicle_figure, lines_figure, roofline_figure, waterfall_figure, pairs_figure, heat_figure,
-               lanes_figure>
-      content;
+  std::variant<steps_figure, bars_figure, icicle_figure, lines_figure, roofline_figure, other_figure> content;
+
+  /// The figure of the program; null if it has another type.
+  template <class Figure>
+  [[nodiscard]] Figure* other() const {
+    auto const* const any = std::get_if<other_figure>(&content);
+    return any == nullptr ? nullptr : any->get<Figure>();
+  }
 };
 
 /// A sentence in a section: an explanation, or why something is n/a.

@@ -2,6 +2,8 @@
 //
 // The input is a document with any texts and numbers: its page is well-formed, contains only text, and has at most 1 MB.
 #include <fuzzer/FuzzedDataProvider.h>
+#include <comparison_figures.hpp>
+#include <ranks/rank_figures.hpp>
 #include <profkit/impl/report/html_page.hpp>
 
 #include <cstddef>

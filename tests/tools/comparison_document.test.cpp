@@ -68,7 +68,7 @@ template <class Figure>
 Figure const& figure_in(profkit::detail::section const& section) {
   for (profkit::detail::block const& each : section.blocks) {
     auto const* const picture = std::get_if<profkit::detail::figure>(&each);
-    if (picture != nullptr && std::holds_alternative<Figure>(picture->content)) return std::get<Figure>(picture->content);
+    if (picture != nullptr && picture->other<Figure>() != nullptr) return *picture->other<Figure>();
   }
   FAIL("no such figure");
   throw 0;

@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "job_summary.hpp"
+#include "rank_figures.hpp"
 #include "ranks_findings.hpp"
 
 // Sections of the report of many ranks that compare the ranks: one step, the scopes that differ, and functions.

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "job_summary.hpp"
+#include "rank_figures.hpp"
 #include "shown_ranks.hpp"
 
 namespace profkit::detail {

@@ -14,6 +14,7 @@
 
 #include "job_summary.hpp"
 #include "parts_table.hpp"
+#include "rank_figures.hpp"
 #include "ranks_findings.hpp"
 #include "shown_ranks.hpp"
 

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <string>
@@ -13,7 +14,6 @@
 
 #include "../../document.hpp"
 #include "../profile/own_memory.hpp"
-#include "html_changes.hpp"
 #include "html_lines.hpp"
 #include "html_page.hpp"
 #include "numbers.hpp"
@@ -132,49 +132,65 @@ class html_bars {
   html_limits limits_;
 };
 
-/// Prints a heat map as a table, so that its numbers can be read and copied.
-class html_heat {
+/// The axis of a column of changes. It is logarithmic, so that half and twice the time have the same distance from no change.
+class html_change_axis {
  public:
-  html_heat(heat_figure const& figure, html_limits const& limits) : figure_{figure}, limits_{limits} {}
+  static constexpr int width = 210;  ///< pixels
 
-  [[nodiscard]] own_string print(std::string const& finding) const {
-    std::size_t const columns = std::min(figure_.columns.size(), limits_.boxes);
-    std::size_t const rows = std::min(figure_.rows.size(), limits_.boxes);
-    constexpr std::size_t max_named = heat_figure::max_columns_with_numbers;
-    bool const has_numbers = columns <= max_named;
-    own_string page =
-        own_format("<h3>{}</h3>\n<div class=\"scroll\"><table class=\"heat\" aria-label=\"{}\"{}>\n<tr><th></th>", html_text(figure_.title),
-                   html_text(finding), has_numbers ? own_format(" style=\"min-width:{}px\"", 116 + 33 * columns) : own_string{});
-    std::size_t const stride = columns / max_named + 1;
-    for (std::size_t i = 0; i < columns; ++i)
-      page += "<th scope=\"col\">" + (i % stride == 0 ? html_text(figure_.columns[i], 20) : std::string{}) + "</th>";
-    page += "</tr>\n";
-    for (std::size_t row = 0; row < rows; ++row) {
-      page += "<tr><th scope=\"row\">" + html_text(figure_.rows[row], 48) + "</th>";
-      for (std::size_t i = 0; i < columns; ++i) page += cell(row, i, has_numbers);
-      page += "</tr>\n";
+  /// @param table the table; the axis shows all changes of the column, up to a factor of 8.
+  html_change_axis(data_table const& table, std::size_t column) : margin_{table.columns[column].margin} {
+    double largest = std::log(1.25);
+    for (row const& each : table.rows) {
+      change_cell const* const change = column < each.cells.size() ? std::get_if<change_cell>(&each.cells[column].value) : nullptr;
+      if (change == nullptr) continue;
+      for (double const value : {change->low, change->change, change->high}) largest = std::max(largest, std::abs(logarithm(value)));
     }
-    return page + "</table></div>\n";
+    reach_ = std::min(largest * 1.04, std::log(8.0));
+  }
+
+  /// The ticks, under the heading of the column.
+  [[nodiscard]] own_string print() const {
+    own_string page = own_format("<span class=\"ticks\" style=\"width:{}px\">", width);
+    constexpr double text = 34.0;  // pixels of a tick's text
+    double last = -1e9;
+    for (double const tick : {-0.8, -0.6, -0.4, -0.2, -0.1, 0.0, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0}) {
+      double const at = pixels(tick);
+      bool const is_zero = tick == 0.0;
+      bool const fits = at >= text / 2.0 && at <= width - text / 2.0 && at >= last + text;
+      if (std::abs(logarithm(tick)) > reach_ || !fits || (!is_zero && std::abs(at - pixels(0.0)) < text)) continue;
+      last = at;
+      page += own_format("<small style=\"left:{}px\">{}{:.0f}{}</small>", html_number(at, 1),
+                         tick < 0.0 ? "\xe2\x88\x92"
+                         : is_zero  ? ""
+                                    : "+",
+                         std::abs(100.0 * tick), is_zero ? "&nbsp;%" : "");
+    }
+    return page + "</span>";
+  }
+
+  [[nodiscard]] own_string print(change_cell const& change) const {
+    std::string const words = change_words(change);
+    double const low = pixels(change.low);
+    double const high = pixels(change.high);
+    char const* const css = !change.is_certain ? "open" : change.change < 0.0 ? "better" : "worse";
+    own_string page = own_format("<svg role=\"img\" aria-label=\"{0}\" data-t=\"{0}\" class=\"change {1}\" width=\"{2}\" height=\"16\">",
+                                 html_text(words), css, width);
+    page += own_format("<rect class=\"margin\" x=\"{}\" y=\"0\" width=\"{}\" height=\"16\"/>", html_number(pixels(-margin_), 1),
+                       html_number(std::max(pixels(margin_) - pixels(-margin_), 1.0), 1));
+    page += own_format("<path d=\"M{} 8H{}\"/>", html_number(low, 1), html_number(std::max(high, low + 1.0), 1));
+    // An arrow marks a range that extends beyond the axis.
+    if (logarithm(change.low) < -reach_) page += "<path class=\"cut\" d=\"M5 4L1 8L5 12\"/>";
+    if (logarithm(change.high) > reach_) page += own_format("<path class=\"cut\" d=\"M{0} 4L{1} 8L{0} 12\"/>", width - 5, width - 1);
+    return page + own_format("<circle cx=\"{}\" cy=\"8\" r=\"4\"/></svg>", html_number(pixels(change.change), 1));
   }
 
  private:
-  static constexpr double least = 0.1;  ///< minimum share of the scale for a coloured cell
+  static double logarithm(double change) { return is_finite(change) ? std::log(std::max(1.0 + change, 1e-9)) : 0.0; }
 
-  [[nodiscard]] own_string cell(std::size_t row, std::size_t column, bool has_number) const {
-    auto const& values = figure_.values[row];
-    std::string const dashed = column < figure_.is_dashed.size() && figure_.is_dashed[column] ? " class=\"dashed\"" : "";
-    if (column >= values.size() || !values[column]) return "<td" + dashed + " title=\"n/a\"></td>";
-    double const value = amount_or_zero(*values[column]);
-    double const share = figure_.high > 0.0 ? std::clamp(value / figure_.high, 0.0, 1.0) : 0.0;
-    if (share < least) return "<td" + dashed + "></td>";
-    own_string const amount = html_amount(value);
-    return own_format("<td{} title=\"{}\" style=\"background:color-mix(in srgb,var(--{}) {:.0f}%,transparent)\">{}</td>", dashed, amount,
-                      figure_.meaning == colour::launch_bound ? "launch" : "busy", std::round(15.0 + 70.0 * share),
-                      has_number ? amount : "");
-  }
+  [[nodiscard]] double pixels(double change) const { return width * (0.5 + 0.5 * std::clamp(logarithm(change) / reach_, -1.0, 1.0)); }
 
-  heat_figure const& figure_;
-  html_limits const& limits_;
+  double margin_;
+  double reach_;  ///< logarithm of the change at the right end
 };
 
 /// Prints the bars and ranges in the cells of one column, with one scale.
