@@ -179,11 +179,10 @@ set(PROFKIT_HEADERS
     profkit/impl/report/folded_scopes.hpp
     profkit/impl/report/headline.hpp
     profkit/impl/report/html_cells.hpp
-    profkit/impl/report/html_icicle.hpp
-    profkit/impl/report/html_lines.hpp
+    profkit/impl/report/html_boxes.hpp
+    profkit/impl/report/html_plots.hpp
     profkit/impl/report/html_page.hpp
     profkit/impl/report/html_printer.hpp
-    profkit/impl/report/html_roofline.hpp
     profkit/impl/report/html_steps.hpp
     profkit/impl/report/html_table.hpp
     profkit/impl/report/summary_json.hpp

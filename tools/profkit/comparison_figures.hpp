@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <profkit/document.hpp>
 #include <profkit/impl/profile/own_memory.hpp>
-#include <profkit/impl/report/html_lines.hpp>
+#include <profkit/impl/report/html_plots.hpp>
 #include <profkit/impl/report/html_page.hpp>
 #include <profkit/impl/report/numbers.hpp>
 #include <string>

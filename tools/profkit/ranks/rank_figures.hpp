@@ -7,8 +7,8 @@
 #include <optional>
 #include <profkit/document.hpp>
 #include <profkit/impl/profile/own_memory.hpp>
-#include <profkit/impl/report/html_cells.hpp>
-#include <profkit/impl/report/html_lines.hpp>
+#include <profkit/impl/report/html_boxes.hpp>
+#include <profkit/impl/report/html_plots.hpp>
 #include <profkit/impl/report/html_page.hpp>
 #include <profkit/impl/report/numbers.hpp>
 #include <string>

@@ -14,8 +14,8 @@
 #include "../profile/numbers.hpp"
 #include "../profile/own_memory.hpp"
 #include "../profile/own_sort.hpp"
-#include "html_lines.hpp"
 #include "html_page.hpp"
+#include "html_plots.hpp"
 #include "numbers.hpp"
 
 namespace profkit::detail {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <list>
 #include <string>
 #include <utility>
 
@@ -61,7 +62,7 @@ struct report_view {
 
   summary const& all;
   report_kinds kinds;
-  own_vector<kind_tree> trees;  ///< of the kinds that a report shows, the main kind first
+  std::list<kind_tree> trees;  ///< of the kinds that a report shows, the main kind first
 };
 
 /// Idle time of all parts by cause, in milliseconds per step.
