@@ -2,9 +2,10 @@
 //
 // The input is a document with any texts and numbers: its page is well-formed, contains only text, and has at most 1 MB.
 #include <fuzzer/FuzzedDataProvider.h>
+#include <profkit/impl/report/html_page.hpp>
+
 #include <comparison_figures.hpp>
 #include <ranks/rank_figures.hpp>
-#include <profkit/impl/report/html_page.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "compare.hpp"
+#include "comparison_figures.hpp"
 #include "made_runs.hpp"
 #include "program_run.hpp"
 
@@ -133,9 +134,8 @@ TEST_CASE("the page lists each row once: changes with their enclosing scopes, an
   std::size_t rows = 0;
   bool has_changed_scope = false;
   profkit::detail::document const document = sides.document();
-  for (profkit::detail::block const& each : section_of(document, "changes").blocks) {
-    if (profkit::detail::use_of(each) == profkit::detail::block_use::text) continue;  // not in pages
-    auto const& table = std::get<profkit::detail::data_table>(each);
+  for (profkit::detail::block const* const each : blocks_of(section_of(document, "changes"), profkit::detail::block_use::text)) {
+    auto const& table = std::get<profkit::detail::data_table>(*each);
     for (profkit::detail::row const& row : table.rows) rows += row.stands_for;
     for (profkit::detail::row const& row : table.rows) {
       CHECK(row.cells.size() == table.columns.size());
