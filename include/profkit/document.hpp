@@ -135,7 +135,7 @@ struct row {
   bool is_quiet = false;       ///< a summary of rows that are not shown ("3 smaller: a, b, c")
   std::size_t stands_for = 1;  ///< number of rows that a quiet row summarizes
 
-  // Each adds a cell. They are out of line where they are used, because tables consist of hundreds of cells.
+  // Each adds a cell after the others.
 
   /// @param complete the complete text, if `words` is a short form.
   row& text(std::string_view words, std::string_view complete = {});
@@ -146,9 +146,9 @@ struct row {
   /// @param why the reason if there is no value.
   row& number(std::optional<double> const& value, char const* why = "");
   row& count(std::uint64_t value) { return number(static_cast<double>(value)); }
+  row& count(std::optional<std::uint64_t> const& value, char const* why);
   /// A difference of sizes.
   row& bytes(std::int64_t value) { return number(static_cast<double>(value)); }
-  row& count(std::optional<std::uint64_t> const& value, char const* why);
   row& ms(std::optional<milliseconds> const& value, char const* why = "");
   /// Parts from left to right.
   row& bar(own_vector<bar_part> parts);
@@ -325,6 +325,7 @@ struct roofline_figure {
 struct html_limits;
 
 /// A figure that only the program `profkit` makes. It converts from any type with a function `html_of(figure, finding, limits)`.
+/// Copies share the figure.
 class other_figure {
  public:
   template <class Figure, class = decltype(html_of(std::declval<Figure const&>(), std::string{}, std::declval<html_limits const&>()))>
