@@ -147,47 +147,36 @@ set(PROFKIT_HEADERS
     profkit/impl/record/thread_registry.hpp
     profkit/impl/record/ticks.hpp
     profkit/impl/report/budget_section.hpp
-    profkit/impl/report/change_words.hpp
     profkit/impl/report/numbers.hpp
-    profkit/impl/report/counters_section.hpp
-    profkit/impl/report/data_table.hpp
     profkit/impl/report/earlier_report.hpp
     profkit/impl/report/findings.hpp
     profkit/impl/report/first_screen.hpp
     profkit/impl/report/folded_scopes.hpp
     profkit/impl/report/headline.hpp
     profkit/impl/report/html_cells.hpp
-    profkit/impl/report/html_changes.hpp
-    profkit/impl/report/html_icicle.hpp
-    profkit/impl/report/html_lines.hpp
+    profkit/impl/report/html_boxes.hpp
+    profkit/impl/report/html_plots.hpp
     profkit/impl/report/html_page.hpp
     profkit/impl/report/html_printer.hpp
-    profkit/impl/report/html_roofline.hpp
     profkit/impl/report/html_steps.hpp
     profkit/impl/report/html_table.hpp
-    profkit/impl/report/json_printer.hpp
+    profkit/impl/report/summary_json.hpp
     profkit/impl/report/json_text.hpp
     profkit/impl/report/kernels_section.hpp
     profkit/impl/report/make_document.hpp
     profkit/impl/report/make_report.hpp
     profkit/impl/report/memory_section.hpp
-    profkit/impl/report/number_format.hpp
     profkit/impl/report/picture_section.hpp
     profkit/impl/report/quality_section.hpp
     profkit/impl/report/report_code.hpp
-    profkit/impl/report/report_kinds.hpp
     profkit/impl/report/report_view.hpp
-    profkit/impl/report/samples_section.hpp
-    profkit/impl/report/scope_tables.hpp
     profkit/impl/report/scopes_section.hpp
-    profkit/impl/report/section_blocks.hpp
     profkit/impl/report/shown_text.hpp
     profkit/impl/report/steps_section.hpp
     profkit/impl/report/text_width.hpp
     profkit/impl/report/trace_content.hpp
     profkit/impl/report/trace_json.hpp
     profkit/impl/report/trend_section.hpp
-    profkit/impl/report/utilization_section.hpp
     profkit/impl/report/work_section.hpp
     profkit/impl/session/console.hpp
     profkit/impl/session/live_reports.hpp

@@ -11,7 +11,6 @@
 
 #include "document.hpp"
 #include "impl/profile/own_memory.hpp"
-#include "impl/report/number_format.hpp"
 #include "impl/report/numbers.hpp"
 #include "impl/report/shown_text.hpp"
 
@@ -34,53 +33,38 @@ inline std::string csv_line(own_vector<std::string> const& cells) {
   return line + "\n";
 }
 
-/// @brief Prints a table as CSV: all rows with complete names and fixed units. The first cell is indented by the depth of its row.
-class csv_printer {
- public:
-  /// @brief Creates a printer.
-  /// @param table must outlive this.
-  explicit csv_printer(data_table const& table) : table_{table} {}
+/// The complete text of a cell, which a shortened text has as its detail.
+inline std::string csv_text(cell const& cell, column_numbers const& numbers) {
+  if (auto const* const words = std::get_if<std::string>(&cell.value)) return cell.detail.empty() ? *words : cell.detail;
+  if (auto const* const number = std::get_if<double>(&cell.value)) return numbers.text(*number);
+  if (auto const* const range = std::get_if<range_cell>(&cell.value)) return numbers.text(range->low) + " to " + numbers.text(range->high);
+  if (auto const* const change = std::get_if<change_cell>(&cell.value)) return numbers.text(change->change);
+  return not_measured;
+}
 
-  /// @brief The text of the table, with a header line.
-  [[nodiscard]] own_string print() const {
-    own_vector<std::string> cells;
-    own_vector<column_numbers> numbers;
-    for (std::size_t i = 0; i < table_.columns.size(); ++i) {
-      numbers.emplace_back(table_, i, true);
-      if (is_printed(i)) cells.push_back(heading_text(table_.columns[i], numbers[i]));
-    }
-    own_string result = csv_line(cells);
-    for (row const& each : table_.rows) {
-      cells.clear();
-      for (std::size_t i = 0; i < table_.columns.size(); ++i) {
-        if (!is_printed(i)) continue;
-        std::string const indent(i == 0 ? std::size_t{2} * each.depth : 0, ' ');
-        cells.push_back(indent + (i < each.cells.size() ? text(each.cells[i], numbers[i]) : std::string{}));
-      }
-      result += csv_line(cells);
-    }
-    return result;
+/// A table as CSV: a header line, and all rows with complete names and fixed units. The first cell is indented by the depth of its row.
+/// Bar columns are omitted, because bars repeat numbers of other columns.
+inline own_string csv_of(data_table const& table) {
+  own_vector<std::size_t> positions;
+  own_vector<column_numbers> numbers;
+  own_vector<std::string> cells;
+  for (std::size_t i = 0; i < table.columns.size(); ++i) {
+    if (table.columns[i].kind == column_kind::bar) continue;
+    positions.push_back(i);
+    numbers.emplace_back(table, i, true);
+    cells.push_back(heading_text(table.columns[i], numbers.back()));
   }
-
- private:
-  /// Bar columns are omitted, because bars repeat numbers of other columns.
-  [[nodiscard]] bool is_printed(std::size_t column) const { return table_.columns[column].kind != column_kind::bar; }
-
-  /// The complete text, which a cell with a shortened text has as its detail.
-  static std::string text(cell const& cell, column_numbers const& numbers) {
-    if (auto const* const words = std::get_if<std::string>(&cell.value)) return cell.detail.empty() ? *words : cell.detail;
-    if (auto const* const number = std::get_if<double>(&cell.value)) return numbers.text(*number);
-    if (auto const* const range = std::get_if<range_cell>(&cell.value))
-      return numbers.text(range->low) + " to " + numbers.text(range->high);
-    if (auto const* const change = std::get_if<change_cell>(&cell.value)) return numbers.text(change->change);
-    return not_measured;
+  own_string result = csv_line(cells);
+  for (row const& each : table.rows) {
+    for (std::size_t k = 0; k < positions.size(); ++k) {
+      std::size_t const i = positions[k];
+      cells[k].assign(i == 0 ? std::size_t{2} * each.depth : 0, ' ');
+      if (i < each.cells.size()) cells[k] += csv_text(each.cells[i], numbers[k]);
+    }
+    result += csv_line(cells);
   }
-
-  data_table const& table_;
-};
-
-/// The table as CSV.
-inline own_string csv_of(data_table const& table) { return csv_printer{table}.print(); }
+  return result;
+}
 
 /// A CSV file with its name.
 struct named_csv {

@@ -14,10 +14,7 @@
 
 #include "document.hpp"
 #include "impl/profile/own_memory.hpp"
-#include "impl/report/change_words.hpp"
-#include "impl/report/number_format.hpp"
 #include "impl/report/numbers.hpp"
-#include "impl/report/section_blocks.hpp"
 #include "impl/report/shown_text.hpp"
 #include "impl/report/text_width.hpp"
 
@@ -119,47 +116,40 @@ inline own_string markdown_of(data_table const& what) {
   return text + "\n" + (table.rest().empty() ? "" : markdown_text(table.rest()) + "\n\n");
 }
 
-/// Prints a document as Markdown: all sections with their tables and notes, without figures and their explanations.
-class markdown_printer {
- public:
-  /// @param document must outlive this.
-  explicit markdown_printer(document const& document) : document_{document} {}
+inline own_string markdown_paragraph(std::string_view text) {
+  return text.empty() ? own_string{} : markdown_text(text) + own_string{"\n\n"};
+}
 
-  [[nodiscard]] own_string print() const {
-    own_string text = "# " + markdown_text(document_.title) + "\n\n" + paragraph(document_.version + ", " + document_.subtitle + ".") +
-                      paragraph(document_.headline + ".");
-    for (finding const& each : document_.findings) {
-      text += "1. **" + markdown_text(each.headline) + "** " + markdown_text(each.text) +
-              (each.action.empty() ? "" : " " + markdown_text(each.action)) + "\n";
+inline own_string markdown_of(section const& what) {
+  own_string text = "\n## " + markdown_text(what.title) + "\n\n" + markdown_paragraph(what.answer);
+  bool is_list = false;
+  for (block const* const each : blocks_of(what, block_use::pages)) {
+    if (auto const* const words = std::get_if<note>(each)) {
+      text += "* " + markdown_text(words->text.substr(std::min(words->text.find_first_not_of(' '), words->text.size()))) + "\n";
+      is_list = true;
+    } else if (auto const* const table = std::get_if<data_table>(each)) {
+      text += (is_list ? "\n" : "") + markdown_of(*table);
+      is_list = false;
     }
-    text += document_.findings.empty() ? "" : "\n";
-    for (key_figure const& each : document_.key_figures) {
-      text += "* " + markdown_text(each.name) + ": " + (each.value.empty() ? std::string{not_measured} : markdown_text(each.value)) +
-              (each.note.empty() ? "" : " (" + markdown_text(each.note) + ")") + "\n";
-    }
-    for (section const& each : document_.sections) text += print(each);
-    return text;
   }
+  return text;
+}
 
- private:
-  static std::string paragraph(std::string_view text) { return text.empty() ? std::string{} : markdown_text(text) + "\n\n"; }
-
-  static own_string print(section const& what) {
-    own_string text = "\n## " + markdown_text(what.title) + "\n\n" + paragraph(what.answer);
-    bool is_list = false;
-    for (block const* const each : blocks_of(what, block_use::pages)) {
-      if (auto const* const words = std::get_if<note>(each)) {
-        text += "* " + markdown_text(words->text.substr(std::min(words->text.find_first_not_of(' '), words->text.size()))) + "\n";
-        is_list = true;
-      } else if (auto const* const table = std::get_if<data_table>(each)) {
-        text += (is_list ? "\n" : "") + markdown_of(*table);
-        is_list = false;
-      }
-    }
-    return text;
+/// A document: all sections with their tables and notes, without figures and their explanations.
+inline own_string markdown_of(document const& what) {
+  own_string text = "# " + markdown_text(what.title) + "\n\n" + markdown_paragraph(what.version + ", " + what.subtitle + ".") +
+                    markdown_paragraph(what.headline + ".");
+  for (finding const& each : what.findings) {
+    text += "1. **" + markdown_text(each.headline) + "** " + markdown_text(each.text) +
+            (each.action.empty() ? "" : " " + markdown_text(each.action)) + "\n";
   }
-
-  document const& document_;
-};
+  text += what.findings.empty() ? "" : "\n";
+  for (key_figure const& each : what.key_figures) {
+    text += "* " + markdown_text(each.name) + ": " + (each.value.empty() ? std::string{not_measured} : markdown_text(each.value)) +
+            (each.note.empty() ? "" : " (" + markdown_text(each.note) + ")") + "\n";
+  }
+  for (section const& each : what.sections) text += markdown_of(each);
+  return text;
+}
 
 }  // namespace profkit::detail

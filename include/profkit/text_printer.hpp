@@ -14,7 +14,6 @@
 #include "document.hpp"
 #include "impl/profile/own_memory.hpp"
 #include "impl/report/first_screen.hpp"
-#include "impl/report/section_blocks.hpp"
 #include "impl/report/text_width.hpp"
 #include "markdown_printer.hpp"
 
@@ -46,48 +45,37 @@ inline own_string text_of(data_table const& what, text_style const& style) {
   return table.rest().empty() ? text : text + shown(table.rest()) + "\n";
 }
 
-/// Prints a whole document as text, without figures and their explanations. Lines have no length limit.
-class text_printer {
- public:
-  /// @param document must outlive this.
-  text_printer(document const& document, text_style const& style) : document_{document}, style_{style} {
-    style_.width = std::numeric_limits<std::size_t>::max() / 2;
-  }
-
-  [[nodiscard]] own_string print() const {
-    own_string text;
-    for (std::string const& line : head_lines(document_, style_, 1)) text += line + "\n";
-    text += "\n";
-    for (key_figure const& each : document_.key_figures) {
-      text += shown(each.name) + ": " + (each.value.empty() ? std::string{not_measured} : shown(each.value)) +
-              (each.note.empty() ? "" : " (" + shown(each.note) + ")") + "\n";
+inline own_string text_of(section const& what, text_style const& style) {
+  auto const shown = [&](std::string_view words) { return without_no_break(printable(words, style)); };
+  std::string const title = shown(what.title);
+  own_string text = "\n" + title + "\n" + std::string(width_of(title), '=') + "\n\n";
+  if (!what.answer.empty()) text += shown(what.answer) + "\n\n";
+  bool is_list = false;
+  for (block const* const each : blocks_of(what, block_use::pages)) {
+    if (auto const* const words = std::get_if<note>(each)) {
+      text += shown(words->text) + "\n";
+      is_list = true;
+    } else if (auto const* const table = std::get_if<data_table>(each)) {
+      text += (is_list ? "\n" : "") + text_of(*table, style) + "\n";
+      is_list = false;
     }
-    for (section const& each : document_.sections) text += print(each);
-    return text;
   }
+  return text;
+}
 
- private:
-  [[nodiscard]] std::string shown(std::string_view text) const { return without_no_break(printable(text, style_)); }
-
-  [[nodiscard]] own_string print(section const& what) const {
-    std::string const title = shown(what.title);
-    own_string text = "\n" + title + "\n" + std::string(width_of(title), '=') + "\n\n";
-    if (!what.answer.empty()) text += shown(what.answer) + "\n\n";
-    bool is_list = false;
-    for (block const* const each : blocks_of(what, block_use::pages)) {
-      if (auto const* const words = std::get_if<note>(each)) {
-        text += shown(words->text) + "\n";
-        is_list = true;
-      } else if (auto const* const table = std::get_if<data_table>(each)) {
-        text += (is_list ? "\n" : "") + text_of(*table, style_) + "\n";
-        is_list = false;
-      }
-    }
-    return text;
+/// A whole document without figures and their explanations. Lines have no length limit.
+inline own_string text_of(document const& what, text_style style) {
+  style.width = std::numeric_limits<std::size_t>::max() / 2;
+  auto const shown = [&](std::string_view words) { return without_no_break(printable(words, style)); };
+  own_string text;
+  for (std::string const& line : head_lines(what, style, 1)) text += line + "\n";
+  text += "\n";
+  for (key_figure const& each : what.key_figures) {
+    text += shown(each.name) + ": " + (each.value.empty() ? std::string{not_measured} : shown(each.value)) +
+            (each.note.empty() ? "" : " (" + shown(each.note) + ")") + "\n";
   }
-
-  document const& document_;
-  text_style style_;
-};
+  for (section const& each : what.sections) text += text_of(each, style);
+  return text;
+}
 
 }  // namespace profkit::detail

@@ -5,7 +5,7 @@
 #include <profkit/csv_printer.hpp>
 #include <profkit/impl/report/budget_section.hpp>
 #include <profkit/impl/report/kernels_section.hpp>
-#include <profkit/impl/report/scope_tables.hpp>
+#include <profkit/impl/report/scopes_section.hpp>
 #include <profkit/kernels_of_scope.hpp>
 #include <profkit/report.hpp>
 

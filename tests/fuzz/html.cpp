@@ -4,6 +4,9 @@
 #include <fuzzer/FuzzedDataProvider.h>
 #include <profkit/impl/report/html_page.hpp>
 
+#include <comparison_figures.hpp>
+#include <ranks/rank_figures.hpp>
+
 #include <cstddef>
 #include <cstdint>
 #include <string>

@@ -129,8 +129,8 @@ TEST_CASE("figures without values, with zeros or with one value give a well-form
           roofline->points[0] = {"a", value, value, value};
           roofline->memory = roofline_figure::band{value, value, value};
         }
-        if (auto* const heat = std::get_if<heat_figure>(&picture->content)) heat->high = *heat->values[0][0] = value;
-        if (auto* const lanes = std::get_if<lanes_figure>(&picture->content)) {
+        if (auto* const heat = picture->other<heat_figure>()) heat->high = *heat->values[0][0] = value;
+        if (auto* const lanes = picture->other<lanes_figure>()) {
           if (value > 0.0) lanes->total = value;
           lanes->rows[0].upper[0].begin = lanes->rows[0].lower[0].end = value;
         }
@@ -227,7 +227,7 @@ TEST_CASE("folded tables stand at the end of their section, and fixed units have
   using namespace profkit::detail;
   data_table folded = folded_list("list", "The list");
   folded.columns = {{"memory"}, {"peak", column_kind::bytes}};
-  folded.rows = {row_at(0, {text_cell("device"), number_cell(3030.8 * 1024 * 1024)})};
+  folded.add_row().text("device").number(3030.8 * 1024 * 1024);
   section made{"part", "Part", "Two.", {folded, note{"a note", false}}, "How it is read."};
   profkit::detail::document all;
   all.sections.push_back(made);
@@ -270,12 +270,10 @@ TEST_CASE("names of kernels that differ look different in a table", "[html]") {
 TEST_CASE("headings of bars name their colours, and columns do not repeat them", "[html]") {
   profkit::detail::data_table table;
   table.name = "scopes";
-  table.columns = {{"scope"},
-                   {"busy, idle", profkit::detail::column_kind::bar},
-                   {"busy", profkit::detail::column_kind::milliseconds, {}, {}, profkit::detail::colour::busy}};
-  table.rows.push_back({{{std::string{"work"}},
-                         profkit::detail::bar({{profkit::detail::colour::busy, 0, 2.0}, {profkit::detail::colour::launch_bound, 0, 1.0}}),
-                         {2.0}}});
+  table.add_columns({{"scope"},
+                     {"busy, idle", profkit::detail::column_kind::bar},
+                     {"busy", profkit::detail::column_kind::milliseconds, {}, {}, {}, profkit::detail::colour::busy}});
+  table.add_row().text("work").bar({{profkit::detail::colour::busy, 0, 2.0}, {profkit::detail::colour::launch_bound, 0, 1.0}}).number(2.0);
   std::string const page = html_page(with_block(std::move(table)));
   CHECK_THAT(page, ContainsSubstring("<i class=\"sw busy\"></i><span>busy</span> <i class=\"sw launch\"></i><span>idle</span>"));
   CHECK(count_of(page, "<i class=\"sw busy\"></i>") == 1);

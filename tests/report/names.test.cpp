@@ -111,12 +111,12 @@ TEST_CASE("a table has a line for each row with any cells, and cells are read ba
   for (std::string const& name : hostile_names()) table.rows.push_back({{{name}, {1.0}}});
   profkit::detail::document made;
   made.sections = {{"names", "Names", "", {table}}};
-  std::string const text = profkit::detail::text_printer{made, {}}.print();
-  std::string const markdown = profkit::detail::markdown_printer{made}.print();
+  std::string const text = profkit::detail::text_of(made, {});
+  std::string const markdown = profkit::detail::markdown_of(made);
   profkit::detail::document without = made;
   without.sections.front().blocks.clear();
-  CHECK(lines_of(text).size() == lines_of(profkit::detail::text_printer{without, {}}.print()).size() + 2 + hostile_names().size());
-  CHECK(lines_of(markdown).size() == lines_of(profkit::detail::markdown_printer{without}.print()).size() + 3 + hostile_names().size());
+  CHECK(lines_of(text).size() == lines_of(profkit::detail::text_of(without, {})).size() + 2 + hostile_names().size());
+  CHECK(lines_of(markdown).size() == lines_of(profkit::detail::markdown_of(without)).size() + 3 + hostile_names().size());
   for (std::string const& line : lines_of(text)) CHECK(line.size() < 1000);
   CHECK(is_utf8(text));
   CHECK(is_utf8(markdown));

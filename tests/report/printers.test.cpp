@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <profkit/csv_printer.hpp>
-#include <profkit/impl/report/json_printer.hpp>
 #include <profkit/markdown_printer.hpp>
 #include <profkit/text_printer.hpp>
+
+#include <document_json.hpp>
 
 #include "../support/parsed_report.hpp"
 #include "../support/testing.hpp"
@@ -94,11 +95,11 @@ TEST_CASE("full text and Markdown have all sections with tables and notes, witho
   made.findings = {{"It waits.", "For the disk.", "Read ahead."}};
   made.key_figures = {{"power", "", "no collector"}};
   made.sections = {{"made", "Made", "Two rows.", {printed_table(), profkit::detail::note{"a note"}, of_pages}, "how to read pictures"}};
-  std::string const text = profkit::detail::text_printer{made, {}}.print();
+  std::string const text = profkit::detail::text_of(made, {});
   CHECK_THAT(text, ContainsSubstring("A step takes 1 ms.\n 1 It waits. For the disk.\n   > Read ahead.\n") &&
                        ContainsSubstring("\npower: n/a (no collector)\n") && ContainsSubstring("\nMade\n====\n\nTwo rows.\n\nname ") &&
                        ContainsSubstring("\na note\n") && !ContainsSubstring("Only on pages") && !ContainsSubstring("how to read"));
-  std::string const markdown = profkit::detail::markdown_printer{made}.print();
+  std::string const markdown = profkit::detail::markdown_of(made);
   CHECK_THAT(markdown, ContainsSubstring("# program\n") && ContainsSubstring("1. **It waits.** For the disk. Read ahead.\n") &&
                            ContainsSubstring("\n## Made\n\nTwo rows.\n\n| name |") && ContainsSubstring("\n* a note\n") &&
                            !ContainsSubstring("Only on pages") && !ContainsSubstring("how to read"));

@@ -2,7 +2,7 @@
 #include <profkit/analyze.hpp>
 #include <profkit/csv_printer.hpp>
 #include <profkit/impl/report/quality_section.hpp>
-#include <profkit/impl/report/scope_tables.hpp>
+#include <profkit/impl/report/scopes_section.hpp>
 #include <profkit/report.hpp>
 #include <profkit/save_load.hpp>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <profkit/analyze.hpp>
-#include <profkit/impl/report/samples_section.hpp>
+#include <profkit/impl/report/picture_section.hpp>
 
 #include "../support/profile_with_samples.hpp"
 #include "../support/testing.hpp"

@@ -2,7 +2,6 @@
 #include <profkit/analyze.hpp>
 #include <profkit/impl/report/html_page.hpp>
 #include <profkit/impl/report/make_document.hpp>
-#include <profkit/impl/report/utilization_section.hpp>
 #include <profkit/impl/report/work_section.hpp>
 #include <profkit/report.hpp>
 

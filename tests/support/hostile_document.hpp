@@ -108,22 +108,25 @@ void replace_texts(profkit::detail::document& document, Next&& next) {
           } else if constexpr (std::is_same_v<type, lines_figure>) {
             set(picture.x_title, picture.y_title);
             for (lines_figure::line& each : picture.lines) set(each.name);
-          } else if constexpr (std::is_same_v<type, waterfall_figure>) {
-            for (waterfall_figure::part& each : picture.parts) set(each.name, each.label);
-          } else if constexpr (std::is_same_v<type, pairs_figure>) {
-            set(picture.title);
-          } else if constexpr (std::is_same_v<type, heat_figure>) {
-            set(picture.title);
-            for (std::string& each : picture.rows) set(each);
-            for (std::string& each : picture.columns) set(each);
-          } else if constexpr (std::is_same_v<type, lanes_figure>) {
-            for (lanes_figure::row& each : picture.rows) {
-              set(each.name);
-              for (auto* const lane : {&each.upper, &each.lower}) {
-                for (lanes_figure::stretch& one : *lane) set(one.name);
-              }
+          } else if constexpr (std::is_same_v<type, other_figure>) {
+            if (auto* const falls = picture.template get<waterfall_figure>()) {
+              for (waterfall_figure::part& each : falls->parts) set(each.name, each.label);
             }
-            for (auto& each : picture.legend) set(each.second);
+            if (auto* const pairs = picture.template get<pairs_figure>()) set(pairs->title);
+            if (auto* const heat = picture.template get<heat_figure>()) {
+              set(heat->title);
+              for (std::string& each : heat->rows) set(each);
+              for (std::string& each : heat->columns) set(each);
+            }
+            if (auto* const lanes = picture.template get<lanes_figure>()) {
+              for (lanes_figure::row& each : lanes->rows) {
+                set(each.name);
+                for (auto* const lane : {&each.upper, &each.lower}) {
+                  for (lanes_figure::stretch& one : *lane) set(one.name);
+                }
+              }
+              for (auto& each : lanes->legend) set(each.second);
+            }
           } else {
             for (roofline_figure::roof& each : picture.roofs) set(each.name);
             for (roofline_figure::point& each : picture.points) set(each.name);

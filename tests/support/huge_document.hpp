@@ -47,7 +47,7 @@ inline profkit::detail::document huge_document() {
           }
         }
       }
-      if (auto* const lanes = std::get_if<lanes_figure>(&picture->content)) {
+      if (auto* const lanes = picture->other<lanes_figure>()) {
         for (int i = 0; i < 5000; ++i) {
           lanes->rows.push_back({std::to_string(i) + tail, {{0.001 * i, 9.0, colour::busy, tail}}, {}});
           lanes->rows.front().upper.push_back({0.001 * i, 0.001 * i + 0.0005, colour::busy, tail});

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <profkit/document.hpp>
+#include <comparison_figures.hpp>
+#include <ranks/rank_figures.hpp>
 #include <profkit/impl/report/numbers.hpp>
 
 #include <cmath>
@@ -22,6 +24,7 @@ using namespace profkit::detail;
 inline cell words(std::string text, std::string detail = {}) { return {std::move(text), std::move(detail)}; }
 inline cell number(double value) { return {value}; }
 inline cell missing(std::string why) { return {std::monostate{}, std::move(why)}; }
+inline cell bar(own_vector<bar_part> parts) { return {bar_cell{std::move(parts)}}; }
 inline cell busy_and_idle(double busy, double idle) { return bar({{colour::busy, 0, busy}, {colour::launch_bound, 0, idle}}); }
 
 inline section steps() {
@@ -95,12 +98,12 @@ inline section budget() {
        {"", column_kind::milliseconds},
        {"", column_kind::share},
        {"", column_kind::bar, column_use::wide},
-       {"GPU busy", column_kind::milliseconds, column_use::always, "a kernel, copy or memset of that part runs", colour::busy},
-       {"launch-bound", column_kind::milliseconds, column_use::always, "the host launches and nothing is queued", colour::launch_bound},
-       {"host-bound", column_kind::milliseconds, column_use::always, "the host does something else", colour::host_bound},
-       {"synchronisation", column_kind::milliseconds, column_use::always, "the host waits for the GPU", colour::synchronisation},
-       {"copies", column_kind::milliseconds, column_use::always, "the host waits for a copy", colour::copies},
-       {"queued", column_kind::milliseconds, column_use::always, "the next operation is launched but has not begun", colour::queued}},
+       {"GPU busy", column_kind::milliseconds, column_use::always, "a kernel, copy or memset of that part runs", "", colour::busy},
+       {"launch-bound", column_kind::milliseconds, column_use::always, "the host launches and nothing is queued", "", colour::launch_bound},
+       {"host-bound", column_kind::milliseconds, column_use::always, "the host does something else", "", colour::host_bound},
+       {"synchronisation", column_kind::milliseconds, column_use::always, "the host waits for the GPU", "", colour::synchronisation},
+       {"copies", column_kind::milliseconds, column_use::always, "the host waits for a copy", "", colour::copies},
+       {"queued", column_kind::milliseconds, column_use::always, "the next operation is launched but has not begun", "", colour::queued}},
       {}};
   for (stacked_bar const& each : bars) {
     row heading{{words(each.title)}};

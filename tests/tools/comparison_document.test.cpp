@@ -3,9 +3,9 @@
 #include "../support/testing.hpp"
 
 #include <profkit/impl/report/html_page.hpp>
-#include <profkit/impl/report/section_blocks.hpp>
 
 #include "compare.hpp"
+#include "comparison_figures.hpp"
 #include "made_runs.hpp"
 #include "program_run.hpp"
 
@@ -56,7 +56,7 @@ template <class Figure>
 Figure const& figure_in(profkit::detail::section const& section) {
   for (profkit::detail::block const& each : section.blocks) {
     auto const* const picture = std::get_if<profkit::detail::figure>(&each);
-    if (picture != nullptr && std::holds_alternative<Figure>(picture->content)) return std::get<Figure>(picture->content);
+    if (picture != nullptr && picture->other<Figure>() != nullptr) return *picture->other<Figure>();
   }
   FAIL("no such figure");
   throw 0;
@@ -121,9 +121,8 @@ TEST_CASE("the page lists each row once: changes with their enclosing scopes, an
   std::size_t rows = 0;
   bool has_changed_scope = false;
   profkit::detail::document const document = sides.document();
-  for (profkit::detail::block const& each : section_of(document, "changes").blocks) {
-    if (profkit::detail::use_of(each) == profkit::detail::block_use::text) continue;  // not in pages
-    auto const& table = std::get<profkit::detail::data_table>(each);
+  for (profkit::detail::block const* const each : blocks_of(section_of(document, "changes"), profkit::detail::block_use::text)) {
+    auto const& table = std::get<profkit::detail::data_table>(*each);
     for (profkit::detail::row const& row : table.rows) rows += row.stands_for;
     for (profkit::detail::row const& row : table.rows) {
       CHECK(row.cells.size() == table.columns.size());

@@ -4,8 +4,6 @@
 #include <fmt/format.h>
 
 #include <profkit/document.hpp>
-#include <profkit/impl/report/change_words.hpp>
-#include <profkit/impl/report/number_format.hpp>
 #include <profkit/impl/report/numbers.hpp>
 
 #include <algorithm>
@@ -18,6 +16,7 @@
 #include <vector>
 
 #include "comparison.hpp"
+#include "comparison_figures.hpp"
 #include "comparison_tree.hpp"
 #include "comparison_words.hpp"
 

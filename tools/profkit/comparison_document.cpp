@@ -81,8 +81,8 @@ profkit::detail::document make_comparison_document(comparison const& result, com
 }
 
 std::string comparison_text(profkit::detail::document const& what, bool as_markdown) {
-  if (as_markdown) return profkit::detail::markdown_printer{what}.print();
-  return profkit::detail::text_printer{what, profkit::detail::plain_style()}.print();
+  if (as_markdown) return profkit::detail::markdown_of(what);
+  return profkit::detail::text_of(what, profkit::detail::plain_style());
 }
 
 }  // namespace profkit_program

@@ -4,8 +4,7 @@
 #include <fmt/format.h>
 
 #include <profkit/document.hpp>
-#include <profkit/impl/report/change_words.hpp>
-#include <profkit/impl/report/number_format.hpp>
+#include <profkit/impl/report/numbers.hpp>
 
 #include <algorithm>
 #include <cmath>

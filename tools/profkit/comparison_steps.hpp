@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "comparison.hpp"
+#include "comparison_figures.hpp"
 #include "comparison_words.hpp"
 #include "run_figures.hpp"
 

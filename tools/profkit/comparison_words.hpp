@@ -3,8 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <profkit/impl/report/change_words.hpp>
-#include <profkit/impl/report/number_format.hpp>
 #include <profkit/impl/report/numbers.hpp>
 
 #include <algorithm>

@@ -24,6 +24,7 @@
 #include <utility>
 #include <vector>
 
+#include "document_json.hpp"
 #include "ranks/job_rank.hpp"
 #include "ranks/job_summary.hpp"
 #include "ranks/make_job.hpp"
@@ -168,7 +169,7 @@ std::string ranks_report(std::vector<std::pair<std::uint32_t, fs::path>> const& 
     case ranks_output::format::markdown:
       return profkit::detail::report_code::full_text(made, true);
     case ranks_output::format::document:
-      return profkit::detail::report_code::document_json(made);
+      return profkit::detail::json_printer{made}.print();
     case ranks_output::format::full_text:
       return profkit::detail::report_code::full_text(made, false);
     case ranks_output::format::text:

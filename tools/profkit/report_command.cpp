@@ -26,6 +26,7 @@
 #include <utility>
 #include <vector>
 
+#include "document_json.hpp"
 #include "nsys/nsys_csv.hpp"
 #include "ranks_report.hpp"
 #include "traces/pftrace.hpp"
@@ -58,7 +59,7 @@ std::string content_of(profkit::summary const& what, profkit::detail::document c
     case report_format::markdown:
       return code::full_text(made, true);
     case report_format::document:
-      return code::document_json(made);
+      return profkit::detail::json_printer{made}.print();
     case report_format::text:
       break;
   }

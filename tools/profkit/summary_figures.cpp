@@ -5,7 +5,7 @@
 #include <profkit/impl/report/folded_scopes.hpp>
 #include <profkit/impl/report/headline.hpp>
 #include <profkit/impl/report/report_view.hpp>
-#include <profkit/impl/report/samples_section.hpp>
+#include <profkit/impl/report/picture_section.hpp>
 #include <profkit/impl/report/steps_section.hpp>
 
 #include <algorithm>

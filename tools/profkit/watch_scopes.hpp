@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <profkit/impl/report/folded_scopes.hpp>
-#include <profkit/impl/report/report_kinds.hpp>
 #include <profkit/summary.hpp>
 #include <profkit/time.hpp>
 

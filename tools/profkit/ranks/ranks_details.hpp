@@ -23,9 +23,7 @@
 namespace profkit::detail {
 
 inline section job_collectives_section(job_summary const& job) {
-  section result;
-  result.id = "collectives";
-  result.title = "Collectives";
+  section result{"collectives", "Collectives"};
   double count = 0.0;
   milliseconds exposed{};
   for (job_collective_summary const& each : job.collectives) {
@@ -33,57 +31,44 @@ inline section job_collectives_section(job_summary const& job) {
     exposed += each.exposed;
   }
   result.answer = fmt::format("{:.3g} collectives a step, {} of them with nothing beside them.", count, time_words(exposed));
-  data_table table;
-  table.name = "collectives";
-  table.columns = {
-      {"collective"},
-      {"scope", column_kind::text, column_use::wide},
-      {"a step", column_kind::count},
-      {"size", column_kind::bytes},
-      {"ranks", column_kind::count},
-      {"transfer", column_kind::duration, column_use::always, "From the start of the last rank to the end, mean over the ranks"},
-      {"waiting", column_kind::duration, column_use::always, "Until the last rank starts, mean over the ranks"},
-      text_headed({"bus GB/s", column_kind::real, column_use::always,
-                   "Size over transfer times the factor of nccl-tests: 2(n-1)/n for an all-reduce of n ranks"},
-                  "bus GB/s"),
-      text_headed({"of the link", column_kind::share, column_use::always,
-                   "Of the link between the GPUs of the host, in one direction (docs/roofline.md)"},
-                  "% link"),
-      text_headed({"exposed a step", column_kind::milliseconds, column_use::always, "With nothing beside it, mean per rank"}, "exposed {}"),
-      text_headed({"most often last"}, "last")};
+  constexpr column_use always = column_use::always;
+  data_table table{"collectives"};
+  table.add_columns({{"collective"},
+                     {"scope", column_kind::text, column_use::wide},
+                     {"a step", column_kind::count},
+                     {"size", column_kind::bytes},
+                     {"ranks", column_kind::count},
+                     {"transfer", column_kind::duration, always, "From the start of the last rank to the end, mean over the ranks"},
+                     {"waiting", column_kind::duration, always, "Until the last rank starts, mean over the ranks"},
+                     {"bus GB/s", column_kind::real, always,
+                      "Size over transfer times the factor of nccl-tests: 2(n-1)/n for an all-reduce of n ranks", "bus GB/s"},
+                     {"of the link", column_kind::share, always,
+                      "Of the link between the GPUs of the host, in one direction (docs/roofline.md)", "% link"},
+                     {"exposed a step", column_kind::milliseconds, always, "With nothing beside it, mean per rank", "exposed {}"},
+                     {"most often last", column_kind::text, always, "", "last"}});
   constexpr std::size_t max_rows = 200;
   for (job_collective_summary const& each : job.collectives) {
     if (table.rows.size() == max_rows) break;
     std::string name = each.function;
     for (std::string const* const word : {&each.datatype, &each.algorithm, &each.protocol})
       name += word->empty() ? "" : " " + (word->rfind("nccl", 0) == 0 ? word->substr(4) : *word);
-    row next;
-    next.cells = {
-        text_cell(name_words(name)),
-        text_cell(each.path.empty() ? "outside any scope" : name_words(each.path)),
-        number_cell(each.per_step),
-        each.bytes > 0 ? number_cell(static_cast<double>(each.bytes)) : missing_cell("the size was not recorded"),
-        count_cell(each.ranks),
-        number_cell(each.transfer.count()),
-        each.waiting ? number_cell(each.waiting->count()) : missing_cell("shorter than the clocks can tell, or a rank has no file"),
-        each.bus_bandwidth ? number_cell(std::round(*each.bus_bandwidth * 1e-8) / 10.0)
-                           : missing_cell("size or factor unknown, started before its scope, or a rank has no file"),
-        each.link_share ? number_cell(*each.link_share) : missing_cell("several hosts or models, or an unknown link"),
-        number_cell(each.exposed.count()),
-        each.last ? text_cell(fmt::format("rank {}", *each.last)) : missing_cell("the clocks cannot tell")};
-    table.rows.push_back(std::move(next));
+    row& next = table.add_row().text(name_words(name)).text(each.path.empty() ? "outside any scope" : name_words(each.path));
+    next.number(each.per_step).count(each.bytes > 0 ? std::optional{each.bytes} : std::nullopt, "the size was not recorded");
+    next.count(each.ranks).ms(each.transfer).ms(each.waiting, "shorter than the clocks can tell, or a rank has no file");
+    next.number(each.bus_bandwidth ? std::optional{std::round(*each.bus_bandwidth * 1e-8) / 10.0} : std::nullopt,
+                "size or factor unknown, started before its scope, or a rank has no file");
+    next.number(each.link_share, "several hosts or models, or an unknown link").ms(each.exposed);
+    next.text_if(each.last.has_value(), fmt::format("rank {}", each.last.value_or(0)), "the clocks cannot tell");
   }
   constexpr std::size_t shown = 15;
   table.shown_rows = shown;
   if (table.rows.size() > shown) table.folded_label = counted(table.rows.size() - shown, "more collective", "more collectives");
-  result.blocks.emplace_back(std::move(table));
+  result.add(std::move(table));
   return result;
 }
 
 inline section job_stages_section(job_summary const& job) {
-  section result;
-  result.id = "stages";
-  result.title = "Host time by stage";
+  section result{"stages", "Host time by stage"};
   milliseconds whole{};
   for (job_part const& each : job.frontier) whole += each.time;
   auto const largest =
@@ -93,7 +78,7 @@ inline section job_stages_section(job_summary const& job) {
   for (job_part& each : stages) each.name = each.name.empty() ? std::string{"the rest"} : scope_words(each.name);
   std::string const most = largest->name.empty() ? std::string{"The rest"} : scope_words(largest->name);
   result.answer = fmt::format("{} adds most to the longest host step: {}.", most, part_words(largest->time, whole));
-  result.blocks.emplace_back(parts_table(
+  result.add(parts_table(
       "stages",
       {{"stage"}, {"adds", column_kind::milliseconds}, {"share", column_kind::share, column_use::always, "Of the longest host step"}},
       stages, {"longest host step", whole}));
@@ -105,26 +90,21 @@ inline section job_stages_section(job_summary const& job) {
 
 /// What each rank recorded, and how its clock was corrected.
 inline data_table job_quality_table(job_summary const& job) {
-  data_table table;
-  table.name = "rank_quality";
-  table.columns = {{"rank"},
-                   {"device"},
-                   {"measured steps", column_kind::count},
-                   text_headed({"clock ahead", column_kind::duration, column_use::always,
-                                "Removed from its times: the median distance of its ends of collectives from the mean of all ranks"},
-                               "ahead")};
+  data_table table{"rank_quality"};
+  table.add_columns({{"rank"},
+                     {"device"},
+                     {"measured steps", column_kind::count},
+                     {"clock ahead", column_kind::duration, column_use::always,
+                      "Removed from its times: the median distance of its ends of collectives from the mean of all ranks", "ahead"}});
   constexpr std::size_t max_shown = 16;
   constexpr std::size_t max_ranks = 1024;
   for (job_rank_summary const& each : job.ranks) {
     if (table.rows.size() == max_ranks) break;
     bool const is_uncorrected = job.clocks.is_one_clock || (job.clocks.is_by_machine && !job.clocks.has_many_hosts);
     bool const is_corrected = !is_uncorrected && job.clocks.collectives > 0;
-    row next;
-    next.cells = {text_cell(name_words(each.name)),
-                  each.gpu.empty() ? missing_cell("no collector of a GPU") : text_cell(name_words(each.gpu)),
-                  count_cell(each.measured_steps),
-                  is_corrected ? number_cell(each.clock_offset.count()) : missing_cell("the clocks were used as they are")};
-    table.rows.push_back(std::move(next));
+    row& next = table.add_row().text(name_words(each.name)).text_if(!each.gpu.empty(), name_words(each.gpu), "no collector of a GPU");
+    next.count(each.measured_steps);
+    next.ms(is_corrected ? std::optional<milliseconds>{each.clock_offset} : std::nullopt, "the clocks were used as they are");
   }
   if (table.rows.size() > max_shown) {
     table.shown_rows = 0;
@@ -135,9 +115,7 @@ inline data_table job_quality_table(job_summary const& job) {
 }
 
 inline section job_quality_section(job_summary const& job) {
-  section result;
-  result.id = "quality";
-  result.title = "Data quality";
+  section result{"quality", "Data quality"};
   result.answer = fmt::format("{} of {} ranks, {} matched", job.ranks.size(), std::max<std::uint64_t>(job.ranks_expected, job.ranks.size()),
                               counted(job.matched, "collective", "collectives"));
   if (job.incomplete > 0) result.answer += fmt::format(", {} missing on a rank", count_words(job.incomplete));
@@ -145,45 +123,44 @@ inline section job_quality_section(job_summary const& job) {
   if (job.unknown > 0) result.answer += fmt::format(", {} without a number", counted(job.unknown, "NCCL kernel", "NCCL kernels"));
   result.answer += ".";
   if (job.unknown_in_graphs > 0) {
-    result.blocks.emplace_back(
-        note{fmt::format("{} in CUDA graphs, for which NCCL gives no sequence numbers: {} communication that is not compared.",
-                         counted(job.unknown_in_graphs, "NCCL kernel ran", "NCCL kernels ran"),
-                         job.unknown_in_graphs == 1 ? "it is" : "they are"),
-             true});
+    result.add_note(fmt::format("{} in CUDA graphs, for which NCCL gives no sequence numbers: {} communication that is not compared.",
+                                counted(job.unknown_in_graphs, "NCCL kernel ran", "NCCL kernels ran"),
+                                job.unknown_in_graphs == 1 ? "it is" : "they are"),
+                    true);
   }
   if (job.of_missing_ranks > 0) {
-    result.blocks.emplace_back(
-        note{fmt::format("{} communicators of which {} no usable file. The others may have waited for them: waits and bandwidths are n/a, "
-                         "and all time counts as transfer.",
-                         counted(job.of_missing_ranks, "collective is of", "collectives are of"),
-                         job.missing_members == 1 ? "one rank has" : "up to " + count_words(job.missing_members) + " ranks have"),
-             true});
+    result.add_note(
+        fmt::format("{} communicators of which {} no usable file. The others may have waited for them: waits and bandwidths are n/a, "
+                    "and all time counts as transfer.",
+                    counted(job.of_missing_ranks, "collective is of", "collectives are of"),
+                    job.missing_members == 1 ? "one rank has" : "up to " + count_words(job.missing_members) + " ranks have"),
+        true);
   }
   if (job.ambiguous > 0) {
-    result.blocks.emplace_back(
-        note{fmt::format("{} not compared: several communicators have one name and number. Give each its own number, its size and the "
-                         "rank in it (profkit::communicator).",
-                         counted(job.ambiguous, "collective is", "collectives are")),
-             true});
+    result.add_note(
+        fmt::format("{} not compared: several communicators have one name and number. Give each its own number, its size and the "
+                    "rank in it (profkit::communicator).",
+                    counted(job.ambiguous, "collective is", "collectives are")),
+        true);
   }
   if (job.by_order > 0) {
-    result.blocks.emplace_back(
-        note{fmt::format("{} no number, because NCCL's collectives were not collected (profkit::nccl): matched by order in each step. With "
-                         "several communicators, waits may be wrong.",
-                         counted(job.by_order, "collective has", "collectives have")),
-             true});
+    result.add_note(
+        fmt::format("{} no number, because NCCL's collectives were not collected (profkit::nccl): matched by order in each step. With "
+                    "several communicators, waits may be wrong.",
+                    counted(job.by_order, "collective has", "collectives have")),
+        true);
   }
   if (job.clocks.is_one_clock) {
-    result.blocks.emplace_back(note{"Clocks: all times are of the clock of one machine.", true});
+    result.add_note("Clocks: all times are of the clock of one machine.", true);
   } else if (job.clocks.collectives == 0) {
-    result.blocks.emplace_back(note{"Clocks: no collective that ends on all ranks at once; times are compared as they are.", true});
+    result.add_note("Clocks: no collective that ends on all ranks at once; times are compared as they are.", true);
   } else if (job.clocks.is_by_machine && !job.clocks.has_many_hosts) {
-    result.blocks.emplace_back(
-        note{fmt::format("Clocks: not corrected, because collectives without numbers may not be the same ones. The ends of {} are {} "
-                         "(median), {} (95 %) from their mean. Waits below {} are n/a.",
-                         counted(job.clocks.collectives, "collective", "collectives"), time_words(job.clocks.residual_median),
-                         time_words(job.clocks.residual_p95), time_words(job.clocks.bound)),
-             true});
+    result.add_note(
+        fmt::format("Clocks: not corrected, because collectives without numbers may not be the same ones. The ends of {} are {} "
+                    "(median), {} (95 %) from their mean. Waits below {} are n/a.",
+                    counted(job.clocks.collectives, "collective", "collectives"), time_words(job.clocks.residual_median),
+                    time_words(job.clocks.residual_p95), time_words(job.clocks.bound)),
+        true);
   } else {
     double low = 0.0;
     double high = 0.0;
@@ -191,17 +168,17 @@ inline section job_quality_section(job_summary const& job) {
       low = std::min(low, each.clock_offset.count());
       high = std::max(high, each.clock_offset.count());
     }
-    result.blocks.emplace_back(
-        note{fmt::format(
-                 "Clocks: ranks were off by {} to {}{}, corrected by the ends of {}; left: {} (median), {} (95 %). Waits below {} are n/a.",
-                 time_words(milliseconds{low}), time_words(milliseconds{high}), job.clocks.has_many_hosts ? " and drifted" : "",
-                 counted(job.clocks.collectives, "collective", "collectives"), time_words(job.clocks.residual_median),
-                 time_words(job.clocks.residual_p95), time_words(job.clocks.bound)),
-             true});
+    result.add_note(
+        fmt::format(
+            "Clocks: ranks were off by {} to {}{}, corrected by the ends of {}; left: {} (median), {} (95 %). Waits below {} are n/a.",
+            time_words(milliseconds{low}), time_words(milliseconds{high}), job.clocks.has_many_hosts ? " and drifted" : "",
+            counted(job.clocks.collectives, "collective", "collectives"), time_words(job.clocks.residual_median),
+            time_words(job.clocks.residual_p95), time_words(job.clocks.bound)),
+        true);
   }
-  if (!job.ranks.empty()) result.blocks.emplace_back(job_quality_table(job));
-  for (std::string const& each : job.problems) result.blocks.emplace_back(note{capitalized(each) + ".", true});
-  for (std::string const& each : job.differences) result.blocks.emplace_back(note{"Differs: " + each + ".", true});
+  if (!job.ranks.empty()) result.add(job_quality_table(job));
+  for (std::string const& each : job.problems) result.add_note(capitalized(each) + ".", true);
+  for (std::string const& each : job.differences) result.add_note("Differs: " + each + ".", true);
   return result;
 }
 

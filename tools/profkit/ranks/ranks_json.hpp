@@ -5,8 +5,8 @@
 #include <optional>
 #include <profkit/impl/profile/flat_records.hpp>
 #include <profkit/impl/profile/own_memory.hpp>
-#include <profkit/impl/report/json_printer.hpp>
 #include <profkit/impl/report/json_text.hpp>
+#include <profkit/impl/report/summary_json.hpp>
 #include <type_traits>
 #include <utility>
 

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "job_summary.hpp"
+#include "rank_figures.hpp"
 #include "shown_ranks.hpp"
 
 namespace profkit::detail {
@@ -52,9 +53,8 @@ inline heat_figure heat_of(job_summary const& job, job_map const& from, std::str
 /// The numbers of a map with too many columns for numbers in its cells: a row for each column of the map. With many ranks, only the ranks
 /// that the table of ranks shows first.
 inline data_table heat_table(job_summary const& job, heat_figure const& map, char const* name) {
-  data_table table;
-  table.name = name;
-  table.columns = {{"from step", column_kind::text}};
+  data_table table{name};
+  table.add_columns({{"from step"}});
   own_vector<std::size_t> positions;
   for (std::size_t const rank : shown_ranks(job)) {
     std::string const words = name_words(job.ranks[rank].name);
@@ -64,10 +64,8 @@ inline data_table heat_table(job_summary const& job, heat_figure const& map, cha
     table.columns.push_back({words, column_kind::milliseconds});
   }
   for (std::size_t i = 0; i < map.columns.size(); ++i) {
-    row next;
-    next.cells.push_back(text_cell(map.columns[i] + (map.is_dashed[i] ? ", warm-up" : "")));
-    for (std::size_t const position : positions) next.cells.push_back(number_cell(map.values[position][i], "not measured"));
-    table.rows.push_back(std::move(next));
+    row& next = table.add_row().text(map.columns[i] + (map.is_dashed[i] ? ", warm-up" : ""));
+    for (std::size_t const position : positions) next.number(map.values[position][i], "not measured");
   }
   table.shown_rows = 0;
   table.folded_label = map.title + ", as a table";
@@ -76,9 +74,7 @@ inline data_table heat_table(job_summary const& job, heat_figure const& map, cha
 }
 
 inline section job_map_section(job_summary const& job) {
-  section result;
-  result.id = "steps";
-  result.title = "Rank \xc3\x97 step";
+  section result{"steps", "Rank \xc3\x97 step"};
   double most = 0.0;
   std::size_t rank = 0;
   std::size_t step = 0;
@@ -99,8 +95,8 @@ inline section job_map_section(job_summary const& job) {
   auto const add = [&](std::string const& finding, heat_figure map, char const* table_name) {
     std::optional<data_table> numbers;
     if (map.columns.size() > heat_figure::max_columns_with_numbers) numbers = heat_table(job, map, table_name);
-    result.blocks.emplace_back(figure{finding, std::move(map)});
-    if (numbers) result.blocks.emplace_back(std::move(*numbers));
+    result.add(figure{finding, std::move(map)});
+    if (numbers) result.add(std::move(*numbers));
   };
   add(result.answer, heat_of(job, job.held, "How long the rank made the others wait, ms", full * job.step.count(), colour::launch_bound),
       "held_steps");

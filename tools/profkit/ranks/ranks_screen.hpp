@@ -16,6 +16,8 @@
 #include <utility>
 #include <variant>
 
+#include "rank_figures.hpp"
+
 namespace profkit::detail {
 
 /// Prints the document of a job of many ranks: at most 60 lines of at most 120 columns. If the space is not sufficient, collectives are
@@ -116,7 +118,7 @@ class ranks_screen {
 
   /// A map with one character for each cell.
   [[nodiscard]] line_list map_of(figure const& picture, std::size_t max_rows) const {
-    auto const* const map = std::get_if<heat_figure>(&picture.content);
+    auto const* const map = picture.other<heat_figure>();
     if (map == nullptr) return {};
     constexpr std::size_t max_name = 24;
     std::size_t width = 0;

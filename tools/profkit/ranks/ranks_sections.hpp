@@ -9,10 +9,12 @@
 #include <profkit/impl/profile/own_memory.hpp>
 #include <profkit/impl/report/numbers.hpp>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "job_summary.hpp"
 #include "parts_table.hpp"
+#include "rank_figures.hpp"
 #include "ranks_findings.hpp"
 #include "shown_ranks.hpp"
 
@@ -27,28 +29,19 @@ inline std::string rank_remark(job_summary const& job, std::size_t rank) {
   return {};
 }
 
-inline row job_rank_row(job_rank_summary const& each, std::string remark) {
-  row result;
-  result.cells = {text_cell(name_words(each.name)),
-                  number_cell(each.step.count()),
-                  number_cell(each.compute.count()),
-                  number_cell(each.exposed_transfer.count()),
-                  each.exposed_waiting ? number_cell(each.exposed_waiting->count()) : missing_cell("shorter than the clocks can tell"),
-                  number_cell(each.idle.count()),
-                  number_cell(each.communication.count()),
-                  number_cell(each.imposed.count()),
-                  number_cell(each.last_share, "it is in no compared collective"),
-                  number_cell(each.host_pace.count()),
-                  bar({{colour::busy, 0, each.compute.count()},
-                       {colour::transfer, 0, each.exposed_transfer.count()},
-                       {colour::launch_bound, 0, each.exposed_waiting.value_or(milliseconds{}).count()},
-                       {colour::queued, 0, each.idle.count()}}),
-                  text_cell(std::move(remark))};
-  return result;
+inline row& add_rank_row(data_table& to, job_rank_summary const& each, std::string_view remark) {
+  row& next = to.add_row().text(name_words(each.name)).ms(each.step).ms(each.compute).ms(each.exposed_transfer);
+  next.ms(each.exposed_waiting, "shorter than the clocks can tell").ms(each.idle).ms(each.communication).ms(each.imposed);
+  next.number(each.last_share, "it is in no compared collective").ms(each.host_pace);
+  next.bar({{colour::busy, 0, each.compute.count()},
+            {colour::transfer, 0, each.exposed_transfer.count()},
+            {colour::launch_bound, 0, each.exposed_waiting.value_or(milliseconds{}).count()},
+            {colour::queued, 0, each.idle.count()}});
+  return next.text(remark);
 }
 
-/// The row with the means over all ranks.
-inline row job_mean_row(job_summary const& job) {
+/// Adds the row with the means over all ranks.
+inline void add_mean_row(data_table& table, job_summary const& job) {
   job_rank_summary to;
   auto const count = static_cast<double>(job.ranks.size());
   double last = 0.0;
@@ -71,48 +64,39 @@ inline row job_mean_row(job_summary const& job) {
   to.name = "mean";
   if (has_last) to.last_share = last;
   if (is_told) to.exposed_waiting = waiting;
-  row result = job_rank_row(to, {});
-  result.is_total = true;
-  return result;
+  add_rank_row(table, to, {}).is_total = true;
 }
 
 inline section job_ranks_section(job_summary const& job) {
-  section result;
-  result.id = "ranks";
-  result.title = "Ranks";
+  section result{"ranks", "Ranks"};
   auto const most =
       std::max_element(job.ranks.begin(), job.ranks.end(), [](auto const& a, auto const& b) { return a.imposed < b.imposed; });
   result.answer = fmt::format("{} held the others up most: {} a step ({} of the step).", capitalized(name_words(most->name)),
                               time_words(most->imposed), share_words(job.step.count() > 0.0 ? most->imposed / job.step : 0.0));
   if (job.missing_members > 0 && most->imposed.count() <= 0.0) result.answer = "Waits are unknown, because ranks have no usable file.";
-  data_table table;
-  table.name = "ranks";
-  table.columns = {
-      {"rank"},
-      text_headed({"step", column_kind::milliseconds, column_use::always,
-                   "From the first GPU operation of a step to that of the next; without GPU work on the host"},
-                  "step"),
-      legend_column("compute", "compute", colour::busy, "Time with a GPU operation that is not a collective"),
-      legend_column("exposed transfer", "transfer", colour::transfer, "Collectives with nothing beside them, after the last rank arrived"),
-      legend_column("exposed waiting", "waiting", colour::launch_bound,
-                    "Collectives with nothing beside them, before the last rank arrived"),
-      legend_column("idle", "idle", colour::queued, "No GPU operation runs"),
-      {"communication", column_kind::milliseconds, column_use::file, "Union of its collectives, beside computing or not"},
-      text_headed({"held others up", column_kind::milliseconds, column_use::always,
-                   "Mean waiting of the other ranks where it arrived last, summed over the collectives of a step"},
-                  "held up"),
-      text_headed({"came last", column_kind::share, column_use::always,
-                   "Share of the collectives where it arrived last by more than the clocks' bound"},
-                  "last %"),
-      text_headed({"host pace", column_kind::milliseconds, column_use::always,
-                   "Lower quartile of the host time of its steps, because a full launch queue makes the mean that of the GPU"},
-                  "host"),
-      {"of the step", column_kind::bar},
-      {"remark"}};
-  auto const add = [&](std::size_t rank) { table.rows.push_back(job_rank_row(job.ranks[rank], rank_remark(job, rank))); };
+  constexpr column_kind ms = column_kind::milliseconds;
+  constexpr column_use always = column_use::always;
+  data_table table{"ranks"};
+  table.add_columns(
+      {{"rank"},
+       {"step", ms, always, "From the first GPU operation of a step to that of the next; without GPU work on the host", "step"},
+       {"compute", ms, always, "Time with a GPU operation that is not a collective", "compute", colour::busy},
+       {"exposed transfer", ms, always, "Collectives with nothing beside them, after the last rank arrived", "transfer", colour::transfer},
+       {"exposed waiting", ms, always, "Collectives with nothing beside them, before the last rank arrived", "waiting",
+        colour::launch_bound},
+       {"idle", ms, always, "No GPU operation runs", "idle", colour::queued},
+       {"communication", ms, column_use::file, "Union of its collectives, beside computing or not"},
+       {"held others up", ms, always, "Mean waiting of the other ranks where it arrived last, summed over the collectives of a step",
+        "held up"},
+       {"came last", column_kind::share, always, "Share of the collectives where it arrived last by more than the clocks' bound", "last %"},
+       {"host pace", ms, always, "Lower quartile of the host time of its steps, because a full launch queue makes the mean that of the GPU",
+        "host"},
+       {"of the step", column_kind::bar},
+       {"remark"}});
+  auto const add = [&](std::size_t rank) { add_rank_row(table, job.ranks[rank], rank_remark(job, rank)); };
   own_vector<std::size_t> const shown = shown_ranks(job);
   for (std::size_t const rank : shown) add(rank);
-  table.rows.push_back(job_mean_row(job));
+  add_mean_row(table, job);
   constexpr std::size_t max_ranks = 1024;
   if (shown.size() < job.ranks.size()) {
     table.shown_rows = table.rows.size();
@@ -121,7 +105,7 @@ inline section job_ranks_section(job_summary const& job) {
     }
     table.folded_label = counted(job.ranks.size() - shown.size(), "more rank", "more ranks");
   }
-  result.blocks.emplace_back(std::move(table));
+  result.add(std::move(table));
   result.how_to_read = fmt::format(
       "Means per step. Compute, exposed transfer, exposed waiting and idle add up to the step. A rank is a straggler if it holds the "
       "others up for at least 2 % of the step ({}) and 3 times the clocks' bound ({}), at least twice as long as the others do on average, "
@@ -160,10 +144,7 @@ inline lanes_figure job_rank_lanes(job_summary const& job) {
 }
 
 inline section job_budget_section(job_summary const& job) {
-  section result;
-  result.id = "budget";
-  result.title = "Where the step went";
-  result.answer = "The mean step of all ranks: ";
+  section result{"budget", "Where the step went", "The mean step of all ranks: "};
   bars_figure bars;
   stacked_bar whole;
   whole.title = "Mean step, " + time_words(job.step);
@@ -177,12 +158,11 @@ inline section job_budget_section(job_summary const& job) {
   }
   result.answer += ".";
   bars.bars.push_back(std::move(whole));
-  result.blocks.emplace_back(figure{result.answer, std::move(bars)});
-  result.blocks.emplace_back(
-      figure{"The step of each rank; below it, communication beside computing, which costs nothing", job_rank_lanes(job)});
-  result.blocks.emplace_back(parts_table(
-      "job_budget", {{"part"}, {"time", column_kind::milliseconds}, {"share", column_kind::share, column_use::always, "Of the step"}},
-      job.budget, {"step", job.step}));
+  result.add(figure{result.answer, std::move(bars)});
+  result.add(figure{"The step of each rank; below it, communication beside computing, which costs nothing", job_rank_lanes(job)});
+  result.add(parts_table("job_budget",
+                         {{"part"}, {"time", column_kind::milliseconds}, {"share", column_kind::share, column_use::always, "Of the step"}},
+                         job.budget, {"step", job.step}));
   return result;
 }
 

@@ -7,6 +7,7 @@
 #include <array>
 #include <cstddef>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "../../document.hpp"
@@ -27,7 +28,7 @@ inline constexpr std::array<colour, idle_causes> idle_cause_colours{colour::laun
 
 /// "Usual step: 46.32 ms, mean of 35 steps".
 inline std::string kind_title(report_view const& view, step_kind_summary const& kind) {
-  std::string const name = capitalized(&kind == &view.main() ? view.kinds.main_words() : kind.name);
+  std::string const name = capitalized(view.is_main(kind) ? view.kinds.main_words() : kind.name);
   std::string const time = fmt::format("{}: {}", name, time_words(step_length(kind)));
   return kind.steps > 1 ? fmt::format("{}, mean of {} steps", time, count_words(kind.steps)) : time;
 }
@@ -39,45 +40,54 @@ inline own_vector<bar_part> budget_bar(milliseconds busy, std::array<millisecond
   return parts;
 }
 
-/// A row of the budget. @param busy, idle, total sums over `steps` steps; printed per step.
-inline row budget_cells_of(std::string name, milliseconds busy, std::array<milliseconds, idle_causes> const& idle, milliseconds total,
-                           budget_summary const& budget, double steps) {
-  row result;
-  double const wall = budget.wall.count();
-  result.cells = {text_cell(std::move(name)), number_cell(total.count() / steps), number_cell(wall > 0.0 ? total.count() / wall : 0.0),
-                  bar(budget_bar(busy, idle, wall > 0.0 ? wall : 1.0)), number_cell(busy.count() / steps)};
+/// Adds idle times by cause. @param why the reason if the cause is unknown.
+inline void add_idle(row& to, std::array<milliseconds, idle_causes> const& idle, budget_summary const& budget, double steps,
+                     char const* why) {
   for (std::size_t i = 0; i < idle_causes; ++i) {
-    result.cells.push_back(is_known(budget, i) ? number_cell(idle[i].count() / steps)
-                                               : missing_cell("no launching call was recorded; the time is part of host-bound"));
+    if (is_known(budget, i)) {
+      to.number(idle[i].count() / steps);
+    } else {
+      to.missing(why);
+    }
   }
-  return result;
+}
+
+/// Adds a row of the budget. @param busy, idle, total sums over `steps` steps; printed per step.
+inline row& add_budget_row(data_table& to, std::string_view name, milliseconds busy, std::array<milliseconds, idle_causes> const& idle,
+                           milliseconds total, budget_summary const& budget, double steps) {
+  double const wall = budget.wall.count();
+  row& next = to.add_row().text(name).number(total.count() / steps).number(wall > 0.0 ? total.count() / wall : 0.0);
+  next.bar(budget_bar(busy, idle, wall > 0.0 ? wall : 1.0)).number(busy.count() / steps);
+  add_idle(next, idle, budget, steps, "no launching call was recorded; the time is part of host-bound");
+  return next;
 }
 
 /// Adds the rows of the parts of a step, and the row with their sum.
 inline void add_budget_rows(data_table& table, budget_summary const& budget, double steps) {
   for (budget_row const& each : budget.rows) {
-    if (each.total.count() > 0.0) table.rows.push_back(budget_cells_of(each.part, each.busy, each.idle, each.total, budget, steps));
+    if (each.total.count() > 0.0) add_budget_row(table, each.part, each.busy, each.idle, each.total, budget, steps);
   }
-  row sum = budget_cells_of("all", budget.busy, idle_of_all(budget), budget.wall, budget, steps);
-  sum.cells[3] = empty_cell();
+  row& sum = add_budget_row(table, "all", budget.busy, idle_of_all(budget), budget.wall, budget, steps);
+  sum.cells[3].value = std::string{};  // the column does not apply
   sum.is_total = true;
-  table.rows.push_back(std::move(sum));
 }
 
 /// A table without rows.
 inline data_table empty_budget_table(char const* name) {
-  data_table table;
-  table.name = name;
-  table.columns = {{"part of the step"},
-                   {"", column_kind::milliseconds},
-                   text_headed({"of step", column_kind::share}, "%"),
-                   {"", column_kind::bar},
-                   legend_column("GPU busy", "busy", colour::busy, "a kernel, copy or memset of the part runs"),
-                   legend_column("launch-bound", "launch", colour::launch_bound, "the host launches, and nothing is queued"),
-                   legend_column("host-bound", "host", colour::host_bound, "the host does something else, and nothing is queued"),
-                   legend_column("synchronisation", "sync", colour::synchronisation, "the host waits for the GPU"),
-                   legend_column("copies", "copies", colour::copies, "the host is in a call that copies or sets memory"),
-                   legend_column("queued", "queued", colour::queued, "the next operation is launched, but the device has not started it")};
+  constexpr column_kind ms = column_kind::milliseconds;
+  constexpr column_use always = column_use::always;
+  data_table table{name};
+  table.add_columns(
+      {{"part of the step"},
+       {"", ms},
+       {"of step", column_kind::share, always, "", "%"},
+       {"", column_kind::bar},
+       {"GPU busy", ms, always, "a kernel, copy or memset of the part runs", "busy", colour::busy},
+       {"launch-bound", ms, always, "the host launches, and nothing is queued", "launch", colour::launch_bound},
+       {"host-bound", ms, always, "the host does something else, and nothing is queued", "host", colour::host_bound},
+       {"synchronisation", ms, always, "the host waits for the GPU", "sync", colour::synchronisation},
+       {"copies", ms, always, "the host is in a call that copies or sets memory", "copies", colour::copies},
+       {"queued", ms, always, "the next operation is launched, but the device has not started it", "queued", colour::queued}});
   return table;
 }
 
@@ -85,7 +95,7 @@ inline data_table empty_budget_table(char const* name) {
 inline data_table parts_table(report_view const& view, own_vector<step_kind_summary const*> const& kinds) {
   data_table table = empty_budget_table("budget");
   for (step_kind_summary const* const kind : kinds) {
-    if (kinds.size() > 1) table.rows.push_back(heading_row(kind_title(view, *kind), table.columns.size()));
+    if (kinds.size() > 1) table.add_heading(kind_title(view, *kind));
     add_budget_rows(table, *kind->budget, gpu_steps(*kind));
   }
   return table;
@@ -124,27 +134,21 @@ inline std::string overlap_text(budget_summary const& budget) {
 /// The scopes for which the devices waited longest, and the sum of all others.
 inline data_table waiting_table(step_kind_summary const& kind) {
   constexpr std::size_t max_named = 5;
-  data_table table;
-  table.name = "starving";
-  table.caption = "What the GPU waits for";
-  table.columns = {{"scope (by name, itself)"},
-                   {"idle", column_kind::milliseconds},
-                   text_headed({"of step", column_kind::share}, "%"),
-                   {"", column_kind::bar}};
+  data_table table{"starving", "What the GPU waits for"};
+  table.add_columns({{"scope (by name, itself)"},
+                     {"idle", column_kind::milliseconds},
+                     {"of step", column_kind::share, column_use::always, "", "%"},
+                     {"", column_kind::bar}});
   for (char const* const each : idle_cause_names) table.columns.push_back({each, column_kind::milliseconds, column_use::wide});
   double const steps = gpu_steps(kind);
   double const wall = kind.budget->wall.count();
   own_vector<starving_scope> const& all = kind.budget->starving;
-  auto const add = [&](std::string name, milliseconds total, std::array<milliseconds, idle_causes> const& causes) {
+  auto const add = [&](std::string_view name, milliseconds total, std::array<milliseconds, idle_causes> const& causes) {
     own_vector<bar_part> parts = budget_bar(milliseconds{}, causes, steps);
     parts.erase(parts.begin());
-    row next;
-    next.cells = {text_cell(std::move(name)), number_cell(total.count() / steps), number_cell(wall > 0.0 ? total.count() / wall : 0.0),
-                  bar(std::move(parts))};
-    for (std::size_t i = 0; i < idle_causes; ++i)
-      next.cells.push_back(is_known(*kind.budget, i) ? number_cell(causes[i].count() / steps)
-                                                     : missing_cell("no launching call was recorded"));
-    table.rows.push_back(std::move(next));
+    row& next = table.add_row().text(name).number(total.count() / steps).number(wall > 0.0 ? total.count() / wall : 0.0);
+    next.bar(std::move(parts));
+    add_idle(next, causes, *kind.budget, steps, "no launching call was recorded");
   };
   for (std::size_t i = 0; i < std::min(all.size(), max_named); ++i) add(all[i].name, all[i].total, all[i].by_cause);
   if (all.size() <= max_named) return table;
@@ -161,19 +165,21 @@ inline data_table waiting_table(step_kind_summary const& kind) {
 }
 
 /// Parts of a step by their total time.
-inline own_vector<budget_row> sorted_by_time(own_vector<budget_row> rows) {
-  own_stable_sort(rows.begin(), rows.end(), [](budget_row const& a, budget_row const& b) { return a.total > b.total; });
-  return rows;
+inline own_vector<budget_row const*> sorted_by_time(own_vector<budget_row> const& rows) {
+  own_vector<budget_row const*> result;
+  for (budget_row const& each : rows) result.push_back(&each);
+  own_stable_sort(result.begin(), result.end(), [](budget_row const* a, budget_row const* b) { return a->total > b->total; });
+  return result;
 }
 
 /// "step 40: generation 136 ms (busy 38.9 ms, launch-bound 74.5 ms), validation 15.3 ms (busy 14.6 ms)".
 inline std::string other_kind_line(step_kind_summary const& kind) {
-  own_vector<budget_row> const rows = sorted_by_time(kind.budget->rows);
+  own_vector<budget_row const*> const rows = sorted_by_time(kind.budget->rows);
   double const steps = gpu_steps(kind);
   std::string text = name_words(kind.name) + ":";
   constexpr std::size_t max_parts = 2;
   for (std::size_t i = 0; i < std::min(rows.size(), max_parts); ++i) {
-    budget_row const& each = rows[i];
+    budget_row const& each = *rows[i];
     if (each.total < 0.01 * kind.budget->wall) break;
     text += fmt::format("{}{} {} (busy {}", i == 0 ? " " : ", ", name_words(each.part), time_words(each.total / steps),
                         time_words(each.busy / steps));
@@ -189,26 +195,21 @@ inline std::string other_kind_line(step_kind_summary const& kind) {
 /// The two longest parts, and the share of idle time. @param kind must have a budget.
 inline std::string budget_answer(step_kind_summary const& kind) {
   budget_summary const& budget = *kind.budget;
-  own_vector<budget_row> const rows = sorted_by_time(budget.rows);
+  own_vector<budget_row const*> const rows = sorted_by_time(budget.rows);
   std::string text;
   for (std::size_t i = 0; i < std::min<std::size_t>(rows.size(), 2); ++i) {
-    text += fmt::format("{}{}{} {}", i == 0 ? "" : ", ", name_words(rows[i].part), i == 0 ? " takes" : "",
-                        share_words(rows[i].total / budget.wall));
+    text += fmt::format("{}{}{} {}", i == 0 ? "" : ", ", name_words(rows[i]->part), i == 0 ? " takes" : "",
+                        share_words(rows[i]->total / budget.wall));
   }
   return text + "; the GPU idles " + share_words(1.0 - budget.busy / budget.wall) + " of the step.";
 }
 
 /// The section. Without GPU times it gives the reason.
 inline section budget_section(report_view const& view) {
-  section result;
-  result.id = "budget";
-  result.title = "Where the step went";
+  section result{"budget", "Where the step went"};
   own_vector<step_kind_summary const*> kinds;
-  if (has_gpu_time(view.main())) kinds.push_back(&view.main());
-  if (view.kinds.has_several()) {
-    for (step_kind_summary const* const each : view.kinds.others()) {
-      if (has_gpu_time(*each)) kinds.push_back(each);
-    }
+  for (kind_tree const& each : view.trees) {
+    if (has_gpu_time(*each.kind)) kinds.push_back(each.kind);
   }
   if (kinds.empty()) {
     result.answer = "n/a: " + (view.has_steps() ? why_no_kernels(view.all) : std::string{"no step was measured"}) + ".";
@@ -225,13 +226,13 @@ inline section budget_section(report_view const& view) {
   }
   bars.legend.push_back({{colour::busy, 0, 0.0}, "GPU busy"});
   for (std::size_t i = 0; i < idle_causes; ++i) bars.legend.push_back({{idle_cause_colours[i], 0, 0.0}, idle_cause_names[i]});
-  result.blocks.emplace_back(figure{result.answer, std::move(bars)});
-  result.blocks.emplace_back(parts_table(view, kinds));
-  for (std::size_t i = 1; i < kinds.size(); ++i) result.blocks.emplace_back(note{other_kind_line(*kinds[i]), true, block_use::text});
-  if (!kinds.front()->budget->starving.empty()) result.blocks.emplace_back(waiting_table(*kinds.front()));
+  result.add(figure{result.answer, std::move(bars)});
+  result.add(parts_table(view, kinds));
+  for (std::size_t i = 1; i < kinds.size(); ++i) result.add_note(other_kind_line(*kinds[i]), true, block_use::text);
+  if (!kinds.front()->budget->starving.empty()) result.add(waiting_table(*kinds.front()));
   if (view.all.budget) {
-    if (view.kinds.has_several()) result.blocks.emplace_back(mean_budget_table(*view.all.budget));
-    add_notes(result, overlap_text(*view.all.budget) + collected_steps_note(view.all), block_use::everywhere);
+    if (view.kinds.has_several()) result.add(mean_budget_table(*view.all.budget));
+    result.add_notes(overlap_text(*view.all.budget) + collected_steps_note(view.all));
   }
   result.how_to_read =
       "Each moment of a step is in exactly one cell, so the rows add up to the step. GPU busy: a kernel, copy or memset of the part runs. "

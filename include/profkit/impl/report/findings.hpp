@@ -289,7 +289,7 @@ inline std::string begin_words(report_view const& view, folded_scope const& scop
                        at_most(outside, view.step_ms()));
   }
   bool const is_quarter = share >= 0.25;
-  return fmt::format("Begin with {}, the {}: {}.", view.tree.unique_name(scope),
+  return fmt::format("Begin with {}, the {}: {}.", view.tree().unique_name(scope),
                      is_quarter ? "innermost scope with over a quarter of the step" : "longest innermost scope",
                      at_most(scope.time, view.step_ms()));
 }
@@ -307,7 +307,7 @@ inline std::optional<std::string> class_words(own_vector<std::pair<std::string, 
 /// The kernels or the scope with the most time.
 inline std::optional<finding> max_time_finding(report_view const& view) {
   if (view.step_ms() <= 0.0) return std::nullopt;
-  folded_scope const* const begin = view.tree.innermost(0.25 * view.step_ms());
+  folded_scope const* const begin = view.tree().innermost(0.25 * view.step_ms());
   step_kind_summary const& main = view.main();
   double const all = kernel_ms(main);
   if (view.all.gpu && !main.kernels.empty() && all > 0.0) {
@@ -320,9 +320,9 @@ inline std::optional<finding> max_time_finding(report_view const& view) {
     return finding{head + ".", text, begin == nullptr ? "Begin with this kernel." : begin_words(view, *begin),
                    begin == nullptr ? "" : begin->path};
   }
-  if (begin == nullptr || view.tree.has_gpu()) return std::nullopt;
+  if (begin == nullptr || view.tree().has_gpu()) return std::nullopt;
   bool const is_quarter = begin->time >= 0.25 * view.step_ms();
-  return finding{fmt::format("{} takes {} of host time a step.", view.tree.unique_name(*begin), at_most(begin->time, view.step_ms())),
+  return finding{fmt::format("{} takes {} of host time a step.", view.tree().unique_name(*begin), at_most(begin->time, view.step_ms())),
                  fmt::format("It runs {} a step, {} each.", times_words(begin->count),
                              time_words(milliseconds{begin->count > 0.0 ? begin->time / begin->count : 0.0})),
                  is_quarter ? "Begin there: it is the innermost scope with over a quarter of the step."

@@ -16,7 +16,6 @@
 #include "../analyze/readings.hpp"
 #include "../analyze/verdict/step_verdict.hpp"
 #include "../profile/own_memory.hpp"
-#include "number_format.hpp"
 #include "numbers.hpp"
 #include "quality_section.hpp"
 #include "report_view.hpp"
@@ -322,8 +321,8 @@ inline std::string step_takes(report_view const& view) {
 /// The headline without GPU times: where the host spends the step, and why there are no GPU times.
 inline std::string host_only_headline(report_view const& view) {
   std::string text = step_takes(view) + " on the host";
-  if (folded_scope const* const longest = view.tree.innermost(2.0 * view.step_ms()); longest != nullptr && view.step_ms() > 0.0) {
-    text += ", " + share_words(longest->time / view.step_ms()) + " of it in " + view.tree.unique_name(*longest);
+  if (folded_scope const* const longest = view.tree().innermost(2.0 * view.step_ms()); longest != nullptr && view.step_ms() > 0.0) {
+    text += ", " + share_words(longest->time / view.step_ms()) + " of it in " + view.tree().unique_name(*longest);
   }
   return text + "; the GPU is n/a: " + why_no_kernels(view.all);
 }
@@ -337,8 +336,8 @@ inline std::string headline_without_steps(report_view const& view) {
                        counted(all.steps.warmup, "warm-up step", "warm-up steps"), all.steps.excluded, all.quality.abandoned_steps);
   }
   folded_scope const* longest = nullptr;
-  for (std::size_t const i : view.tree.roots()) {
-    folded_scope const& root = view.tree.rows()[i];
+  for (std::size_t const i : view.tree().roots()) {
+    folded_scope const& root = view.tree().rows()[i];
     if (longest == nullptr || root.host > longest->host) longest = &root;
   }
   if (longest == nullptr) return "Nothing was measured: no step was marked and no scope was recorded";

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <string>
@@ -13,169 +14,71 @@
 
 #include "../../document.hpp"
 #include "../profile/own_memory.hpp"
-#include "html_changes.hpp"
-#include "html_lines.hpp"
 #include "html_page.hpp"
-#include "number_format.hpp"
+#include "html_plots.hpp"
 #include "numbers.hpp"
 
 namespace profkit::detail {
 
-/// Three significant digits, or two for values below 1, for labels in pictures.
-inline own_string html_amount(double value) {
-  if (!is_finite(value)) return not_measured;
-  double const size = std::abs(value);
-  return with_thousands(fmt::format("{:.{}f}", value, size >= 100.0 || size == 0.0 ? 0 : size >= 10.0 ? 1 : 2));
-}
-
-/// The colours of a picture and their names.
-inline own_string html_legend(own_vector<std::pair<bar_part, std::string>> const& values, html_limits const& limits) {
-  if (values.empty()) return {};
-  own_string page = "<p class=\"legend\">";
-  std::size_t shown = 0;
-  for (auto const& [part, name] : values) {
-    if (shown++ == limits.boxes) break;
-    page += own_format("<span><i class=\"sw {}\"></i>{}</span> ", html_colour(part), html_text(name, max_shown_text));
-  }
-  return page + "</p>\n";
-}
-
-/// Prints bars of 100 %. Their parts are in order of execution; each part is divided into busy time and idle time by cause. The boxes have
-/// widths in percent, so that labels keep their size at any width.
-class html_bars {
+/// The axis of a column of changes. It is logarithmic, so that half and twice the time have the same distance from no change.
+class html_change_axis {
  public:
-  html_bars(bars_figure const& figure, html_limits const& limits) : figure_{figure}, limits_{limits} {}
+  static constexpr int width = 210;  ///< pixels
 
-  [[nodiscard]] own_string print(std::string const& finding) const {
-    own_string page;
-    std::size_t shown = 0;
-    for (stacked_bar const& each : figure_.bars) {
-      if (shown++ == limits_.figures) break;
-      page += bar(each, finding);
+  /// @param table the table; the axis shows all changes of the column, up to a factor of 8.
+  html_change_axis(data_table const& table, std::size_t column) : margin_{table.columns[column].margin} {
+    double largest = std::log(1.25);
+    for (row const& each : table.rows) {
+      change_cell const* const change = column < each.cells.size() ? std::get_if<change_cell>(&each.cells[column].value) : nullptr;
+      if (change == nullptr) continue;
+      for (double const value : {change->low, change->change, change->high}) largest = std::max(largest, std::abs(logarithm(value)));
     }
-    return page + html_legend(figure_.legend, limits_);
+    reach_ = std::min(largest * 1.04, std::log(8.0));
+  }
+
+  /// The ticks, under the heading of the column.
+  [[nodiscard]] own_string print() const {
+    own_string page = own_format("<span class=\"ticks\" style=\"width:{}px\">", width);
+    constexpr double text = 34.0;  // pixels of a tick's text
+    double last = -1e9;
+    for (double const tick : {-0.8, -0.6, -0.4, -0.2, -0.1, 0.0, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0}) {
+      double const at = pixels(tick);
+      bool const is_zero = tick == 0.0;
+      bool const fits = at >= text / 2.0 && at <= width - text / 2.0 && at >= last + text;
+      if (std::abs(logarithm(tick)) > reach_ || !fits || (!is_zero && std::abs(at - pixels(0.0)) < text)) continue;
+      last = at;
+      page += own_format("<small style=\"left:{}px\">{}{:.0f}{}</small>", html_number(at, 1),
+                         tick < 0.0 ? "\xe2\x88\x92"
+                         : is_zero  ? ""
+                                    : "+",
+                         std::abs(100.0 * tick), is_zero ? "&nbsp;%" : "");
+    }
+    return page + "</span>";
+  }
+
+  [[nodiscard]] own_string print(change_cell const& change) const {
+    std::string const words = change_words(change);
+    double const low = pixels(change.low);
+    double const high = pixels(change.high);
+    char const* const css = !change.is_certain ? "open" : change.change < 0.0 ? "better" : "worse";
+    own_string page = own_format("<svg role=\"img\" aria-label=\"{0}\" data-t=\"{0}\" class=\"change {1}\" width=\"{2}\" height=\"16\">",
+                                 html_text(words), css, width);
+    page += own_format("<rect class=\"margin\" x=\"{}\" y=\"0\" width=\"{}\" height=\"16\"/>", html_number(pixels(-margin_), 1),
+                       html_number(std::max(pixels(margin_) - pixels(-margin_), 1.0), 1));
+    page += own_format("<path d=\"M{} 8H{}\"/>", html_number(low, 1), html_number(std::max(high, low + 1.0), 1));
+    // An arrow marks a range that extends beyond the axis.
+    if (logarithm(change.low) < -reach_) page += "<path class=\"cut\" d=\"M5 4L1 8L5 12\"/>";
+    if (logarithm(change.high) > reach_) page += own_format("<path class=\"cut\" d=\"M{0} 4L{1} 8L{0} 12\"/>", width - 5, width - 1);
+    return page + own_format("<circle cx=\"{}\" cy=\"8\" r=\"4\"/></svg>", html_number(pixels(change.change), 1));
   }
 
  private:
-  static constexpr double min_named = 0.06;     ///< minimum share of the bar for a name above a part
-  static constexpr double min_labelled = 0.09;  ///< minimum share of the bar for a label inside a piece
+  static double logarithm(double change) { return is_finite(change) ? std::log(std::max(1.0 + change, 1e-9)) : 0.0; }
 
-  static double time_of(stacked_bar::part const& part) {
-    double sum = 0.0;
-    for (bar_part const& each : part.inside) sum += amount_or_zero(each.value);
-    return sum;
-  }
+  [[nodiscard]] double pixels(double change) const { return width * (0.5 + 0.5 * std::clamp(logarithm(change) / reach_, -1.0, 1.0)); }
 
-  [[nodiscard]] own_string bar(stacked_bar const& what, std::string const& finding) const {
-    double total = 0.0;
-    for (stacked_bar::part const& each : what.parts) total += time_of(each);
-    if (!(total > 0.0)) return {};
-    own_string names;
-    own_string pieces;
-    double before = 0.0;
-    std::size_t shown = 0;
-    for (stacked_bar::part const& each : what.parts) {
-      if (shown++ == limits_.boxes) break;
-      double const time = time_of(each);
-      double const share = time / total;
-      if (share >= min_named) names += name_above(each, before / total, share);
-      before += time;
-      if (time > 0.0) pieces += part(each, time, total, what.unit, is_named_by_legend(each));
-    }
-    own_string page;
-    if (!what.title.empty()) page += "<h3>" + html_text(what.title) + "</h3>\n";
-    page +=
-        own_format("<div class=\"stack\" role=\"img\" aria-label=\"{}\">\n<div class=\"names\">{}</div>\n<div class=\"parts\">{}</div>\n",
-                   html_text(what.title.empty() ? finding : what.title + ": " + finding), names, pieces);
-    return page + "<div class=\"scale\"><span>0</span><span>25</span><span>50</span><span>75</span><span>100&nbsp;%</span></div>\n</div>\n";
-  }
-
-  /// The name above a part and its share, as far as they fit on a wide page. A legend names the others.
-  [[nodiscard]] own_string name_above(stacked_bar::part const& what, double begin, double share) const {
-    constexpr double page = 1104.0;  // pixels
-    constexpr double letter = 7.0;
-    double const room = share * page / letter;
-    double const name = static_cast<double>(what.name.size());
-    if (name > room && is_named_by_legend(what)) return {};
-    own_string const percent = name + 7.0 > room ? own_string{} : own_format(" {:.1f}&nbsp;%", 100.0 * share);
-    return own_format("<span style=\"left:{};max-width:{}\"><b>{}</b>{}</span>", html_percent(begin), html_percent(share),
-                      html_text(what.name, 80), percent);
-  }
-
-  /// Whether the legend already explains the colour of the part.
-  [[nodiscard]] bool is_named_by_legend(stacked_bar::part const& what) const {
-    return what.inside.size() == 1 && std::any_of(figure_.legend.begin(), figure_.legend.end(), [&](auto const& each) {
-             return each.first.meaning == what.inside.front().meaning && each.second == what.name;
-           });
-  }
-
-  static own_string part(stacked_bar::part const& what, double time, double total, std::string const& unit, bool is_plain) {
-    own_string page = own_format("<div class=\"part\" style=\"width:{}\">", html_percent(time / total));
-    for (bar_part const& each : what.inside) {
-      double const value = amount_or_zero(each.value);
-      if (!(value > 0.0)) continue;
-      std::string_view const meaning = is_plain ? std::string_view{} : colour_name(each.meaning);
-      own_string const amount = html_amount(value) + "&nbsp;" + html_text(unit, 20);
-      std::string const name = html_text(what.name, 80);
-      page += own_format("<i class=\"{}\" style=\"width:{}\" title=\"{}{}{}: {} ({:.1f}&nbsp;%)\">", html_colour(each),
-                         html_percent(value / time), name, meaning.empty() ? "" : ", ", meaning, amount, 100.0 * value / total);
-      if (value / total >= min_labelled && is_plain) {
-        page += "<b>" + amount + "</b>";
-      } else if (value / total >= min_labelled && !meaning.empty()) {
-        page += each.meaning == colour::busy ? own_format("<b>{} busy</b>", amount) : own_format("<b>{} {}</b>", meaning, amount);
-      }
-      page += "</i>";
-    }
-    return page + "</div>";
-  }
-
-  bars_figure const& figure_;
-  html_limits limits_;
-};
-
-/// Prints a heat map as a table, so that its numbers can be read and copied.
-class html_heat {
- public:
-  html_heat(heat_figure const& figure, html_limits const& limits) : figure_{figure}, limits_{limits} {}
-
-  [[nodiscard]] own_string print(std::string const& finding) const {
-    std::size_t const columns = std::min(figure_.columns.size(), limits_.boxes);
-    std::size_t const rows = std::min(figure_.rows.size(), limits_.boxes);
-    constexpr std::size_t max_named = heat_figure::max_columns_with_numbers;
-    bool const has_numbers = columns <= max_named;
-    own_string page =
-        own_format("<h3>{}</h3>\n<div class=\"scroll\"><table class=\"heat\" aria-label=\"{}\"{}>\n<tr><th></th>", html_text(figure_.title),
-                   html_text(finding), has_numbers ? own_format(" style=\"min-width:{}px\"", 116 + 33 * columns) : own_string{});
-    std::size_t const stride = columns / max_named + 1;
-    for (std::size_t i = 0; i < columns; ++i)
-      page += "<th scope=\"col\">" + (i % stride == 0 ? html_text(figure_.columns[i], 20) : std::string{}) + "</th>";
-    page += "</tr>\n";
-    for (std::size_t row = 0; row < rows; ++row) {
-      page += "<tr><th scope=\"row\">" + html_text(figure_.rows[row], 48) + "</th>";
-      for (std::size_t i = 0; i < columns; ++i) page += cell(row, i, has_numbers);
-      page += "</tr>\n";
-    }
-    return page + "</table></div>\n";
-  }
-
- private:
-  static constexpr double least = 0.1;  ///< minimum share of the scale for a coloured cell
-
-  [[nodiscard]] own_string cell(std::size_t row, std::size_t column, bool has_number) const {
-    auto const& values = figure_.values[row];
-    std::string const dashed = column < figure_.is_dashed.size() && figure_.is_dashed[column] ? " class=\"dashed\"" : "";
-    if (column >= values.size() || !values[column]) return "<td" + dashed + " title=\"n/a\"></td>";
-    double const value = amount_or_zero(*values[column]);
-    double const share = figure_.high > 0.0 ? std::clamp(value / figure_.high, 0.0, 1.0) : 0.0;
-    if (share < least) return "<td" + dashed + "></td>";
-    own_string const amount = html_amount(value);
-    return own_format("<td{} title=\"{}\" style=\"background:color-mix(in srgb,var(--{}) {:.0f}%,transparent)\">{}</td>", dashed, amount,
-                      figure_.meaning == colour::launch_bound ? "launch" : "busy", std::round(15.0 + 70.0 * share),
-                      has_number ? amount : "");
-  }
-
-  heat_figure const& figure_;
-  html_limits const& limits_;
+  double margin_;
+  double reach_;  ///< logarithm of the change at the right end
 };
 
 /// Prints the bars and ranges in the cells of one column, with one scale.

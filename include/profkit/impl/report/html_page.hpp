@@ -15,7 +15,7 @@
 #include "../../document.hpp"
 #include "../profile/numbers.hpp"
 #include "../profile/own_memory.hpp"
-#include "number_format.hpp"
+#include "numbers.hpp"
 #include "shown_text.hpp"
 
 namespace profkit::detail {
@@ -352,58 +352,24 @@ inline std::string html_number(double value, int decimals = 2) {
 /// A share as a percentage of a width, between 0 and 100.
 inline std::string html_percent(double share) { return html_number(is_finite(share) ? 100.0 * std::clamp(share, 0.0, 1.0) : 0.0) + "%"; }
 
-/// The CSS class of a colour.
-inline std::string html_colour(bar_part const& part) {
-  constexpr unsigned kernel_classes = 12;
-  switch (part.meaning) {
-    case colour::busy:
-      return "busy";
-    case colour::launch_bound:
-      return "launch";
-    case colour::host_bound:
-      return "hostb";
-    case colour::synchronisation:
-      return "sync";
-    case colour::copies:
-      return "copies";
-    case colour::queued:
-      return "queued";
-    case colour::host:
-      return "host";
-    case colour::transfer:
-      return "transfer";
-    case colour::kernel_class:
-      return fmt::format("k{}", part.shade % kernel_classes);
-    case colour::neutral:
-      break;
-  }
-  return "neutral";
+/// The CSS class of a colour, and its meaning in words for labels inside bars; kernel classes have their own names.
+struct html_colour_names {
+  char const* css;
+  char const* words;
+};
+inline html_colour_names const& names_of(colour meaning) {
+  static constexpr html_colour_names names[] = {{"busy", "busy"},  // as in `colour`
+                                                {"launch", "launch-bound"}, {"hostb", "host-bound"}, {"sync", "synchronisation"},
+                                                {"copies", "copies"},       {"queued", "queued"},    {"host", "host"},
+                                                {"transfer", "transfer"},   {"neutral", ""},         {"k", ""}};
+  return names[static_cast<std::size_t>(meaning)];
 }
 
-/// The meaning of a colour, for labels inside bars; empty for kernel classes, which have their own names.
-inline std::string_view colour_name(colour meaning) {
-  switch (meaning) {
-    case colour::busy:
-      return "busy";
-    case colour::launch_bound:
-      return "launch-bound";
-    case colour::host_bound:
-      return "host-bound";
-    case colour::synchronisation:
-      return "synchronisation";
-    case colour::copies:
-      return "copies";
-    case colour::queued:
-      return "queued";
-    case colour::host:
-      return "host";
-    case colour::transfer:
-      return "transfer";
-    case colour::neutral:
-    case colour::kernel_class:
-      break;
-  }
-  return {};
+/// The CSS class of a part of a bar.
+inline std::string html_colour(bar_part const& part) {
+  constexpr unsigned kernel_classes = 12;
+  std::string result = names_of(part.meaning).css;
+  return part.meaning == colour::kernel_class ? result + std::to_string(part.shade % kernel_classes) : result;
 }
 
 /// Maximum size of a page in bytes.

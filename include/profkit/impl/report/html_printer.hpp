@@ -10,16 +10,13 @@
 #include "../../document.hpp"
 #include "../profile/own_memory.hpp"
 #include "../profile/own_sort.hpp"
+#include "html_boxes.hpp"
 #include "html_cells.hpp"
-#include "html_changes.hpp"
-#include "html_icicle.hpp"
-#include "html_lines.hpp"
 #include "html_page.hpp"
-#include "html_roofline.hpp"
+#include "html_plots.hpp"
 #include "html_steps.hpp"
 #include "html_table.hpp"
-#include "number_format.hpp"
-#include "section_blocks.hpp"
+#include "numbers.hpp"
 
 namespace profkit::detail {
 
@@ -270,13 +267,9 @@ class html_printer {
     if (auto const* const icicle = std::get_if<icicle_figure>(&picture.content))
       content = html_icicle{*icicle, limits}.print(picture.finding);
     if (auto const* const lines = std::get_if<lines_figure>(&picture.content)) content = html_lines{*lines, limits}.print(picture.finding);
-    if (auto const* const falls = std::get_if<waterfall_figure>(&picture.content))
-      content = html_waterfall{*falls, limits}.print(picture.finding);
-    if (auto const* const pairs = std::get_if<pairs_figure>(&picture.content)) content = html_pairs{*pairs, limits}.print(picture.finding);
     if (auto const* const roofline = std::get_if<roofline_figure>(&picture.content))
       content = html_roofline{*roofline, limits}.print(picture.finding);
-    if (auto const* const heat = std::get_if<heat_figure>(&picture.content)) content = html_heat{*heat, limits}.print(picture.finding);
-    if (auto const* const lanes = std::get_if<lanes_figure>(&picture.content)) content = html_lanes{*lanes, limits}.print(picture.finding);
+    if (auto const* const other = std::get_if<other_figure>(&picture.content)) content = other->html(picture.finding, limits);
     return "<figure>\n" + content + "</figure>\n";
   }
 

@@ -14,9 +14,9 @@
 #include "../profile/numbers.hpp"
 #include "../profile/own_memory.hpp"
 #include "../profile/own_sort.hpp"
-#include "html_lines.hpp"
 #include "html_page.hpp"
-#include "number_format.hpp"
+#include "html_plots.hpp"
+#include "numbers.hpp"
 
 namespace profkit::detail {
 

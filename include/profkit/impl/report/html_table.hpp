@@ -13,7 +13,6 @@
 #include "../profile/own_memory.hpp"
 #include "html_cells.hpp"
 #include "html_page.hpp"
-#include "number_format.hpp"
 #include "numbers.hpp"
 #include "shown_text.hpp"
 

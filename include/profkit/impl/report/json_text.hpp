@@ -219,14 +219,11 @@ class json_object {
 
   /// Moves a member after another one.
   void move_behind(std::string_view key, std::string_view other) {
-    auto const from = find(key);
+    auto from = find(key);
     auto const to = find(other);
     if (from == members_.end() || to == members_.end()) return;
-    if (from < to) {
-      std::rotate(from, from + 1, to + 1);
-    } else {
-      std::rotate(to + 1, from, from + 1);
-    }
+    for (; from < to; ++from) std::iter_swap(from, from + 1);
+    for (; from > to + 1; --from) std::iter_swap(from, from - 1);
   }
 
   [[nodiscard]] own_string text() const {

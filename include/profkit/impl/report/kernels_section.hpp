@@ -16,7 +16,6 @@
 #include "../profile/own_containers.hpp"
 #include "../profile/own_memory.hpp"
 #include "headline.hpp"
-#include "number_format.hpp"
 #include "numbers.hpp"
 #include "report_view.hpp"
 #include "shown_text.hpp"
@@ -25,33 +24,35 @@
 
 namespace profkit::detail {
 
-/// The columns of `times_cells`. @param first headings of the preceding columns.
-inline own_vector<column> times_columns(own_vector<column> first) {
-  first.push_back({"count", column_kind::count});
-  first.push_back({"total", column_kind::milliseconds});
-  for (char const* const each : {"mean", "median", "min", "max", "std"}) first.push_back({each, column_kind::duration});
-  return first;
+/// Adds the columns of `add_times`.
+inline void add_times_columns(data_table& to) {
+  constexpr column_kind each = column_kind::duration;
+  to.add_columns({{"count", column_kind::count},
+                  {"total", column_kind::milliseconds},
+                  {"mean", each},
+                  {"median", each},
+                  {"min", each},
+                  {"max", each},
+                  {"std", each}});
 }
 
-inline void add_times(own_vector<cell>& cells, duration_summary const& times) {
-  cells.push_back(count_cell(times.count));
-  cells.push_back(number_cell(times.total.count()));
-  for (auto const& each : {times.mean, times.median, times.min, times.max, times.standard_deviation}) cells.push_back(ms_cell(each, ""));
+inline void add_times(row& to, duration_summary const& times) {
+  to.count(times.count).ms(times.total).ms(times.mean).ms(times.median).ms(times.min).ms(times.max).ms(times.standard_deviation);
 }
 
 /// All kernels with complete names: the content of `kernels.csv`. Text prints the 20 longest.
 inline data_table kernel_table(gpu_summary const& gpu) {
   constexpr std::size_t listed = 20;
   data_table result = text_list("kernels", "All kernels");
-  result.columns = times_columns({{"kernel", column_kind::code}, {"class"}});
-  result.columns.push_back({"of all kernels", column_kind::share});
+  result.add_columns({{"kernel", column_kind::code}, {"class"}});
+  add_times_columns(result);
+  result.add_columns({{"of all kernels", column_kind::share}});
   milliseconds rest{};
   for (kernel_summary const& each : gpu.kernels) {
-    own_vector<cell> cells{text_cell(each.name), text_cell(each.kernel_class)};
-    add_times(cells, each.time);
-    cells.push_back(number_cell(each.share, ""));
     if (result.rows.size() >= listed) rest += each.time.total;
-    result.rows.push_back(row_at(0, std::move(cells)));
+    row& next = result.add_row().text(each.name).text(each.kernel_class);
+    add_times(next, each.time);
+    next.number(each.share);
   }
   result.listed_rows = listed;
   if (result.rows.size() > listed)
@@ -62,25 +63,22 @@ inline data_table kernel_table(gpu_summary const& gpu) {
 /// Kernels by class.
 inline data_table class_table(gpu_summary const& gpu) {
   data_table result = folded_list("kernel_classes", "Kernel classes");
-  result.columns = {
-      {"class"}, {"kernels", column_kind::count}, {"total", column_kind::milliseconds}, {"of all kernels", column_kind::share}};
-  for (kernel_class_summary const& each : gpu.classes) {
-    result.rows.push_back(
-        row_at(0, {text_cell(each.name), count_cell(each.count), number_cell(each.total.count()), number_cell(each.share, "")}));
-  }
+  result.add_columns(
+      {{"class"}, {"kernels", column_kind::count}, {"total", column_kind::milliseconds}, {"of all kernels", column_kind::share}});
+  for (kernel_class_summary const& each : gpu.classes) result.add_row().text(each.name).count(each.count).ms(each.total).number(each.share);
   return result;
 }
 
 /// Copies by direction, and memsets.
 inline data_table copy_table(gpu_summary const& gpu) {
   data_table result = folded_list("copies", "Copies and memsets");
-  result.columns = times_columns({{"copy or memset"}});
-  result.columns.push_back({"", column_kind::bytes});
+  result.add_columns({{"copy or memset"}});
+  add_times_columns(result);
+  result.add_columns({{"", column_kind::bytes}});
   for (copy_summary const& each : gpu.copies) {
-    own_vector<cell> cells{text_cell(each.name)};
-    add_times(cells, each.time);
-    cells.push_back(count_cell(each.bytes));
-    result.rows.push_back(row_at(0, std::move(cells)));
+    row& next = result.add_row().text(each.name);
+    add_times(next, each.time);
+    next.count(each.bytes);
   }
   return result;
 }
@@ -88,13 +86,10 @@ inline data_table copy_table(gpu_summary const& gpu) {
 /// API calls by name. Empty unless all API calls were collected.
 inline data_table api_table(gpu_summary const& gpu) {
   data_table result = folded_list("api_calls", "API calls");
-  result.columns = times_columns({{"API call"}});
+  result.add_columns({{"API call"}});
+  add_times_columns(result);
   if (!gpu.api) return result;
-  for (api_summary const& each : *gpu.api) {
-    own_vector<cell> cells{text_cell(each.name)};
-    add_times(cells, each.time);
-    result.rows.push_back(row_at(0, std::move(cells)));
-  }
+  for (api_summary const& each : *gpu.api) add_times(result.add_row().text(each.name), each.time);
   return result;
 }
 
@@ -177,15 +172,14 @@ inline std::uint8_t shade_of_class(std::string_view kernel_class) {
   return static_cast<std::uint8_t>(std::find(classes.begin(), classes.end(), kernel_class) - classes.begin());
 }
 
-}  // namespace profkit::detail
-
 // The section "Kernels": the kernels of the main kind of step.
 
-namespace profkit::detail {
-
-/// "layer_* > attention +1": the last two scopes of the longest place, and the number of other places.
-inline cell launched_in_cell(summary const& all, own_vector<launch_place_summary> const& places) {
-  if (places.empty()) return missing_cell("the places of launches are unknown");
+/// Adds "layer_* > attention +1": the last two scopes of the longest place, and the number of other places.
+inline void add_launched_in(row& to, summary const& all, own_vector<launch_place_summary> const& places) {
+  if (places.empty()) {
+    to.missing("the places of launches are unknown");
+    return;
+  }
   own_vector<std::string> texts;
   own_hash_set<std::string> known;
   for (launch_place_summary const& each : places) {
@@ -204,58 +198,52 @@ inline cell launched_in_cell(summary const& all, own_vector<launch_place_summary
   if (texts.size() > 1) shown += fmt::format(" +{}", texts.size() - 1);
   std::string detail;
   for (std::string const& each : texts) detail += (detail.empty() ? "" : ", ") + each;
-  return text_cell(std::move(shown), std::move(detail));
+  to.text(shown, detail);
 }
 
-/// The row of a kernel in a kind of step. @param total kernel time per step in milliseconds, the denominator of the share.
-inline row kernel_row_of(summary const& all, step_kind_summary const& kind, kind_kernel_summary const& each, double total) {
+/// Adds the row of a kernel in a kind of step. @param total kernel time per step in milliseconds, the denominator of the share.
+inline void add_kernel_row(data_table& to, summary const& all, step_kind_summary const& kind, kind_kernel_summary const& each,
+                           double total) {
   kernel_summary const& kernel = all.gpu->kernels[each.kernel];
   double const steps = gpu_steps(kind);
   double const ms = each.total.count() / steps;
   double const mean = each.total.count() / static_cast<double>(std::max<std::uint64_t>(1, each.count));
-  row result;
-  result.cells = {text_cell(short_kernel_name(kernel.name), kernel.name),
-                  text_cell(kernel.kernel_class),
-                  number_cell(ms),
-                  number_cell(total > 0.0 ? ms / total : 0.0),
-                  bar({{colour::kernel_class, shade_of_class(kernel.kernel_class), ms}}),
-                  number_cell(static_cast<double>(each.count) / steps),
-                  number_cell(mean),
-                  {range_cell{each.min.count(), mean, each.max.count(), {}, {}}, {}},
-                  launched_in_cell(all, each.launched_in)};
-  return result;
+  row& next = to.add_row().text(short_kernel_name(kernel.name), kernel.name).text(kernel.kernel_class);
+  next.number(ms).number(total > 0.0 ? ms / total : 0.0).bar({{colour::kernel_class, shade_of_class(kernel.kernel_class), ms}});
+  next.number(static_cast<double>(each.count) / steps).number(mean).range({each.min.count(), mean, each.max.count()});
+  add_launched_in(next, all, each.launched_in);
 }
 
 /// The longest 60 kernels, and the sum of all others. @param kind the kind; its kernels refer to `all`.
 inline data_table kernels_table(summary const& all, step_kind_summary const& kind) {
   constexpr std::size_t shown = 15;
   constexpr std::size_t listed = 60;
-  data_table table;
-  table.name = "step_kernels";
-  table.columns = {{"kernel", column_kind::code},
-                   {"class"},
-                   text_headed({"per step", column_kind::milliseconds}, "{}"),
-                   text_headed({"of kernels", column_kind::share}, "%"),
-                   {"", column_kind::bar},
-                   {"launches", column_kind::count},
-                   {"mean", column_kind::duration},
-                   {"from, mean, to", column_kind::logarithmic_range, column_use::wide},
-                   {"launched in", column_kind::text, column_use::wide}};
+  data_table table{"step_kernels"};
+  table.add_columns({{"kernel", column_kind::code},
+                     {"class"},
+                     {"per step", column_kind::milliseconds, column_use::always, "", "{}"},
+                     {"of kernels", column_kind::share, column_use::always, "", "%"},
+                     {"", column_kind::bar},
+                     {"launches", column_kind::count},
+                     {"mean", column_kind::duration},
+                     {"from, mean, to", column_kind::logarithmic_range, column_use::wide},
+                     {"launched in", column_kind::text, column_use::wide}});
   double const total = kernel_ms(kind);
-  for (std::size_t i = 0; i < std::min(kind.kernels.size(), listed); ++i)
-    table.rows.push_back(kernel_row_of(all, kind, kind.kernels[i], total));
   double folded = 0.0;
-  for (std::size_t i = shown; i < kind.kernels.size(); ++i) folded += kind.kernels[i].total.count() / gpu_steps(kind);
+  double rest = 0.0;
+  for (std::size_t i = 0; i < kind.kernels.size(); ++i) {
+    double const ms = kind.kernels[i].total.count() / gpu_steps(kind);
+    if (i < listed) add_kernel_row(table, all, kind, kind.kernels[i], total);
+    if (i >= shown) folded += ms;
+    if (i >= listed) rest += ms;
+  }
   if (kind.kernels.size() > listed) {
-    double rest = 0.0;
-    for (std::size_t i = listed; i < kind.kernels.size(); ++i) rest += kind.kernels[i].total.count() / gpu_steps(kind);
-    row others;
-    others.cells = {text_cell(counted(kind.kernels.size() - listed, "more kernel", "more kernels") + " in kernels.csv"), empty_cell(),
-                    number_cell(rest), number_cell(rest / total)};
-    while (others.cells.size() < table.columns.size()) others.cells.push_back(empty_cell());
+    row& others = table.add_row();
+    others.text(counted(kind.kernels.size() - listed, "more kernel", "more kernels") + " in kernels.csv").blank();
+    others.number(rest).number(rest / total);
+    while (others.cells.size() < table.columns.size()) others.blank();
     others.is_quiet = true;
     others.stands_for = kind.kernels.size() - listed;
-    table.rows.push_back(std::move(others));
   }
   if (kind.kernels.size() > shown && total > 0.0) {
     table.shown_rows = shown;
@@ -270,18 +258,16 @@ inline data_table kernels_table(summary const& all, step_kind_summary const& kin
 /// Adds tables of all operations in the measured steps of all kinds.
 inline void add_operations(section& to, summary const& all) {
   if (!all.gpu) return;
-  to.blocks.emplace_back(kernel_table(*all.gpu));
-  for (data_table& each : own_vector<data_table>{class_table(*all.gpu), copy_table(*all.gpu), api_table(*all.gpu)}) {
-    if (!each.rows.empty()) to.blocks.emplace_back(std::move(each));
-  }
-  add_notes(to, operations_words(*all.gpu) + "\n" + collected_steps_note(all), block_use::everywhere);
+  to.add(kernel_table(*all.gpu));
+  to.add_unless_empty(class_table(*all.gpu));
+  to.add_unless_empty(copy_table(*all.gpu));
+  to.add_unless_empty(api_table(*all.gpu));
+  to.add_notes(operations_words(*all.gpu) + "\n" + collected_steps_note(all));
 }
 
 /// The section for a kind of step. Without kernels it gives the reason.
 inline section kernels_of_kind(report_view const& view) {
-  section result;
-  result.id = "kernels";
-  result.title = "Kernels";
+  section result{"kernels", "Kernels"};
   step_kind_summary const& kind = view.main();
   double const total = kernel_ms(kind);
   if (!view.all.gpu || kind.kernels.empty() || total <= 0.0) {
@@ -308,10 +294,10 @@ inline section kernels_of_kind(report_view const& view) {
     bars.bars.front().parts.push_back({name, {part}});
     bars.legend.emplace_back(bar_part{colour::kernel_class, shade_of_class(name), 0.0}, name + " " + share_words(ms / total));
   }
-  result.blocks.emplace_back(figure{result.answer, std::move(bars)});
+  result.add(figure{result.answer, std::move(bars)});
   data_table table = kernels_table(view.all, kind);
   if (view.kinds.has_several()) table.caption = view.kinds.main_words();
-  result.blocks.emplace_back(std::move(table));
+  result.add(std::move(table));
   if (view.kinds.has_several() && kind.is_usual) result.how_to_read = "Times, launches and means cover only the usual steps. ";
   result.how_to_read +=
       "A bar has the colour of its kernel's class. The range covers single executions, from the shortest to the longest, on a "

@@ -12,7 +12,6 @@
 #include "../../version.hpp"
 #include "../profile/own_memory.hpp"
 #include "budget_section.hpp"
-#include "counters_section.hpp"
 #include "findings.hpp"
 #include "headline.hpp"
 #include "kernels_section.hpp"
@@ -21,11 +20,9 @@
 #include "picture_section.hpp"
 #include "quality_section.hpp"
 #include "report_view.hpp"
-#include "samples_section.hpp"
 #include "scopes_section.hpp"
 #include "steps_section.hpp"
 #include "trend_section.hpp"
-#include "utilization_section.hpp"
 #include "work_section.hpp"
 
 namespace profkit::detail {
@@ -127,6 +124,29 @@ inline own_vector<key_figure> key_figures(report_view const& view) {
   return result;
 }
 
+/// Values that the program recorded. @return n/a without counters.
+inline std::optional<section> counters_section(report_view const& view) {
+  own_vector<counter_summary> const& counters = view.all.counters;
+  if (counters.empty()) return std::nullopt;
+  constexpr column_kind real = column_kind::real;
+  data_table table{"counters"};
+  table.has_fixed_units = true;
+  table.add_columns({{"counter"},
+                     {"samples", column_kind::count},
+                     {"last", real},
+                     {"mean", real},
+                     {"min", real},
+                     {"max", real},
+                     {"not finite", column_kind::count}});
+  for (counter_summary const& each : counters) {
+    row& next = table.add_row().text(each.name).count(each.count);
+    next.number(each.last).number(each.mean).number(each.min).number(each.max).count(each.not_finite);
+  }
+  section result{"counters", "Counters", counted(counters.size(), "counter of the program.", "counters of the program.")};
+  result.add(std::move(table));
+  return result;
+}
+
 /// The report of one process as a document.
 inline document make_document(summary const& all) {
   report_view const view{all};
@@ -136,12 +156,12 @@ inline document make_document(summary const& all) {
   result.headline = headline(view);
   result.findings = findings(view);
   result.key_figures = key_figures(view);
-  result.sections = {steps_section(view),  budget_section(view),  picture_section(view),
-                     scopes_section(view), kernels_section(view), memory_section(view)};
-  for (auto const make : {samples_section, utilization_section, work_section, trend_section, counters_section}) {
-    if (std::optional<section> each = make(view)) result.sections.push_back(std::move(*each));
-  }
-  result.sections.push_back(quality_section(view));
+  auto const add = [&](std::optional<section> each) {
+    if (each) result.sections.push_back(std::move(*each));
+  };
+  for (auto const make : {steps_section, budget_section, picture_section, scopes_section, kernels_section, memory_section}) add(make(view));
+  for (auto const make : {samples_section, utilization_section, work_section, trend_section, counters_section}) add(make(view));
+  add(quality_section(view));
   result.version = std::string{"profkit "} + profkit::version;
   return result;
 }

@@ -44,9 +44,9 @@
 #include "earlier_report.hpp"
 #include "first_screen.hpp"
 #include "html_page.hpp"
-#include "json_printer.hpp"
 #include "make_document.hpp"
 #include "report_code.hpp"
+#include "summary_json.hpp"
 #include "text_width.hpp"
 #include "trace_json.hpp"
 
@@ -277,7 +277,7 @@ inline summary read_summary(std::istream& file, std::uint64_t size) {
 }
 
 [[gnu::used]] inline own_string report_code::full_text(document const& what, bool as_markdown) {
-  return as_markdown ? markdown_printer{what}.print() : text_printer{what, plain_style()}.print();
+  return as_markdown ? markdown_of(what) : text_of(what, plain_style());
 }
 
 /// The tables of a document that a report writes as CSV files.
@@ -308,7 +308,7 @@ inline void write_summary_files(summary const& what, document const& made, std::
     write_summary(what, file);
     file.finish();
   });
-  folder.write_text("report.md", markdown_printer{made}.print());
+  folder.write_text("report.md", markdown_of(made));
   for (named_csv const& each : tables) folder.write_text(each.name, each.content);
 }
 
@@ -331,8 +331,6 @@ inline void write_summary_files(summary const& what, document const& made, std::
   write_summary_files(what, made, {}, folder);
   return std::move(folder).finish();
 }
-
-[[gnu::used]] inline own_string report_code::document_json(document const& what) { return json_printer{what}.print(); }
 
 [[gnu::used]] inline void report_code::write_trace(profile const& profile, std::string const& path, std::uint64_t steps) {
   write_trace_json(profile, attribute(profile), steps, absolute_path(path));

@@ -34,19 +34,19 @@ inline own_vector<bool> rows_with_memory(summary const& summary, std::size_t all
   return result;
 }
 
-/// Memory cells of a scope and an allocator: peaks of one scope, then means over the scopes.
-inline own_vector<cell> memory_cells(scope_summary const& scope, std::size_t allocator) {
-  if (scope.memory.empty()) return own_vector<cell>(7);
+/// Adds memory cells of a scope and an allocator: peaks of one scope, then means over the scopes.
+inline void add_memory_cells(row& to, scope_summary const& scope, std::size_t allocator) {
+  if (scope.memory.empty()) {
+    to.cells.resize(to.cells.size() + 7);
+    return;
+  }
   scope_memory_summary const& memory = scope.memory[allocator];
   auto const scopes = static_cast<double>(scope.host.count);
-  auto const each = [&](auto sum) { return number_cell(static_cast<double>(sum) / scopes); };
-  return {count_cell(memory.peak_bytes),
-          count_cell(memory.own_peak_bytes),
-          each(memory.retained_bytes),
-          each(memory.own_retained_bytes),
-          memory.allocated_bytes ? each(*memory.allocated_bytes) : missing_cell("the allocator is polled"),
-          memory.allocations ? each(*memory.allocations) : missing_cell("the allocator is polled"),
-          count_cell(memory.wide_peak_bytes)};
+  to.count(memory.peak_bytes).count(memory.own_peak_bytes);
+  to.number(static_cast<double>(memory.retained_bytes) / scopes).number(static_cast<double>(memory.own_retained_bytes) / scopes);
+  for (std::optional<std::uint64_t> const& sum : {memory.allocated_bytes, memory.allocations})
+    to.number(sum ? std::optional{static_cast<double>(*sum) / scopes} : std::nullopt, "the allocator is polled");
+  to.count(memory.wide_peak_bytes);
 }
 
 inline std::string shown_source(allocator_summary const& allocator) {
@@ -57,17 +57,21 @@ inline std::string shown_source(allocator_summary const& allocator) {
 inline data_table scope_memory_table(summary const& all) {
   data_table result = text_list("scope_memory", "Memory by scope");
   constexpr column_kind bytes = column_kind::bytes;
-  result.columns = {{"scope"}, {"memory of"}};
-  for (char const* const each : {"peak", "own peak", "retained", "own retained", "allocated"}) result.columns.push_back({each, bytes});
-  result.columns.push_back({"allocations", column_kind::count});
-  result.columns.push_back({"all of it, peak", bytes});
+  result.add_columns({{"scope"},
+                      {"memory of"},
+                      {"peak", bytes},
+                      {"own peak", bytes},
+                      {"retained", bytes},
+                      {"own retained", bytes},
+                      {"allocated", bytes},
+                      {"allocations", column_kind::count},
+                      {"all of it, peak", bytes}});
   for (std::size_t allocator = 0; allocator < all.allocators.size(); ++allocator) {
     own_vector<bool> const is_shown = rows_with_memory(all, allocator);
     for (std::size_t i = 0; i < is_shown.size(); ++i) {
       if (!is_shown[i]) continue;
-      own_vector<cell> cells = memory_cells(all.scopes[i], allocator);
-      cells.insert(cells.begin(), {text_cell(all.scopes[i].name), text_cell(shown_source(all.allocators[allocator]))});
-      result.rows.push_back(row_at(all.scopes[i].depth, std::move(cells)));
+      row& next = result.add_row(all.scopes[i].depth).text(all.scopes[i].name).text(shown_source(all.allocators[allocator]));
+      add_memory_cells(next, all.scopes[i], allocator);
     }
   }
   return result;
@@ -84,17 +88,21 @@ inline constexpr char const* polled_memory_note = "polled: read at both ends of 
 /// The change of each allocator's usage over the measured steps, by origin.
 inline data_table allocator_table(summary const& all) {
   data_table result = folded_list("allocators", "Memory of allocators");
-  result.columns = {{"memory of"}};
-  for (char const* const each : {"first", "last", "highest", "change in scopes", "outside scopes", "between steps"})
-    result.columns.push_back({each, column_kind::bytes});
+  result.add_columns({{"memory of"},
+                      {"first", column_kind::bytes},
+                      {"last", column_kind::bytes},
+                      {"highest", column_kind::bytes},
+                      {"change in scopes", column_kind::bytes},
+                      {"outside scopes", column_kind::bytes},
+                      {"between steps", column_kind::bytes}});
   for (allocator_summary const& each : all.allocators) {
     // Modulo 2^64, like the sums: an allocator may report any number.
     auto const as_sum = [](std::int64_t bytes) { return static_cast<std::uint64_t>(bytes); };
     std::uint64_t const elsewhere = as_sum(each.outside_change_bytes) + as_sum(each.between_steps_change_bytes);
     auto const in_scopes = static_cast<std::int64_t>(as_sum(each.last_bytes) - as_sum(each.first_bytes) - elsewhere);
-    auto const bytes = [](auto number) { return number_cell(static_cast<double>(number)); };
-    result.rows.push_back(row_at(0, {text_cell(shown_source(each)), bytes(each.first_bytes), bytes(each.last_bytes), bytes(each.max_bytes),
-                                     bytes(in_scopes), bytes(each.outside_change_bytes), bytes(each.between_steps_change_bytes)}));
+    row& next = result.add_row().text(shown_source(each));
+    next.bytes(each.first_bytes).bytes(each.last_bytes).count(each.max_bytes);
+    next.bytes(in_scopes).bytes(each.outside_change_bytes).bytes(each.between_steps_change_bytes);
   }
   return result;
 }
@@ -103,11 +111,7 @@ inline bool has_polled_memory(summary const& all) {
   return std::any_of(all.allocators.begin(), all.allocators.end(), [](allocator_summary const& each) { return each.is_polled; });
 }
 
-}  // namespace profkit::detail
-
 // Findings about memory.
-
-namespace profkit::detail {
 
 /// The largest known usage of a memory source.
 inline std::uint64_t max_bytes(memory_summary const& memory) { return std::max(memory.peak_bytes.value_or(0), memory.max_sample_bytes); }
@@ -129,11 +133,7 @@ inline std::optional<finding> memory_finding(summary const& all) {
   return std::nullopt;
 }
 
-}  // namespace profkit::detail
-
 // The section "Memory".
-
-namespace profkit::detail {
 
 /// Memory of one allocator in a row of the folded tree: the maxima over its scopes.
 struct folded_memory {
@@ -171,91 +171,68 @@ inline folded_memory memory_of(summary const& all, folded_scope const& scope, st
 /// Adds the scopes with at least 0.5 % of the largest peak. A scope is left out with all scopes inside it.
 inline void add_memory_rows(data_table& table, report_view const& view, std::size_t allocator, double largest) {
   constexpr double min_share = 0.005;
-  own_vector<bool> is_shown(view.tree.rows().size());
+  own_vector<bool> is_shown(view.tree().rows().size());
   for (std::size_t i = 0; i < is_shown.size(); ++i) {
-    folded_scope const& scope = view.tree.rows()[i];
+    folded_scope const& scope = view.tree().rows()[i];
     if (scope.parent && !is_shown[*scope.parent]) continue;
     folded_memory const memory = memory_of(view.all, scope, allocator);
     if (memory.peak < min_share * largest || memory.peak <= 0.0) continue;
     is_shown[i] = true;
-    row next;
     constexpr char const* polled = "the allocator is polled";
     double const retained = std::min(std::max(memory.retained, 0.0), memory.peak);
-    std::string name = scope.folded > 1 ? fmt::format("{} {} {}", scope.name, times_sign, scope.folded) : scope.name;
-    next.cells = {text_cell(std::move(name)),
-                  number_cell(memory.peak),
-                  bar({{colour::busy, 0, retained}, {colour::neutral, 0, memory.peak - retained}}),
-                  number_cell(memory.retained),
-                  number_cell(memory.own_peak),
-                  number_cell(memory.own_retained),
-                  number_cell(memory.allocated, polled),
-                  number_cell(memory.allocations, polled),
-                  number_cell(memory.wide_peak)};
-    next.depth = scope.depth;
-    table.rows.push_back(std::move(next));
+    row& next = table.add_row(scope.depth);
+    next.text(scope.folded > 1 ? fmt::format("{} {} {}", scope.name, times_sign, scope.folded) : scope.name).number(memory.peak);
+    next.bar({{colour::busy, 0, retained}, {colour::neutral, 0, memory.peak - retained}});
+    next.number(memory.retained).number(memory.own_peak).number(memory.own_retained);
+    next.number(memory.allocated, polled).number(memory.allocations, polled).number(memory.wide_peak);
   }
 }
 
 /// The tree of scopes with their memory. @param allocator position in `summary::allocators`.
 inline data_table scope_memory_rows(report_view const& view, std::size_t allocator) {
-  data_table table;
-  table.name = fmt::format("scope_memory_tree_{}", allocator);
-  table.caption = "Memory by scope, " + shown_source(view.all.allocators[allocator]);
-  table.columns = {
-      {"scope"},
-      {"peak", column_kind::bytes, column_use::always, "maximum memory that one scope held, of its own allocations"},
-      {"retained of it", column_kind::bar},
-      {"retained", column_kind::bytes, column_use::always, "still live at the end of the scope"},
-      {"own peak", column_kind::bytes, column_use::wide},
-      {"own retained", column_kind::bytes, column_use::wide},
-      {"allocated", column_kind::bytes},
-      {"allocations", column_kind::count},
-      {"all of it, peak", column_kind::bytes, column_use::wide, "maximum usage of the allocator during the scope, by any thread"}};
+  constexpr column_kind bytes = column_kind::bytes;
+  data_table table{fmt::format("scope_memory_tree_{}", allocator), "Memory by scope, " + shown_source(view.all.allocators[allocator])};
+  table.add_columns({{"scope"},
+                     {"peak", bytes, column_use::always, "maximum memory that one scope held, of its own allocations"},
+                     {"retained of it", column_kind::bar},
+                     {"retained", bytes, column_use::always, "still live at the end of the scope"},
+                     {"own peak", bytes, column_use::wide},
+                     {"own retained", bytes, column_use::wide},
+                     {"allocated", bytes},
+                     {"allocations", column_kind::count},
+                     {"all of it, peak", bytes, column_use::wide, "maximum usage of the allocator during the scope, by any thread"}});
   double largest = 0.0;
-  for (folded_scope const& each : view.tree.rows()) largest = std::max(largest, memory_of(view.all, each, allocator).peak);
+  for (folded_scope const& each : view.tree().rows()) largest = std::max(largest, memory_of(view.all, each, allocator).peak);
   add_memory_rows(table, view, allocator, largest);
   return table;
 }
 
 /// A row for each memory source and each allocator.
 inline data_table memory_sources_table(summary const& all) {
-  data_table table;
-  table.name = "memory";
+  constexpr column_kind bytes = column_kind::bytes;
+  data_table table{"memory"};
   table.has_fixed_units = true;  // fixed units keep a change of 0.1 MiB visible beside 10 GiB
-  table.columns = {{"memory"},
-                   {"samples", column_kind::count, column_use::wide},
-                   {"first step ends", column_kind::bytes},
-                   {"last step ends", column_kind::bytes},
-                   {"highest reading", column_kind::bytes},
-                   {"peak", column_kind::bytes},
-                   {"peak over", column_kind::text, column_use::wide}};
+  table.add_columns({{"memory"},
+                     {"samples", column_kind::count, column_use::wide},
+                     {"first step ends", bytes},
+                     {"last step ends", bytes},
+                     {"highest reading", bytes},
+                     {"peak", bytes},
+                     {"peak over", column_kind::text, column_use::wide}});
   bool const has_capacity =
       std::any_of(all.memory.begin(), all.memory.end(), [](auto const& each) { return each.capacity_bytes.has_value(); });
-  if (has_capacity) table.columns.push_back({"capacity", column_kind::bytes});
+  if (has_capacity) table.add_columns({{"capacity", bytes}});
+  constexpr char const* no_peak = "no peak reported";
   for (memory_summary const& each : all.memory) {
-    row next;
-    next.cells = {text_cell(each.source + " " + each.quantity),
-                  count_cell(each.samples),
-                  number_cell(static_cast<double>(each.first_bytes)),
-                  number_cell(static_cast<double>(each.last_bytes)),
-                  number_cell(static_cast<double>(each.max_sample_bytes)),
-                  each.peak_bytes ? count_cell(*each.peak_bytes) : missing_cell("the source reports no peak"),
-                  text_cell(each.peak_bytes ? each.peak_note : "no peak reported")};
-    if (has_capacity)
-      next.cells.push_back(each.capacity_bytes ? count_cell(*each.capacity_bytes) : missing_cell("the source reports no capacity"));
-    table.rows.push_back(std::move(next));
+    row& next = table.add_row().text(each.source + " " + each.quantity).count(each.samples);
+    next.count(each.first_bytes).count(each.last_bytes).count(each.max_sample_bytes);
+    next.count(each.peak_bytes, "the source reports no peak").text(each.peak_bytes ? each.peak_note : no_peak);
+    if (has_capacity) next.count(each.capacity_bytes, "the source reports no capacity");
   }
   for (allocator_summary const& each : all.allocators) {
-    row next;
-    next.cells = {text_cell("allocator " + shown_source(each)),
-                  missing_cell("its allocations and releases were recorded"),
-                  number_cell(static_cast<double>(each.first_bytes)),
-                  number_cell(static_cast<double>(each.last_bytes)),
-                  number_cell(static_cast<double>(each.max_bytes)),
-                  missing_cell("the allocator reports no peak"),
-                  text_cell("no peak reported")};
-    if (has_capacity) next.cells.push_back(missing_cell("the allocator reports no capacity"));
-    table.rows.push_back(std::move(next));
+    row& next = table.add_row().text("allocator " + shown_source(each)).missing("its allocations and releases were recorded");
+    next.bytes(each.first_bytes).bytes(each.last_bytes).count(each.max_bytes).missing("the allocator reports no peak").text(no_peak);
+    if (has_capacity) next.missing("the allocator reports no capacity");
   }
   return table;
 }
@@ -292,7 +269,7 @@ inline std::string memory_answer(report_view const& view) {
   if (all.allocators.empty()) return text + (text.empty() ? "n/a: no memory source." : ".");
   folded_scope const* largest = nullptr;
   double peak = 0.0;
-  for (folded_scope const& each : view.tree.rows()) {
+  for (folded_scope const& each : view.tree().rows()) {
     double const of_scope = memory_of(all, each, 0).peak;
     if (of_scope > peak || (of_scope >= peak && peak > 0.0 && each.depth > largest->depth)) {
       peak = of_scope;
@@ -307,19 +284,13 @@ inline std::string memory_answer(report_view const& view) {
 
 /// The section. Without a memory source it says so.
 inline section memory_section(report_view const& view) {
-  section result;
-  result.id = "memory";
-  result.title = "Memory";
-  result.answer = memory_answer(view);
-  if (!view.all.memory.empty() || !view.all.allocators.empty()) result.blocks.emplace_back(memory_sources_table(view.all));
-  for (std::size_t i = 0; i < view.all.allocators.size(); ++i) {
-    data_table table = scope_memory_rows(view, i);
-    if (!table.rows.empty()) result.blocks.emplace_back(std::move(table));
-  }
+  section result{"memory", "Memory", memory_answer(view)};
+  if (!view.all.memory.empty() || !view.all.allocators.empty()) result.add(memory_sources_table(view.all));
+  for (std::size_t i = 0; i < view.all.allocators.size(); ++i) result.add_unless_empty(scope_memory_rows(view, i));
   if (!view.all.allocators.empty()) {
-    result.blocks.emplace_back(scope_memory_table(view.all));
-    add_notes(result, std::string{scope_memory_note} + (has_polled_memory(view.all) ? polled_memory_note : ""), block_use::text);
-    result.blocks.emplace_back(allocator_table(view.all));
+    result.add(scope_memory_table(view.all));
+    result.add_notes(std::string{scope_memory_note} + (has_polled_memory(view.all) ? polled_memory_note : ""), block_use::text);
+    result.add(allocator_table(view.all));
     result.how_to_read =
         "Scopes under 0.5 % of the largest peak are not shown; scopes that differ in their index only are one row with the largest of "
         "them.";

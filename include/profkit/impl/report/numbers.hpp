@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -17,12 +18,40 @@
 #include "../../time.hpp"
 #include "../profile/numbers.hpp"
 #include "../profile/own_memory.hpp"
-#include "number_format.hpp"
 #include "shown_text.hpp"
 
-// Numbers with units and decimals that do not depend on their values, so that the files of two runs can be compared line by line.
-
 namespace profkit::detail {
+
+/// `fmt::vformat` for results that may be large.
+inline own_string own_vformat(fmt::string_view text, fmt::format_args arguments) {
+  fmt::basic_memory_buffer<char, fmt::inline_buffer_size, block_allocator<char>> buffer;
+  fmt::vformat_to(std::back_inserter(buffer), text, arguments);
+  return own_string(buffer.data(), buffer.size());
+}
+
+/// `fmt::format` for results that may be large.
+template <class... Arguments>
+own_string own_format(fmt::format_string<Arguments...> text, Arguments&&... arguments) {
+  return own_vformat(text, fmt::make_format_args(arguments...));
+}
+
+inline constexpr char const* not_measured = "n/a";
+
+/// Formats a number given by the program. Handles NaN and infinity before fmt, because with -ffast-math the compiler assumes that they do
+/// not exist.
+inline std::string format_real(double value) {
+  if (is_finite(value)) return fmt::format("{:g}", value);
+  return is_nan(value) ? "nan" : is_negative(value) ? "-inf" : "inf";
+}
+
+inline std::string format_ms(milliseconds value) { return fmt::format("{:.3f}", value.count()); }
+
+inline std::string format_ms(std::optional<milliseconds> value) { return value ? format_ms(*value) : not_measured; }
+
+/// 0.25 -> "25.0 %"
+inline std::string format_share(std::optional<double> value) { return value ? fmt::format("{:.1f} %", 100.0 * *value) : not_measured; }
+
+inline std::string format_count(std::optional<double> value) { return value ? fmt::format("{:.0f}", *value) : not_measured; }
 
 /// "ms", "us", "MiB"; empty if numbers of the kind have no unit.
 inline char const* fixed_unit(column_kind kind) {
@@ -210,11 +239,7 @@ inline std::string heading_text(column const& column, column_numbers const& numb
   return column.heading + (column.kind == column_kind::range ? ", " : " ") + numbers.unit();
 }
 
-}  // namespace profkit::detail
-
 // Numbers and names in sentences. Numbers have three significant digits (two below 1) and a no-break space before their unit.
-
-namespace profkit::detail {
 
 /// Signs in UTF-8; `printable` replaces them without UTF-8.
 inline constexpr char const* no_break_space = "\xc2\xa0";
@@ -294,46 +319,22 @@ inline std::string name_words(std::string_view name) {
   return one_line(name, max_name);
 }
 
-}  // namespace profkit::detail
-
-// Functions that create cells and rows of a document.
-
-namespace profkit::detail {
-
-/// @param detail the complete text, if `text` is a short form.
-inline cell text_cell(std::string text, std::string detail = {}) { return {std::move(text), std::move(detail)}; }
-/// A number in the unit of its column: ms, bytes, a share of 1, or none.
-inline cell number_cell(double value) { return {value, {}}; }
-/// A whole number.
-inline cell count_cell(std::uint64_t value) { return number_cell(static_cast<double>(value)); }
-/// n/a. @param why the reason; a tooltip in HTML.
-inline cell missing_cell(std::string why) { return {std::monostate{}, std::move(why)}; }
-/// Prints nothing: the column does not apply to the row.
-inline cell empty_cell() { return text_cell({}); }
-
-/// n/a without a value.
-inline cell number_cell(std::optional<double> value, char const* why) { return value ? number_cell(*value) : missing_cell(why); }
-/// A time; n/a without one.
-inline cell ms_cell(std::optional<milliseconds> value, char const* why) { return value ? number_cell(value->count()) : missing_cell(why); }
-
-/// A bar of parts from left to right.
-inline cell bar(own_vector<bar_part> parts) { return {bar_cell{std::move(parts)}, {}}; }
-
-/// A column with a shorter heading for text, which contains its unit.
-inline column text_headed(column made, char const* short_heading) {
-  made.short_heading = short_heading;
-  return made;
+/// 0.25 -> "+25.0 %".
+inline std::string change_words(double change) {
+  if (!is_finite(change)) return not_measured;
+  double const percent = 100.0 * change;
+  std::string const digits = with_thousands(fmt::format("{:.1f}", std::abs(percent)));
+  return (std::abs(percent) < 0.05 ? "" : percent < 0.0 ? "\xe2\x88\x92" : "+") + digits + "\xc2\xa0%";
 }
 
-/// A column of times. Its heading explains the colour of a part of the bars.
-inline column legend_column(char const* heading, char const* short_heading, colour meaning, char const* explanation) {
-  return text_headed({heading, column_kind::milliseconds, column_use::always, explanation, meaning}, short_heading);
+/// "+25.0 %, range +20.1 % to +30.2 %".
+inline std::string change_words(change_cell const& change) {
+  return change_words(change.change) + ", range " + change_words(change.low) + " to " + change_words(change.high);
 }
 
 /// A table with fixed units, folded on pages.
 inline data_table folded_list(char const* name, std::string caption) {
-  data_table result;
-  result.name = name;
+  data_table result{name};
   result.folded_label = caption;
   result.caption = std::move(caption);
   result.shown_rows = 0;
@@ -345,32 +346,6 @@ inline data_table folded_list(char const* name, std::string caption) {
 inline data_table text_list(char const* name, std::string caption) {
   data_table result = folded_list(name, std::move(caption));
   result.use = block_use::text;
-  return result;
-}
-
-/// A row at a depth of a tree.
-inline row row_at(std::uint32_t depth, own_vector<cell> cells) {
-  row result;
-  result.cells = std::move(cells);
-  result.depth = depth;
-  return result;
-}
-
-/// Adds a note for each line.
-inline void add_notes(section& to, std::string_view lines, block_use use) {
-  while (!lines.empty()) {
-    std::size_t const end = std::min(lines.find('\n'), lines.size());
-    if (end > 0) to.blocks.emplace_back(note{std::string{lines.substr(0, end)}, false, use});
-    lines.remove_prefix(std::min(end + 1, lines.size()));
-  }
-}
-
-/// A row that begins a group.
-inline row heading_row(std::string text, std::size_t columns) {
-  row result;
-  result.cells.push_back(text_cell(std::move(text)));
-  result.cells.resize(columns);
-  result.is_heading = true;
   return result;
 }
 

@@ -165,11 +165,7 @@ inline std::string quality_text(summary const& summary) {
          host_speed_text(summary.environment.host_speed);
 }
 
-}  // namespace profkit::detail
-
 // Findings about data that is missing.
-
-namespace profkit::detail {
 
 /// One kind of lost data, which no figure includes.
 struct lost_data {
@@ -230,11 +226,7 @@ inline std::optional<finding> no_steps_finding(summary const& all) {
                  {}};
 }
 
-}  // namespace profkit::detail
-
 // The section "Data quality and overhead".
-
-namespace profkit::detail {
 
 /// An upper bound of the time that profkit adds to a step of the main kind, as a share of the step: the measured cost of scopes, and 3 us
 /// for each collected operation. A launch-bound step of 1,165 operations took 3.4 ms longer (docs/overhead.md); a busy GPU hides most of
@@ -313,13 +305,10 @@ inline std::string quality_answer(report_view const& view) {
 
 /// A row for each kind of loss, including those with 0.
 inline data_table losses_table(summary const& all) {
-  data_table table;
-  table.name = "losses";
-  table.columns = {{"lost or unknown"}, {"of", column_kind::count}, {"count", column_kind::count}};
-  auto const add = [&](std::string what, std::uint64_t total, std::uint64_t count) {
-    row next;
-    next.cells = {text_cell(std::move(what)), total > 0 ? count_cell(total) : missing_cell("the total is not counted"), count_cell(count)};
-    table.rows.push_back(std::move(next));
+  data_table table{"losses"};
+  table.add_columns({{"lost or unknown"}, {"of", column_kind::count}, {"count", column_kind::count}});
+  auto const add = [&](std::string_view what, std::uint64_t total, std::uint64_t count) {
+    table.add_row().text(what).count(total > 0 ? std::optional{total} : std::nullopt, "the total is not counted").count(count);
   };
   for (lost_data const& each : losses(all)) add(each.what, each.total, each.count);
   if (all.gpu) add("GPU operations outside any scope", all.gpu->all.operations, all.gpu->unattributed_operations);
@@ -331,17 +320,14 @@ inline data_table losses_table(summary const& all) {
 
 /// Each collector with its outcome.
 inline data_table collectors_table(summary const& all) {
-  data_table table;
-  table.name = "collectors";
   bool const has_reasons =
       std::any_of(all.collectors.begin(), all.collectors.end(), [&](auto const& each) { return !collector_reason(all, each).empty(); });
-  table.columns = {{"collector"}, {"status"}};
-  if (has_reasons) table.columns.push_back({"reason"});
+  data_table table{"collectors"};
+  table.add_columns({{"collector"}, {"status"}});
+  if (has_reasons) table.add_columns({{"reason"}});
   for (collector_record const& each : all.collectors) {
-    row next;
-    next.cells = {text_cell(each.name), text_cell(each.status)};
-    if (has_reasons) next.cells.push_back(text_cell(collector_reason(all, each)));
-    table.rows.push_back(std::move(next));
+    row& next = table.add_row().text(each.name).text(each.status);
+    if (has_reasons) next.text(collector_reason(all, each));
   }
   return table;
 }
@@ -359,15 +345,11 @@ inline std::string program_words(environment_record const& environment) {
 
 /// The section. Every report has it.
 inline section quality_section(report_view const& view) {
-  section result;
-  result.id = "quality";
-  result.title = "Data quality and overhead";
-  result.answer = quality_answer(view);
-  result.blocks.emplace_back(losses_table(view.all));
-  if (!view.all.collectors.empty()) result.blocks.emplace_back(collectors_table(view.all));
-  add_notes(result, quality_text(view.all), block_use::everywhere);
-  if (std::string program = program_words(view.all.environment); !program.empty())
-    result.blocks.emplace_back(note{std::move(program), false});
+  section result{"quality", "Data quality and overhead", quality_answer(view)};
+  result.add(losses_table(view.all));
+  if (!view.all.collectors.empty()) result.add(collectors_table(view.all));
+  result.add_notes(quality_text(view.all));
+  if (std::string program = program_words(view.all.environment); !program.empty()) result.add_note(std::move(program));
   result.how_to_read =
       "The overhead is the measured cost of scopes, and 3 \xc2\xb5s for each collected GPU operation, which a launch-bound step showed. A "
       "host that runs ahead of the GPU hides most of it.";

@@ -37,7 +37,6 @@ struct report_code {
   /// last line; may be empty.
   static own_string first_screen(document const& what, int descriptor, std::string const& files);
   static own_string full_text(document const& what, bool as_markdown);
-  static own_string document_json(document const& what);
   /// @param made `describe(what)`. @return the names of the files.
   static std::vector<std::string> write(profile const& profile, summary const& what, document const& made, std::string const& directory,
                                         std::uint64_t trace_steps);

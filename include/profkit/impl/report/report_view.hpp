@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
+#include <list>
 #include <string>
 #include <utility>
 
@@ -11,7 +13,6 @@
 #include "../profile/own_memory.hpp"
 #include "../profile/own_sort.hpp"
 #include "folded_scopes.hpp"
-#include "report_kinds.hpp"
 
 namespace profkit::detail {
 
@@ -36,19 +37,32 @@ inline bool is_known(budget_summary const& budget, std::size_t cause) {
   return budget.has_launches || static_cast<idle_cause>(cause) != idle_cause::launching;
 }
 
+/// A kind of step with its scopes.
+struct kind_tree {
+  step_kind_summary const* kind;
+  folded_tree tree;
+};
+
 /// A summary, prepared for a report: the main kind of step, the other kinds, and the folded tree of each.
 struct report_view {
   /// @param figures must outlive this.
-  explicit report_view(summary const& figures) : all{figures}, kinds{figures}, tree{figures, kinds.main()} {}
+  explicit report_view(summary const& figures) : all{figures}, kinds{figures} {
+    trees.push_back({&kinds.main(), {figures, kinds.main()}});
+    if (!kinds.has_several()) return;
+    for (step_kind_summary const* const each : kinds.others()) trees.push_back({each, {figures, *each}});
+  }
 
   [[nodiscard]] step_kind_summary const& main() const noexcept { return kinds.main(); }
+  [[nodiscard]] bool is_main(step_kind_summary const& kind) const noexcept { return &kind == &main(); }
+  /// Tree of the main kind.
+  [[nodiscard]] folded_tree const& tree() const noexcept { return trees.front().tree; }
   /// Length of a step of the main kind, the denominator of shares; 0 if no step was measured.
   [[nodiscard]] double step_ms() const noexcept { return step_length(main()).count(); }
   [[nodiscard]] bool has_steps() const noexcept { return all.covers_steps && all.steps.host.count > 0; }
 
   summary const& all;
   report_kinds kinds;
-  folded_tree tree;  ///< tree of the main kind
+  std::list<kind_tree> trees;  ///< of the kinds that a report shows, the main kind first
 };
 
 /// Idle time of all parts by cause, in milliseconds per step.

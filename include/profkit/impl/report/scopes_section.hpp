@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -14,12 +16,132 @@
 #include "numbers.hpp"
 #include "quality_section.hpp"
 #include "report_view.hpp"
-#include "scope_tables.hpp"
 #include "shown_text.hpp"
 
-// The section "Scopes": the folded tree of each kind of step.
-
 namespace profkit::detail {
+
+// Tables of scopes over all measured steps: one row per path, or one row per name.
+
+/// Whether any scope was timed between CUDA events.
+inline bool has_gpu_events(summary const& all) {
+  return std::any_of(all.scopes.begin(), all.scopes.end(), [](scope_summary const& row) { return row.gpu_events.has_value(); });
+}
+
+/// The tree of scopes with host time, and GPU time between CUDA events: the content of `scopes.csv`.
+inline data_table scope_table(summary const& all) {
+  constexpr column_kind ms = column_kind::milliseconds;
+  data_table result = text_list("scopes", "All scopes");
+  result.add_columns({{"scope"},
+                      {"count", column_kind::count},
+                      {"host total", ms},
+                      {"mean", ms},
+                      {"std", ms},
+                      {"p50", ms},
+                      {"p95", ms},
+                      {"p99", ms},
+                      {"self", ms},
+                      {"of parent", column_kind::share},
+                      {"of steps", column_kind::share}});
+  column_use const use = has_gpu_events(all) ? column_use::always : column_use::file;
+  for (char const* const each : {"GPU total", "GPU mean", "GPU p50", "GPU p95", "GPU p99"}) result.columns.push_back({each, ms, use});
+  for (scope_summary const& each : all.scopes) {
+    duration_summary const& host = each.host;
+    row& next = result.add_row(each.depth).text(each.name).count(host.count).ms(host.total);
+    next.ms(host.mean).ms(host.standard_deviation).ms(host.median).ms(host.p95).ms(host.p99).ms(each.host_self);
+    next.number(each.share_of_parent).number(each.share_of_steps);
+    duration_summary const gpu = each.gpu_events.value_or(duration_summary{});
+    next.ms(each.gpu_events ? std::optional{gpu.total} : std::nullopt).ms(gpu.mean).ms(gpu.median).ms(gpu.p95).ms(gpu.p99);
+  }
+  return result;
+}
+
+/// Adds the columns of `add_gpu_work`.
+inline void add_gpu_work_columns(data_table& to) {
+  constexpr column_kind ms = column_kind::milliseconds;
+  to.add_columns({{"operations", column_kind::count},
+                  {"kernel", ms, column_use::always, "sum of the operations launched in the scopes or inside them"},
+                  {"self", ms, column_use::always, "sum of the operations launched in the scopes themselves"},
+                  {"busy", ms, column_use::always, "time with at least one of these operations"},
+                  {"span", ms, column_use::always, "from the first start to the last end"}});
+}
+
+inline void add_gpu_work(row& to, std::optional<gpu_work_summary> const& work) {
+  if (!work) {
+    to.cells.resize(to.cells.size() + 5);
+    return;
+  }
+  to.count(work->operations).ms(work->kernel_time).ms(work->kernel_self).ms(work->busy).ms(work->span.total);
+}
+
+/// GPU work by scope, including inner scopes, in tree order. Empty if kernels were not collected.
+inline data_table gpu_scope_table(summary const& all) {
+  constexpr column_kind ms = column_kind::milliseconds;
+  data_table result = text_list("gpu_scopes", "GPU work by scope");
+  result.add_columns({{"scope"}});
+  add_gpu_work_columns(result);
+  result.add_columns({{"span p50", ms},
+                      {"span p95", ms},
+                      {"span p99", ms},
+                      {"latency mean", column_kind::duration},
+                      {"latency p95", column_kind::duration},
+                      {"idle", ms},
+                      {"idle self", ms}});
+  for (scope_summary const& each : all.scopes) {
+    if (!each.gpu) continue;
+    row& next = result.add_row(each.depth).text(each.name);
+    add_gpu_work(next, each.gpu);
+    duration_summary const& span = each.gpu->span;
+    next.ms(span.median).ms(span.p95).ms(span.p99).ms(each.gpu->latency_mean).ms(each.gpu->latency_p95);
+    if (each.gpu_idle) {
+      next.ms(each.gpu_idle->inclusive).ms(each.gpu_idle->self);
+    } else {
+      next.missing().missing();
+    }
+  }
+  return result;
+}
+
+/// Host and GPU time by scope name, merged over the tree. Its GPU columns are n/a if kernels were not collected.
+inline data_table name_table(summary const& all) {
+  data_table result = folded_list("names", "By name");
+  result.add_columns({{"name"}, {"count", column_kind::count}, {"host total", column_kind::milliseconds}});
+  add_gpu_work_columns(result);
+  result.add_columns({{"idle", column_kind::milliseconds}});
+  for (scope_name_summary const& each : all.names) {
+    row& next = result.add_row().text(each.name).count(each.host.count).ms(each.host.total);
+    add_gpu_work(next, each.gpu);
+    next.ms(each.gpu_idle ? std::optional{each.gpu_idle->inclusive} : std::nullopt);
+  }
+  return result;
+}
+
+/// The work of adopting scopes for each scope, compared with the scope's own work.
+inline data_table adopted_table(summary const& all) {
+  constexpr column_kind ms = column_kind::milliseconds;
+  data_table result = text_list("adopted", "Work done for scopes elsewhere");
+  result.add_columns({{"scope"},
+                      {"role"},
+                      {"own host", ms},
+                      {"own kernel", ms},
+                      {"count", column_kind::count},
+                      {"host", ms},
+                      {"kernel", ms},
+                      {"busy", ms},
+                      {"kernel / own", column_kind::real}});
+  for (adopted_summary const& each : all.adopted) {
+    row& next = result.add_row(each.depth).text(each.name).text(each.role).ms(each.own_host_total).ms(each.own_kernel_time);
+    next.count(each.count).ms(each.host_total).ms(each.kernel_time).ms(each.busy);
+    next.text_if(each.kernel_ratio.has_value(), fmt::format("{:.2f}", each.kernel_ratio.value_or(0.0)));
+  }
+  return result;
+}
+
+/// The explanation below the table.
+inline constexpr char const* adopted_note =
+    "own: work in the scope and inside it, without adopting scopes there\n"
+    "count, host, kernel, busy: adopting scopes that work for the scope or for a scope inside it, without other adopting scopes in them\n";
+
+// The section "Scopes": the folded tree of each kind of step.
 
 /// The range of the siblings of a folded row, and the siblings that are far from the others.
 inline range_cell siblings_cell(folded_scope const& scope) {
@@ -85,20 +207,13 @@ class scope_rows_of {
       }
       constexpr double always_open = 0.25;
       bool const opens = depth < 2 || (siblings.is_open && depth < 4 && scope.time >= always_open * step_);
-      row next = row_of(scope, shown_name(scope));
-      next.depth = depth;
-      next.is_open = opens;
-      table_.rows.push_back(std::move(next));
+      add_row(scope, shown_name(scope), depth).is_open = opens;
       levels.push_back({tree_.by_time(scope.children), 0, {}, opens});
     }
   }
 
   /// Adds the row of the step, above its scopes.
-  void add_root(std::string name, folded_scope const& step) {
-    row root = row_of(step, std::move(name));
-    root.is_heading = true;
-    table_.rows.push_back(std::move(root));
-  }
+  void add_root(std::string_view name, folded_scope const& step) { add_row(step, name, 0).is_heading = true; }
 
  private:
   /// The scopes inside one row, and the position of the next one to add.
@@ -117,29 +232,19 @@ class scope_rows_of {
     return scope.is_of_step_thread || scope.parent ? name : name + ", other thread";
   }
 
-  [[nodiscard]] row row_of(folded_scope const& scope, std::string name) const {
-    row result;
-    result.cells = {text_cell(std::move(name)), number_cell(scope.count), number_cell(scope.time), number_cell(scope.time / step_)};
-    bool const has_gpu = tree_.has_gpu();
-    cell const each = scope.siblings.empty() ? empty_cell() : cell{siblings_cell(scope), {}};
+  row& add_row(folded_scope const& scope, std::string_view name, std::uint32_t depth) {
     constexpr char const* no_kernels = "kernels were not collected";
-    if (has_gpu) {
-      double const busy = scope.busy.value_or(0.0);
-      double const idle = scope.idle.value_or(0.0);
-      result.cells.push_back(bar({{colour::busy, 0, busy / step_}, {colour::launch_bound, 0, idle / step_}}));
-      result.cells.push_back(number_cell(scope.busy, no_kernels));
-      result.cells.push_back(number_cell(scope.idle, "idle time is charged to scopes of the step's thread only"));
-      result.cells.push_back(number_cell(scope.host));
-      result.cells.push_back(bar({{colour::host, 0, scope.host / step_}}));
+    row& next = table_.add_row(depth).text(name).number(scope.count).number(scope.time).number(scope.time / step_);
+    if (tree_.has_gpu()) {
+      next.bar({{colour::busy, 0, scope.busy.value_or(0.0) / step_}, {colour::launch_bound, 0, scope.idle.value_or(0.0) / step_}});
+      next.number(scope.busy, no_kernels).number(scope.idle, "idle time is charged to scopes of the step's thread only");
+      next.number(scope.host).bar({{colour::host, 0, scope.host / step_}});
     } else {
       double inside = 0.0;
       for (std::size_t const child : scope.children) inside += tree_.rows()[child].host;
-      result.cells.push_back(bar({{colour::host, 0, scope.host / step_}}));
-      result.cells.push_back(number_cell(std::max(0.0, scope.host - inside)));
-      result.cells.push_back(missing_cell(no_kernels));
+      next.bar({{colour::host, 0, scope.host / step_}}).number(std::max(0.0, scope.host - inside)).missing(no_kernels);
     }
-    result.cells.push_back(each);
-    return result;
+    return scope.siblings.empty() ? next.blank() : next.range(siblings_cell(scope));
   }
 
   /// "3 smaller: a, b, c...".
@@ -157,12 +262,10 @@ class scope_rows_of {
       if (i < max_names) names += (i == 0 ? "" : ", ") + name_words(last_component(each.name));
     }
     if (positions.size() > max_names) names += ", \xe2\x80\xa6";
-    row next = row_of(sum, counted(positions.size(), "smaller: ", "smaller: ") + names);
-    next.cells[1] = empty_cell();
-    next.depth = depth;
+    row& next = add_row(sum, counted(positions.size(), "smaller: ", "smaller: ") + names, depth);
+    next.cells[1].value = std::string{};  // the column does not apply
     next.is_quiet = true;
     next.stands_for = positions.size();
-    table_.rows.push_back(std::move(next));
   }
 
   data_table& table_;
@@ -171,34 +274,34 @@ class scope_rows_of {
   double threshold_;
 };
 
-/// The columns of the tree. @param has_gpu whether kernels were collected; otherwise times are host time.
-inline own_vector<column> scope_columns(bool has_gpu) {
-  own_vector<column> columns{{"scope"}, text_headed({"per step", column_kind::count}, "calls")};
+/// Adds the columns of the tree. @param has_gpu whether kernels were collected; otherwise times are host time.
+inline void add_scope_columns(data_table& to, bool has_gpu) {
+  constexpr column_kind ms = column_kind::milliseconds;
+  constexpr column_use always = column_use::always;
+  to.add_columns({{"scope"}, {"per step", column_kind::count, always, "", "calls"}});
   if (has_gpu) {
-    columns.push_back(
-        {"", column_kind::milliseconds, column_use::always, "GPU busy and idle time of the scope; each moment of the step counts once"});
-    columns.push_back(text_headed({"of step", column_kind::share}, "%"));
-    columns.push_back({"busy, idle", column_kind::bar});
-    columns.push_back(legend_column("busy", "busy", colour::busy, "an operation that was launched in the scope runs"));
-    columns.push_back(legend_column("idle", "idle", colour::launch_bound, "no operation runs, and the host is in the scope"));
-    columns.push_back(legend_column("host", "host", colour::host, "time of the host in the scope"));
-    columns.push_back({"host", column_kind::bar, column_use::wide});
+    to.add_columns({{"", ms, always, "GPU busy and idle time of the scope; each moment of the step counts once"},
+                    {"of step", column_kind::share, always, "", "%"},
+                    {"busy, idle", column_kind::bar},
+                    {"busy", ms, always, "an operation that was launched in the scope runs", "busy", colour::busy},
+                    {"idle", ms, always, "no operation runs, and the host is in the scope", "idle", colour::launch_bound},
+                    {"host", ms, always, "time of the host in the scope", "host", colour::host},
+                    {"host", column_kind::bar, column_use::wide}});
   } else {
-    columns.push_back({"host", column_kind::milliseconds});
-    columns.push_back(text_headed({"of step", column_kind::share}, "%"));
-    columns.push_back({"host", column_kind::bar});
-    columns.push_back(text_headed({"itself", column_kind::milliseconds, column_use::always, "without the scopes inside"}, "itself"));
-    columns.push_back(text_headed({"GPU", column_kind::milliseconds}, "GPU"));
+    to.add_columns({{"host", ms},
+                    {"of step", column_kind::share, always, "", "%"},
+                    {"host", column_kind::bar},
+                    {"itself", ms, always, "without the scopes inside", "itself"},
+                    {"GPU", ms, always, "", "GPU"}});
   }
-  columns.push_back(text_headed(
-      {"each", column_kind::range, column_use::always, "shortest and longest of the siblings that differ only in their index"}, "each {}"));
-  return columns;
+  to.add_columns({{"each", column_kind::range, always, "shortest and longest of the siblings that differ only in their index", "each {}"}});
 }
 
 /// Adds the tree of a kind of step. @param threshold rows below this share of the step are summarized.
-inline void add_kind_rows(data_table& table, report_view const& view, step_kind_summary const& kind, folded_tree const& tree,
-                          double threshold) {
-  double const step = &kind == &view.main() ? view.step_ms() : step_length(kind).count();
+inline void add_kind_rows(data_table& table, report_view const& view, kind_tree const& shown, double threshold) {
+  step_kind_summary const& kind = *shown.kind;
+  folded_tree const& tree = shown.tree;
+  double const step = step_length(kind).count();
   double longest = step;
   if (longest <= 0.0) {
     for (std::size_t const i : tree.roots()) longest += tree.rows()[i].time;
@@ -206,41 +309,24 @@ inline void add_kind_rows(data_table& table, report_view const& view, step_kind_
   scope_rows_of rows{table, tree, longest, threshold};
   bool const has_root = tree.step().has_value();
   if (has_root) {
-    bool const is_main = &kind == &view.main();
     folded_scope step_of_kind = *tree.step();
     for (std::size_t const i : tree.roots()) {
       if (tree.rows()[i].is_of_step_thread) step_of_kind.children.push_back(i);
     }
-    rows.add_root(
-        is_main ? fmt::format("{} ({} of {})", view.kinds.main_words(), count_words(kind.steps), count_words(view.all.steps.host.count))
-                : kind.name,
-        step_of_kind);
+    rows.add_root(view.is_main(kind) ? fmt::format("{} ({} of {})", view.kinds.main_words(), count_words(kind.steps),
+                                                   count_words(view.all.steps.host.count))
+                                     : kind.name,
+                  step_of_kind);
   }
   rows.add_tree(has_root ? 1 : 0);
 }
 
-/// The main kind, then the other kinds that a report shows.
-inline own_vector<step_kind_summary const*> kinds_shown(report_view const& view) {
-  own_vector<step_kind_summary const*> result{&view.main()};
-  if (view.kinds.has_several()) {
-    for (step_kind_summary const* const each : view.kinds.others()) result.push_back(each);
-  }
-  return result;
-}
-
 /// The trees of all kinds that a report shows. @param threshold rows below this share of the step are summarized.
 inline data_table scopes_table(report_view const& view, double threshold) {
-  data_table table;
-  table.name = "scope_tree";
-  table.columns = scope_columns(view.tree.has_gpu());
+  data_table table{"scope_tree"};
+  add_scope_columns(table, view.tree().has_gpu());
   if (view.kinds.has_several()) table.caption = view.kinds.main_words();
-  for (step_kind_summary const* const kind : kinds_shown(view)) {
-    if (kind == &view.main()) {
-      add_kind_rows(table, view, *kind, view.tree, threshold);
-    } else {
-      add_kind_rows(table, view, *kind, folded_tree{view.all, *kind}, threshold);
-    }
-  }
+  for (kind_tree const& each : view.trees) add_kind_rows(table, view, each, threshold);
   return table;
 }
 
@@ -261,27 +347,25 @@ inline std::string idle_words(summary const& all) {
 
 /// Adds tables of all scopes in the measured steps of all kinds.
 inline void add_scope_lists(section& to, summary const& all) {
-  to.blocks.emplace_back(scope_table(all));
-  add_notes(to, "p50, p95 and p99 of scopes have a relative error of at most 1 %", block_use::text);
-  if (data_table table = gpu_scope_table(all); !table.rows.empty()) to.blocks.emplace_back(std::move(table));
-  if (all.gpu)
-    add_notes(to,
-              "kernel, busy and span: of the operations launched in the scopes or inside them; self: in the scopes themselves\n" +
-                  collected_steps_note(all) + idle_words(all),
-              block_use::text);
-  if (!all.adopted.empty()) {
-    to.blocks.emplace_back(adopted_table(all));
-    add_notes(to, adopted_note, block_use::text);
+  to.add(scope_table(all));
+  to.add_notes("p50, p95 and p99 of scopes have a relative error of at most 1 %", block_use::text);
+  to.add_unless_empty(gpu_scope_table(all));
+  if (all.gpu) {
+    to.add_notes("kernel, busy and span: of the operations launched in the scopes or inside them; self: in the scopes themselves\n" +
+                     collected_steps_note(all) + idle_words(all),
+                 block_use::text);
   }
-  if (!all.names.empty()) to.blocks.emplace_back(name_table(all));
+  if (!all.adopted.empty()) {
+    to.add(adopted_table(all));
+    to.add_notes(adopted_note, block_use::text);
+  }
+  to.add_unless_empty(name_table(all));
 }
 
 /// The section, with at most 200 rows per tree: the threshold is doubled until the limit is met.
 inline section scopes_section(report_view const& view) {
-  section result;
-  result.id = "scopes";
-  result.title = "Scopes";
-  if (view.tree.rows().empty()) {
+  section result{"scopes", "Scopes"};
+  if (view.tree().rows().empty()) {
     result.answer = view.has_steps()        ? "n/a: no scope was recorded in the measured steps."
                     : view.all.covers_steps ? "n/a: no step was measured."
                                             : "n/a: no scope was recorded.";
@@ -296,14 +380,14 @@ inline section scopes_section(report_view const& view) {
     table = scopes_table(view, threshold);
   }
   result.answer = fmt::format("{} in {}.", counted(view.all.scopes.size(), "scope", "scopes"), counted(table.rows.size(), "row", "rows"));
-  if (!view.tree.has_gpu()) result.answer += " GPU time is n/a: " + why_no_kernels(view.all) + ".";
-  result.blocks.emplace_back(std::move(table));
+  if (!view.tree().has_gpu()) result.answer += " GPU time is n/a: " + why_no_kernels(view.all) + ".";
+  result.add(std::move(table));
   add_scope_lists(result, view.all);
-  result.how_to_read = view.tree.has_gpu() ? "The time of a scope is the GPU busy time of what it launched, and the idle time while the "
-                                             "host was in it. Scopes that differ only in their index "
-                                             "are one row with their sum. scopes.csv has all of them."
-                                           : "The time of a scope is host time. Scopes that differ only in their index are one row with "
-                                             "their sum. scopes.csv has all of them.";
+  result.how_to_read = view.tree().has_gpu() ? "The time of a scope is the GPU busy time of what it launched, and the idle time while the "
+                                               "host was in it. Scopes that differ only in their index "
+                                               "are one row with their sum. scopes.csv has all of them."
+                                             : "The time of a scope is host time. Scopes that differ only in their index are one row with "
+                                               "their sum. scopes.csv has all of them.";
   return result;
 }
 

@@ -11,6 +11,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "../../document.hpp"
@@ -19,7 +20,6 @@
 #include "../profile/own_sort.hpp"
 #include "findings.hpp"
 #include "headline.hpp"
-#include "number_format.hpp"
 #include "numbers.hpp"
 #include "quality_section.hpp"
 #include "report_view.hpp"
@@ -30,33 +30,36 @@
 
 namespace profkit::detail {
 
-inline row clock_row(char const* clock, duration_summary const& times, verdict_summary const& verdict) {
-  std::optional<milliseconds> const half = verdict.ci95_high ? std::optional{(*verdict.ci95_high - *verdict.ci95_low) / 2.0} : std::nullopt;
-  row result;
-  result.cells = {text_cell(clock), count_cell(times.count)};
-  for (auto const& each : {times.mean, times.standard_deviation, times.min, times.median, times.p95, times.max, half, verdict.mad})
-    result.cells.push_back(ms_cell(each, "too few steps"));
-  result.cells.push_back(text_cell(verdict_name(verdict.verdict)));
-  return result;
+/// The half-width of the 95 % interval of the mean; n/a if it is unknown.
+inline std::optional<milliseconds> half_interval(verdict_summary const& verdict) {
+  if (!verdict.ci95_high || !verdict.ci95_low) return std::nullopt;
+  return (*verdict.ci95_high - *verdict.ci95_low) / 2.0;
+}
+
+inline void add_clock_row(data_table& to, char const* clock, duration_summary const& times, verdict_summary const& verdict) {
+  row& next = to.add_row().text(clock).count(times.count);
+  for (auto const& each :
+       {times.mean, times.standard_deviation, times.min, times.median, times.p95, times.max, half_interval(verdict), verdict.mad})
+    next.ms(each, "too few steps");
+  next.text(verdict_name(verdict.verdict));
 }
 
 /// Host and GPU times of all measured steps: the content of `steps.csv`. Includes the GPU period if it is longer than the host time.
 inline data_table step_table(summary const& all) {
   data_table result = folded_list("steps", "Steps by clock");
-  result.columns = {{"measured steps"}, {"count", column_kind::count}};
+  result.add_columns({{"measured steps"}, {"count", column_kind::count}});
   for (char const* const each : {"mean", "std", "min", "median", "p95", "max", "95 % +-", "MAD"})
     result.columns.push_back({each, column_kind::milliseconds});
-  result.columns.push_back({"verdict"});
+  result.add_columns({{"verdict"}});
   step_summary const& steps = all.steps;
-  result.rows.push_back(clock_row("host", steps.host, steps.host_verdict));
+  add_clock_row(result, "host", steps.host, steps.host_verdict);
   if (steps.gpu) {
-    result.rows.push_back(clock_row("GPU (CUDA events)", *steps.gpu, *steps.gpu_verdict));
+    add_clock_row(result, "GPU (CUDA events)", *steps.gpu, *steps.gpu_verdict);
   } else {
-    result.rows.push_back(row_at(0, {text_cell("GPU (CUDA events)")}));
-    result.rows.back().cells.resize(result.columns.size());
+    result.add_row().text("GPU (CUDA events)").cells.resize(result.columns.size());
   }
   if (steps.gpu_period && steps.gpu_period->is_longer)
-    result.rows.push_back(clock_row("GPU (kernels)", steps.gpu_period->time, steps.gpu_period->verdict));
+    add_clock_row(result, "GPU (kernels)", steps.gpu_period->time, steps.gpu_period->verdict);
   return result;
 }
 
@@ -72,13 +75,13 @@ inline std::string covered_steps_text(step_summary const& steps) {
 
 /// Adds details about the times of the measured steps of all kinds.
 inline void add_step_details(section& to, summary const& all) {
-  add_notes(to, coverage_text(all), block_use::everywhere);
+  to.add_notes(coverage_text(all));
   data_table table = step_table(all);
   if (all.steps.host.count == 0) table.use = block_use::text;
-  to.blocks.emplace_back(std::move(table));
+  to.add(std::move(table));
   if (!all.quality.not_recorded.empty()) return;
-  add_notes(to, covered_steps_text(all.steps) + run_ahead_text(all.steps) + model_text(all), block_use::text);
-  if (all.covers_steps) add_notes(to, verdict_text(all) + level_change_text(all.trend), block_use::text);
+  to.add_notes(covered_steps_text(all.steps) + run_ahead_text(all.steps) + model_text(all), block_use::text);
+  if (all.covers_steps) to.add_notes(verdict_text(all) + level_change_text(all.trend), block_use::text);
 }
 
 /// Whether the step time is measured on the GPU.
@@ -164,23 +167,16 @@ inline own_vector<plotted_step> plotted_steps(report_view const& view, bool is_o
   return result;
 }
 
-/// A row of statistics. @param count number of steps.
-inline row kind_row(std::string name, std::uint64_t count, duration_summary const& times, std::optional<milliseconds> half_interval) {
-  constexpr char const* why = "too few steps";
-  row result;
-  result.cells = {text_cell(std::move(name)), count_cell(count),       ms_cell(times.mean, why), ms_cell(half_interval, why),
-                  ms_cell(times.median, why), ms_cell(times.min, why), ms_cell(times.max, why)};
-  return result;
+/// Adds a row of statistics. @param count number of steps.
+inline row& add_kind_row(data_table& to, std::string_view name, std::uint64_t count, duration_summary const& times,
+                         std::optional<milliseconds> const& half_interval) {
+  row& next = to.add_row().text(name).count(count);
+  for (auto const& each : {times.mean, half_interval, times.median, times.min, times.max}) next.ms(each, "too few steps");
+  return next;
 }
 
-/// The half-width of the 95 % interval of the mean; n/a if it is unknown.
-inline std::optional<milliseconds> half_interval(verdict_summary const& verdict) {
-  if (!verdict.ci95_high || !verdict.ci95_low) return std::nullopt;
-  return (*verdict.ci95_high - *verdict.ci95_low) / 2.0;
-}
-
-/// Statistics of the host times of warm-up steps.
-inline row warmup_row(report_view const& view) {
+/// Adds statistics of the host times of warm-up steps.
+inline void add_warmup_row(data_table& to, report_view const& view) {
   own_vector<double> times;
   for (listed_step const& each : view.all.listed_steps) {
     if (each.is_warmup) times.push_back(each.host.count());
@@ -194,54 +190,47 @@ inline row warmup_row(report_view const& view) {
     sum.min = milliseconds{*std::min_element(times.begin(), times.end())};
     sum.max = milliseconds{*std::max_element(times.begin(), times.end())};
   }
-  row result = kind_row("warm-up", view.all.steps.warmup, sum, std::nullopt);
-  result.is_quiet = true;
-  return result;
+  add_kind_row(to, "warm-up", view.all.steps.warmup, sum, std::nullopt).is_quiet = true;
 }
 
 /// One row per kind of step.
 inline data_table kinds_table(report_view const& view) {
-  data_table table;
-  table.name = "step_kinds";
-  table.columns = {{"steps"},
-                   {"n", column_kind::count},
-                   text_headed({"mean", column_kind::milliseconds}, "mean"),
-                   text_headed({"95 % \xc2\xb1", column_kind::milliseconds, column_use::always, "half of the 95 % interval of the mean"},
-                               "95 % \xc2\xb1"),
-                   text_headed({"median", column_kind::milliseconds}, "median"),
-                   text_headed({"min", column_kind::milliseconds}, "min"),
-                   text_headed({"max", column_kind::milliseconds}, "max")};
-  step_summary const& main = view.main().times;
-  std::string const name = view.main().is_usual && view.kinds.has_several() ? "usual" : "measured";
-  table.rows.push_back(kind_row(name, view.main().steps, main_times(main), half_interval(main_verdict(main))));
-  for (step_kind_summary const* const each : view.kinds.others()) {
-    bool const is_only_one = view.all.kinds.size() == 1;
-    if (is_only_one) continue;
-    table.rows.push_back(kind_row((view.main().is_usual ? "other: " : "") + each->name, each->steps, main_times(each->times),
-                                  half_interval(main_verdict(each->times))));
+  constexpr column_kind ms = column_kind::milliseconds;
+  constexpr column_use always = column_use::always;
+  data_table table{"step_kinds"};
+  table.add_columns({{"steps"},
+                     {"n", column_kind::count},
+                     {"mean", ms, always, "", "mean"},
+                     {"95 % \xc2\xb1", ms, always, "half of the 95 % interval of the mean", "95 % \xc2\xb1"},
+                     {"median", ms, always, "", "median"},
+                     {"min", ms, always, "", "min"},
+                     {"max", ms, always, "", "max"}});
+  auto const add = [&](std::string_view name, step_kind_summary const& kind) {
+    add_kind_row(table, name, kind.steps, main_times(kind.times), half_interval(main_verdict(kind.times)));
+  };
+  add(view.main().is_usual && view.kinds.has_several() ? "usual" : "measured", view.main());
+  bool const is_only_one = view.all.kinds.size() == 1;
+  if (!is_only_one) {
+    for (step_kind_summary const* const each : view.kinds.others()) add((view.main().is_usual ? "other: " : "") + each->name, *each);
   }
   if (view.kinds.hidden() > 0) {
-    table.rows.push_back(kind_row(counted(view.kinds.hidden(), "more kind", "more kinds"), view.kinds.hidden_steps(), {}, std::nullopt));
-    table.rows.back().is_quiet = true;
+    std::string const name = counted(view.kinds.hidden(), "more kind", "more kinds");
+    add_kind_row(table, name, view.kinds.hidden_steps(), {}, std::nullopt).is_quiet = true;
   }
-  if (view.all.steps.warmup > 0) table.rows.push_back(warmup_row(view));
+  if (view.all.steps.warmup > 0) add_warmup_row(table, view);
   return table;
 }
 
 /// A row for each known step; initially folded.
 inline data_table all_steps_table(report_view const& view) {
-  data_table table;
-  table.name = "listed_steps";
-  table.columns = {{"step", column_kind::count},
-                   {"kind"},
-                   text_headed({"host", column_kind::milliseconds}, "host"),
-                   text_headed({"GPU", column_kind::milliseconds}, "GPU")};
+  constexpr column_kind ms = column_kind::milliseconds;
+  constexpr column_use always = column_use::always;
+  data_table table{"listed_steps"};
+  table.add_columns({{"step", column_kind::count}, {"kind"}, {"host", ms, always, "", "host"}, {"GPU", ms, always, "", "GPU"}});
   for (listed_step const& each : view.all.listed_steps) {
-    std::string kind = each.is_warmup ? "warm-up" : each.is_excluded ? "excluded" : "measured";
+    std::string_view kind = each.is_warmup ? "warm-up" : each.is_excluded ? "excluded" : "measured";
     if (each.kind && *each.kind < view.all.kinds.size()) kind = view.all.kinds[*each.kind].name;
-    row next;
-    next.cells = {count_cell(each.index), text_cell(kind), number_cell(each.host.count()), ms_cell(each.gpu, "no GPU time was measured")};
-    table.rows.push_back(std::move(next));
+    table.add_row().count(each.index).text(kind).ms(each.host).ms(each.gpu, "no GPU time was measured");
   }
   table.shown_rows = 0;
   table.folded_label = counted(table.rows.size(), "step", "steps") + " as a table";
@@ -321,9 +310,7 @@ inline std::string steps_answer(report_view const& view) {
 
 /// The section. Without measured steps it says so.
 inline section steps_section(report_view const& view) {
-  section result;
-  result.id = "steps";
-  result.title = "Steps";
+  section result{"steps", "Steps"};
   if (!view.has_steps()) {
     result.answer = "n/a: no step was measured.";
     add_step_details(result, view.all);
@@ -343,11 +330,11 @@ inline section steps_section(report_view const& view) {
     if (change.step > 0) content.levels.push_back({view.all.steps.warmup, change.step - 1, change.before.count()});
     content.levels.push_back({change.step, content.steps.back().index, change.after.count()});
   }
-  if (!content.steps.empty()) result.blocks.emplace_back(figure{result.answer, std::move(content)});
-  result.blocks.emplace_back(kinds_table(view));
-  result.blocks.emplace_back(note{step_facts(view), true});
+  if (!content.steps.empty()) result.add(figure{result.answer, std::move(content)});
+  result.add(kinds_table(view));
+  result.add_note(step_facts(view), true);
   add_step_details(result, view.all);
-  if (!view.all.listed_steps.empty()) result.blocks.emplace_back(all_steps_table(view));
+  if (!view.all.listed_steps.empty()) result.add(all_steps_table(view));
   result.how_to_read =
       "Steps with the same parts (scopes directly inside the step) are one kind. Figures of a kind are of its measured steps only; the "
       "interval "

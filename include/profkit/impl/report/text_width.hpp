@@ -197,26 +197,10 @@ inline double bar_length(bar_cell const& bar) {
 
 /// The escape sequence that starts a colour.
 inline char const* ansi_colour(colour meaning) {
-  switch (meaning) {
-    case colour::busy:
-    case colour::kernel_class:
-      return "\x1b[34m";
-    case colour::launch_bound:
-      return "\x1b[33m";
-    case colour::host_bound:
-      return "\x1b[31m";
-    case colour::synchronisation:
-      return "\x1b[35m";
-    case colour::copies:
-      return "\x1b[93m";
-    case colour::transfer:
-      return "\x1b[32m";
-    case colour::queued:
-    case colour::host:
-    case colour::neutral:
-      break;
-  }
-  return "\x1b[90m";
+  static constexpr char const* grey = "\x1b[90m";
+  static constexpr std::array<char const*, 10> sequences{"\x1b[34m", "\x1b[33m", "\x1b[31m", "\x1b[35m", "\x1b[93m",  // as in `colour`
+                                                         grey,       grey,       "\x1b[32m", grey,       "\x1b[34m"};
+  return sequences[static_cast<std::size_t>(meaning)];
 }
 
 /// Encloses `text` in an escape sequence and the reset if the style has colours.

@@ -14,7 +14,6 @@
 #include "../../document.hpp"
 #include "../../summary.hpp"
 #include "../profile/own_memory.hpp"
-#include "number_format.hpp"
 #include "numbers.hpp"
 #include "report_view.hpp"
 
@@ -44,11 +43,7 @@ inline bool has_trend_windows(run_trend_summary const& trend) {
   return steps >= min_steps;
 }
 
-}  // namespace profkit::detail
-
 // The section "Trend": how step times changed over a long run.
-
-namespace profkit::detail {
 
 /// The smallest and the largest mean of the windows.
 inline std::pair<milliseconds, milliseconds> range_of_means(run_trend_summary const& trend) {
@@ -104,25 +99,19 @@ inline own_vector<trend_window_summary> few_windows(own_vector<trend_window_summ
 
 /// A row for each window of steps.
 inline data_table trend_rows(run_trend_summary const& trend, own_vector<trend_window_summary> const& windows) {
-  data_table table;
-  table.name = "trend";
-  table.columns = {{"first step", column_kind::count},
-                   {"begin"},
-                   {"steps", column_kind::count},
-                   {"mean", column_kind::milliseconds},
-                   {"p95", column_kind::milliseconds, column_use::always, "relative error of at most 1 %"},
-                   {"GPU busy", column_kind::share, column_use::always, "share of the host time with a running operation"}};
+  data_table table{"trend"};
+  table.add_columns({{"first step", column_kind::count},
+                     {"begin"},
+                     {"steps", column_kind::count},
+                     {"mean", column_kind::milliseconds},
+                     {"p95", column_kind::milliseconds, column_use::always, "relative error of at most 1 %"},
+                     {"GPU busy", column_kind::share, column_use::always, "share of the host time with a running operation"}});
   for (std::string const& name : trend.memory) table.columns.push_back({name, column_kind::bytes, column_use::wide, "highest reading"});
   for (trend_window_summary const& each : windows) {
-    row next;
-    next.cells = {count_cell(each.first_step),   text_cell(format_clock(each.begin)),
-                  count_cell(each.steps),        number_cell(each.mean.count()),
-                  number_cell(each.p95.count()), number_cell(each.gpu_busy_share, "no kernels were collected in these steps")};
-    for (std::size_t i = 0; i < trend.memory.size(); ++i) {
-      std::optional<std::uint64_t> const bytes = i < each.memory_bytes.size() ? each.memory_bytes[i] : std::nullopt;
-      next.cells.push_back(bytes ? count_cell(*bytes) : missing_cell("not read in these steps"));
-    }
-    table.rows.push_back(std::move(next));
+    row& next = table.add_row().count(each.first_step).text(format_clock(each.begin)).count(each.steps).ms(each.mean).ms(each.p95);
+    next.number(each.gpu_busy_share, "no kernels were collected in these steps");
+    for (std::size_t i = 0; i < trend.memory.size(); ++i)
+      next.count(i < each.memory_bytes.size() ? each.memory_bytes[i] : std::nullopt, "not read in these steps");
   }
   table.use = block_use::text;
   return table;
@@ -130,40 +119,33 @@ inline data_table trend_rows(run_trend_summary const& trend, own_vector<trend_wi
 
 /// Mean and p95 over the run.
 inline lines_figure trend_lines(run_trend_summary const& trend) {
-  lines_figure lines;
-  lines.x_title = "measured step";
-  lines.y_title = "host time of a step";
-  lines.begins_at_zero = true;
-  lines_figure::line mean{"mean", {}, {}, {}, {}};
-  lines_figure::line p95{"p95", {}, {}, {}, {}};
+  lines_figure result{"measured step", "host time of a step"};
+  lines_figure::line& mean = result.lines.emplace_back();
+  mean.name = "mean";
   for (trend_window_summary const& each : trend.windows) {
     // the middle of the window
-    double const x = static_cast<double>(each.first_step) + 0.5 * static_cast<double>(each.steps);
-    mean.x.push_back(x);
+    mean.x.push_back(static_cast<double>(each.first_step) + 0.5 * static_cast<double>(each.steps));
     mean.y.push_back(each.mean.count());
-    p95.x.push_back(x);
-    p95.y.push_back(each.p95.count());
   }
-  lines.lines = {std::move(mean), std::move(p95)};
-  return lines;
+  lines_figure::line p95{"p95", mean.x};
+  for (trend_window_summary const& each : trend.windows) p95.y.push_back(each.p95.count());
+  result.lines.push_back(std::move(p95));
+  return result;
 }
 
 /// @return n/a for a run that is too short to have a trend.
 inline std::optional<section> trend_section(report_view const& view) {
   run_trend_summary const& trend = view.all.trend;
   if (trend.windows.size() < 2 || !has_trend_windows(trend)) return std::nullopt;
-  section result;
-  result.id = "trend";
-  result.title = "Trend";
-  result.answer = trend_answer(trend);
-  result.blocks.emplace_back(figure{result.answer, trend_lines(trend)});
-  result.blocks.emplace_back(trend_rows(trend, few_windows(trend.windows)));
+  section result{"trend", "Trend", trend_answer(trend)};
+  result.add(figure{result.answer, trend_lines(trend)});
+  result.add(trend_rows(trend, few_windows(trend.windows)));
   data_table all = trend_rows(trend, trend.windows);
   all.name = "trend_windows";
   all.use = block_use::pages;
   all.shown_rows = 0;
   all.folded_label = fmt::format("All {} windows as a table", trend.windows.size());
-  result.blocks.emplace_back(std::move(all));
+  result.add(std::move(all));
   result.how_to_read =
       "Each point is a window of neighbouring steps. A level change is a step from which on times differ permanently, with its probability "
       "under "

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -12,9 +13,10 @@
 
 #include "../../document.hpp"
 #include "../../summary.hpp"
+#include "../analyze/gpu/device_readings.hpp"
+#include "../analyze/gpu/utilization_summary.hpp"
 #include "../profile/own_memory.hpp"
 #include "../profile/own_sort.hpp"
-#include "number_format.hpp"
 #include "numbers.hpp"
 #include "quality_section.hpp"
 #include "report_view.hpp"
@@ -86,10 +88,7 @@ inline std::string impossible_text(summary const& summary) {
 
 /// Whether any scope declared work.
 inline bool has_work(summary const& summary) {
-  for (scope_summary const& row : summary.scopes) {
-    if (row.work) return true;
-  }
-  return false;
+  return std::any_of(summary.scopes.begin(), summary.scopes.end(), [](scope_summary const& row) { return row.work.has_value(); });
 }
 
 /// The line about the model's floating-point operations and MFU. Empty if unknown.
@@ -115,18 +114,7 @@ inline std::string model_text(summary const& summary) {
   return text + "\n";
 }
 
-}  // namespace profkit::detail
-
 // The section "Work and limits": declared work, achieved rates, and the limits of the device.
-
-namespace profkit::detail {
-
-/// The rates of a precision as a roof; n/a if neither is known.
-inline std::optional<roofline_figure::roof> roof_of(device_rates const& rates, std::size_t precision, std::string const& source) {
-  if (!rates.flops_per_second[precision]) return std::nullopt;
-  return roofline_figure::roof{fmt::format("{} {}", precision_names[precision], source), *rates.flops_per_second[precision],
-                               rates.bytes_per_second.value_or(0.0)};
-}
 
 /// Roofs for the precisions of the declared work, published and measured.
 inline own_vector<roofline_figure::roof> roofs_of(summary const& all) {
@@ -136,8 +124,10 @@ inline own_vector<roofline_figure::roof> roofs_of(summary const& all) {
       return each.work && each.work->precision.find(precision_names[precision]) != std::string::npos;
     });
     if (!is_used) continue;
-    for (auto const& [rates, source] : {std::pair{&all.limits.peaks, "peak"}, std::pair{&all.limits.measured_rates, "measured"}}) {
-      if (auto roof = roof_of(*rates, precision, source)) roofs.push_back(std::move(*roof));
+    for (device_rates const* const rates : {&all.limits.peaks, &all.limits.measured_rates}) {
+      if (!rates->flops_per_second[precision]) continue;
+      std::string const source = rates == &all.limits.peaks ? " peak" : " measured";
+      roofs.push_back({precision_names[precision] + source, *rates->flops_per_second[precision], rates->bytes_per_second.value_or(0.0)});
     }
   }
   return roofs;
@@ -149,97 +139,103 @@ inline double work_time(report_view const& view, work_summary const& work) {
   return view.has_steps() ? work.time.count() / steps : work.time.count();
 }
 
+/// Adds a number with four significant digits, because the rates in a column differ by factors.
+inline void add_figure(row& to, std::optional<double> const& value, double unit) {
+  to.text_if(value.has_value(), format_figure(value, unit), "no such work was declared");
+}
+inline void add_rates(row& to, work_summary const& work) {
+  add_figure(to, work.flops_per_second, 1e12);
+  add_figure(to, work.bytes_per_second, 1e9);
+  add_figure(to, work.intensity, 1.0);
+}
+/// Adds the share of the roof, and what limits the work there.
+inline void add_roof(row& to, std::optional<roof_share> const& roof, char const* why) {
+  if (roof) {
+    to.number(roof->share).text(name_of(roof->bound));
+  } else {
+    to.missing(why).missing(why);
+  }
+}
+inline void add_share_of_roof(row& to, std::optional<roof_share> const& roof, char const* why) {
+  to.number(roof ? std::optional{roof->share} : std::nullopt, why);
+}
+
 /// A row for each name with declared work, the longest first.
 inline data_table work_rows(report_view const& view) {
-  data_table table;
-  table.name = "step_work";
-  table.columns = {
-      {"scope (by name)"},
-      {"precision", column_kind::text, column_use::wide},
-      {"time", column_kind::milliseconds, column_use::always, "per step"},
-      {"TFLOP/s", column_kind::real},
-      {"GB/s", column_kind::real},
-      {"FLOP/byte", column_kind::real, column_use::wide},
-      {"of roof", column_kind::share, column_use::always, "shortest possible time at the published peaks, divided by the measured time"},
-      {"limited by", column_kind::text, column_use::wide},
-      {"of measured", column_kind::share, column_use::always, "the same against the rates that this program measured"}};
-  // Four significant digits, because the rates in a column differ by factors.
-  auto const rate = [](std::optional<double> value, double unit) {
-    return value ? text_cell(format_figure(value, unit)) : missing_cell("no such work was declared");
-  };
+  constexpr column_use always = column_use::always;
+  data_table table{"step_work"};
+  table.add_columns({{"scope (by name)"},
+                     {"precision", column_kind::text, column_use::wide},
+                     {"time", column_kind::milliseconds, always, "per step"},
+                     {"TFLOP/s", column_kind::real},
+                     {"GB/s", column_kind::real},
+                     {"FLOP/byte", column_kind::real, column_use::wide},
+                     {"of roof", column_kind::share, always, "shortest possible time at the published peaks, divided by the measured time"},
+                     {"limited by", column_kind::text, column_use::wide},
+                     {"of measured", column_kind::share, always, "the same against the rates that this program measured"}});
+  own_vector<scope_name_summary const*> names;
   for (scope_name_summary const& each : view.all.names) {
-    if (!each.work) continue;
-    work_summary const& work = *each.work;
-    char const* const why = "no peak or no declared work";
-    row next;
-    next.cells = {text_cell(each.name),
-                  work.precision.empty() ? missing_cell("not declared") : text_cell(work.precision),
-                  number_cell(work_time(view, work)),
-                  rate(work.flops_per_second, 1e12),
-                  rate(work.bytes_per_second, 1e9),
-                  rate(work.intensity, 1.0),
-                  work.roof ? number_cell(work.roof->share) : missing_cell(why),
-                  work.roof ? text_cell(name_of(work.roof->bound)) : missing_cell(why),
-                  work.measured_roof ? number_cell(work.measured_roof->share) : missing_cell("no measured rate")};
-    table.rows.push_back(std::move(next));
+    if (each.work) names.push_back(&each);
   }
-  own_stable_sort(table.rows.begin(), table.rows.end(),
-                  [](row const& a, row const& b) { return std::get<double>(a.cells[2].value) > std::get<double>(b.cells[2].value); });
+  own_stable_sort(names.begin(), names.end(), [&](scope_name_summary const* a, scope_name_summary const* b) {
+    return work_time(view, *a->work) > work_time(view, *b->work);
+  });
+  for (scope_name_summary const* const each : names) {
+    work_summary const& work = *each->work;
+    row& next = table.add_row().text(each->name).text_if(!work.precision.empty(), work.precision, "not declared");
+    next.number(work_time(view, work));
+    add_rates(next, work);
+    add_roof(next, work.roof, "no peak or no declared work");
+    add_share_of_roof(next, work.measured_roof, "no measured rate");
+  }
   return table;
 }
 
-/// The columns of `work_cells`.
-inline own_vector<column> work_columns() {
-  return {{"scope"},
-          {"work"},
-          {"precision"},
-          {"time"},
-          {"time", column_kind::milliseconds},
-          {"GFLOP", column_kind::real},
-          {"GB", column_kind::real},
-          {"TFLOP/s", column_kind::real},
-          {"GB/s", column_kind::real},
-          {"FLOP/byte", column_kind::real},
-          {"of roof", column_kind::share},
-          {"limited by"},
-          {"of measured", column_kind::share},
-          {"of time declared", column_kind::share}};
+/// A table for `add_work`.
+inline data_table empty_work_table(char const* name, char const* caption) {
+  data_table result = text_list(name, caption);
+  result.add_columns({{"scope"},
+                      {"work"},
+                      {"precision"},
+                      {"time"},
+                      {"time", column_kind::milliseconds},
+                      {"GFLOP", column_kind::real},
+                      {"GB", column_kind::real},
+                      {"TFLOP/s", column_kind::real},
+                      {"GB/s", column_kind::real},
+                      {"FLOP/byte", column_kind::real},
+                      {"of roof", column_kind::share},
+                      {"limited by"},
+                      {"of measured", column_kind::share},
+                      {"of time declared", column_kind::share}});
+  return result;
 }
 
-inline row work_row(std::string scope, std::uint32_t depth, std::string role, work_summary const& work) {
-  auto const figure = [](std::optional<double> value, double unit) {
-    return value ? text_cell(format_figure(value, unit)) : missing_cell("no such work was declared");
-  };
-  auto const amount = [&](double value) { return figure(value > 0.0 ? std::optional{value} : std::nullopt, 1e9); };
-  auto const share = [](std::optional<roof_share> const& roof) { return roof ? number_cell(roof->share) : missing_cell("no known peak"); };
-  return row_at(depth, {text_cell(std::move(scope)), text_cell(std::move(role)),
-                        work.precision.empty() ? missing_cell("not declared") : text_cell(work.precision), text_cell(work.basis),
-                        number_cell(work.time.count()), amount(work.flops), amount(work.bytes), figure(work.flops_per_second, 1e12),
-                        figure(work.bytes_per_second, 1e9), figure(work.intensity, 1.0), share(work.roof),
-                        work.roof ? text_cell(name_of(work.roof->bound)) : missing_cell("no known peak"), share(work.measured_roof),
-                        number_cell(work.share_of_time_said, "")});
+/// Adds a row if work was declared.
+inline void add_work(data_table& to, std::string_view scope, std::uint32_t depth, std::string_view role,
+                     std::optional<work_summary> const& work) {
+  if (!work) return;
+  row& next = to.add_row(depth).text(scope).text(role).text_if(!work->precision.empty(), work->precision, "not declared");
+  next.text(work->basis).ms(work->time);
+  for (double const amount : {work->flops, work->bytes}) add_figure(next, amount > 0.0 ? std::optional{amount} : std::nullopt, 1e9);
+  add_rates(next, *work);
+  add_roof(next, work->roof, "no known peak");
+  add_share_of_roof(next, work->measured_roof, "no known peak");
+  next.number(work->share_of_time_said);
 }
 
 /// Declared work of scopes in all measured steps, followed by backward work of adopting scopes.
 inline data_table work_table(summary const& all) {
-  data_table result = text_list("work", "Work by scope");
-  result.columns = work_columns();
-  for (scope_summary const& each : all.scopes) {
-    if (each.work) result.rows.push_back(work_row(each.name, each.depth, "declared", *each.work));
-  }
-  for (adopted_summary const& each : all.adopted) {
-    if (each.work) result.rows.push_back(work_row(each.name, each.depth, each.role, *each.work));
-  }
+  data_table result = empty_work_table("work", "Work by scope");
+  for (scope_summary const& each : all.scopes) add_work(result, each.name, each.depth, "declared", each.work);
+  for (adopted_summary const& each : all.adopted) add_work(result, each.name, each.depth, each.role, each.work);
   return result;
 }
 
 /// Declared work by scope name, merged over the tree.
 inline data_table work_name_table(summary const& all) {
-  data_table result = text_list("work_names", "Work by name");
-  result.columns = work_columns();
-  for (scope_name_summary const& each : all.names) {
-    if (each.work) result.rows.push_back(work_row(each.name, 0, "declared", *each.work));
-  }
+  data_table result = empty_work_table("work_names", "Work by name");
+  for (scope_name_summary const& each : all.names) add_work(result, each.name, 0, "declared", each.work);
   return result;
 }
 
@@ -302,23 +298,201 @@ inline roofline_figure roofline_of(report_view const& view) {
 /// @return n/a if no scope declared work.
 inline std::optional<section> work_section(report_view const& view) {
   if (!has_work(view.all)) return std::nullopt;
-  section result;
-  result.id = "work";
-  result.title = "Work and limits";
-  result.answer = work_answer(view);
+  section result{"work", "Work and limits", work_answer(view)};
   roofline_figure roofline = roofline_of(view);
-  if (!roofline.points.empty() && !roofline.roofs.empty()) result.blocks.emplace_back(figure{result.answer, std::move(roofline)});
-  result.blocks.emplace_back(work_rows(view));
-  result.blocks.emplace_back(work_table(view.all));
-  result.blocks.emplace_back(work_name_table(view.all));
-  add_notes(result, work_note, block_use::text);
-  add_notes(result, limits_text(view.all.limits), block_use::everywhere);
-  if (std::string const impossible = impossible_text(view.all); !impossible.empty()) result.blocks.emplace_back(note{impossible, true});
-  add_notes(result, collected_steps_note(view.all), block_use::text);
+  if (!roofline.points.empty() && !roofline.roofs.empty()) result.add(figure{result.answer, std::move(roofline)});
+  result.add(work_rows(view));
+  result.add(work_table(view.all));
+  result.add(work_name_table(view.all));
+  result.add_notes(work_note, block_use::text);
+  result.add_notes(limits_text(view.all.limits));
+  if (std::string const impossible = impossible_text(view.all); !impossible.empty()) result.add_note(impossible, true);
+  result.add_notes(collected_steps_note(view.all), block_use::text);
   result.how_to_read =
       "Rates are declared work divided by the time of the scopes. The roof is the shortest possible time: work divided by the peak of the "
       "device, for "
       "arithmetic or for memory, whichever takes longer. Method: docs/roofline.md.";
+  return result;
+}
+
+// Sentences about the utilization of devices.
+
+/// A unit in a sentence about the limit of the run.
+struct busiest_unit {
+  char const* name = nullptr;
+  char const* verb_ending = "";  ///< "s" for one unit: "memory bandwidth limits"
+  double share = -1.0;
+};
+
+/// The pipe with the highest utilization; without a name if the device reports none.
+inline busiest_unit busiest_pipe(utilization_summary const& use) {
+  struct pipe {
+    std::optional<share_of_unit> utilization_summary::*share;
+    char const* name;
+  };
+  static constexpr pipe pipes[] = {{&utilization_summary::tensor, "tensor pipes"},
+                                   {&utilization_summary::fp32, "fp32 pipes"},
+                                   {&utilization_summary::fp64, "fp64 pipes"},
+                                   {&utilization_summary::fp16, "fp16 pipes"},
+                                   {&utilization_summary::integer, "integer pipes"}};
+  busiest_unit result;
+  for (pipe const& each : pipes) {
+    std::optional<share_of_unit> const& share = use.*each.share;
+    if (share && share->mean > result.share) result = {each.name, "", share->mean};
+  }
+  return result;
+}
+
+/// One sentence about the limit of the run. The thresholds of 80 % and 60 % are from the rules of Nsight Compute's section "GPU Speed Of
+/// Light Throughput", here applied to the whole run.
+inline std::string utilization_limit(utilization_summary const& use) {
+  constexpr double high = 0.8;
+  constexpr double low = 0.6;
+  if (use.busy && use.busy->mean < high) {
+    return fmt::format("No kernel ran for {} of the time: the host or waiting limits the run.", share_words(1.0 - use.busy->mean));
+  }
+  busiest_unit most = busiest_pipe(use);
+  if (use.dram && use.dram->mean > most.share) most = {"memory bandwidth", "s", use.dram->mean};
+  if (most.name == nullptr) return "This device does not report which unit limits the run.";
+  if (most.share >= high) return fmt::format("{} limit{} the run.", capitalized(most.name), most.verb_ending);
+  if (most.share >= low) return fmt::format("{} come{} close to limiting the run.", capitalized(most.name), most.verb_ending);
+  if (use.sm_active && use.sm_active->mean < low) {
+    return fmt::format("Kernels leave {} of the SMs without work.", share_words(1.0 - use.sm_active->mean));
+  }
+  return "No unit is near its limit: kernels wait for data, or for each other.";
+}
+
+/// The declared work of whole steps, relative to the peaks to which the device's own shares refer: "declared 38 % of the FLOP roof and 12 %
+/// of the bandwidth"; empty if no work is declared.
+inline std::string declared_share(summary const& all) {
+  std::string text;
+  if (all.model && all.model->utilization) text = fmt::format("declared {} of the FLOP roof", share_words(*all.model->utilization));
+  // Bytes of backward work are in other rows, and not always known.
+  bool const has_backward = std::any_of(all.adopted.begin(), all.adopted.end(), [](adopted_summary const& each) { return each.work; });
+  bool const has_bytes = !has_backward && !all.scopes.empty() && all.scopes.front().work;
+  if (!has_bytes || !all.steps.step_time || !all.limits.peaks.bytes_per_second) return text;
+  double const bytes = all.scopes.front().work->bytes;
+  double const steps = static_cast<double>(all.gpu ? all.gpu->steps : all.steps.host.count);
+  double const seconds = steps * all.steps.step_time->mean.count() / 1000.0;
+  if (!(bytes > 0.0) || !(seconds > 0.0)) return text;
+  std::string const share = share_words(bytes / seconds / *all.limits.peaks.bytes_per_second);
+  return text.empty() ? fmt::format("declared {} of the bandwidth", share) : text + fmt::format(" and {} of the bandwidth", share);
+}
+
+/// "declared 38 % of the FLOP roof; tensor pipes active 61 % of the time; DRAM 23 %".
+inline std::string utilization_facts(summary const& all, utilization_summary const& use) {
+  std::string text = declared_share(all);
+  auto const add = [&](std::string const& words) { text += (text.empty() ? "" : "; ") + words; };
+  busiest_unit const pipe = busiest_pipe(use);
+  if (pipe.name != nullptr) {
+    add(fmt::format("{} active {} of the time", pipe.name, share_words(pipe.share)));
+  } else if (use.busy) {
+    add(fmt::format("kernels ran {} of the time", share_words(use.busy->mean)));
+  }
+  if (use.dram) add("DRAM " + share_words(use.dram->mean));
+  if (use.memory_active) add(fmt::format("memory in use {}", share_words(use.memory_active->mean)));
+  return text;
+}
+
+/// Two sentences about the first device. @return empty if utilization was not measured.
+inline std::string utilization_answer(summary const& all) {
+  if (all.utilization.empty()) return {};
+  utilization_summary const& first = all.utilization.front();
+  std::string text = capitalized(utilization_facts(all, first)) + ". " + utilization_limit(first);
+  if (all.utilization.size() > 1) text = fmt::format("Device {} of {}: {}", first.device, all.utilization.size(), text);
+  return text;
+}
+
+// The section "GPU utilization": the counters of the devices.
+
+/// The name of a unit in a table.
+inline char const* name_of(device_unit unit) {
+  static constexpr std::pair<device_unit, char const*> names[] = {{device_unit::busy, "some kernel runs"},
+                                                                  {device_unit::sm_active, "SMs active"},
+                                                                  {device_unit::sm_occupancy, "SM occupancy"},
+                                                                  {device_unit::tensor, "tensor pipes"},
+                                                                  {device_unit::tensor_fp64, "tensor, fp64"},
+                                                                  {device_unit::tensor_float, "tensor, fp16, bf16, tf32, fp8"},
+                                                                  {device_unit::tensor_integer, "tensor, integer"},
+                                                                  {device_unit::fp64, "fp64 pipes"},
+                                                                  {device_unit::fp32, "fp32 pipes"},
+                                                                  {device_unit::fp16, "fp16 pipes"},
+                                                                  {device_unit::integer, "integer pipes"},
+                                                                  {device_unit::dram, "DRAM bandwidth"},
+                                                                  {device_unit::memory_active, "memory in use"},
+                                                                  {device_unit::nvlink_receive, "NVLink, to the device"},
+                                                                  {device_unit::nvlink_send, "NVLink, from the device"},
+                                                                  {device_unit::pcie_receive, "PCIe, to the device"},
+                                                                  {device_unit::pcie_send, "PCIe, from the device"}};
+  for (auto const& [each, name] : names) {
+    if (each == unit) return name;
+  }
+  return "unknown";
+}
+
+/// Whether the unit is a part of the tensor pipes.
+inline bool is_part_of_tensor(device_unit unit) {
+  return unit == device_unit::tensor_fp64 || unit == device_unit::tensor_float || unit == device_unit::tensor_integer;
+}
+
+/// "Device 0: 5 windows, 5.02 s, GPM counters".
+inline std::string utilization_title(utilization_summary const& use) {
+  return fmt::format("Device {}: {}, {} in all, {}", use.device, counted(use.windows, "window", "windows"), time_words(use.covered),
+                     one_line(use.source));
+}
+
+/// A row for each unit of each device. Omits rarely used units that were idle.
+inline data_table unit_table(summary const& all) {
+  data_table result{"utilization"};
+  result.add_columns({{"unit"},
+                      {"mean", column_kind::share, column_use::always, "share of the time, or of the maximum of the device"},
+                      {"", column_kind::bar},
+                      {"min", column_kind::share, column_use::always, "lowest window"},
+                      {"max", column_kind::share, column_use::always, "highest window"}});
+  for (utilization_summary const& use : all.utilization) {
+    result.add_heading(utilization_title(use));
+    for (unit_member const& member : unit_members) {
+      if (member.share == nullptr) continue;
+      std::optional<share_of_unit> const& share = use.*member.share;
+      bool const is_part = is_part_of_tensor(member.unit);
+      bool const is_rare = is_part || member.unit == device_unit::fp64 || member.unit == device_unit::fp16;
+      if (!share || (is_rare && share->max <= 0.0)) continue;
+      row& next = result.add_row(is_part ? 1 : 0).text(name_of(member.unit)).number(share->mean);
+      next.bar({{colour::busy, 0, share->mean}}).number(share->min).number(share->max);
+    }
+  }
+  return result;
+}
+
+/// A row for each link of each device that transferred data.
+inline data_table link_table(summary const& all) {
+  data_table result{"utilization_links"};
+  result.add_columns({{"link"}, {"GB/s", column_kind::real}, {"min", column_kind::real}, {"max", column_kind::real}});
+  for (utilization_summary const& use : all.utilization) {
+    for (unit_member const& member : unit_members) {
+      if (member.rate == nullptr) continue;
+      std::optional<rate_of_unit> const& rate = use.*member.rate;
+      if (!rate || rate->max <= 0.0) continue;
+      std::string const device = all.utilization.size() > 1 ? fmt::format("device {}: ", use.device) : std::string{};
+      row& next = result.add_row().text(device + name_of(member.unit));
+      for (double const figure : {rate->mean, rate->min, rate->max}) next.text(format_figure(figure, 1e9));
+    }
+  }
+  return result;
+}
+
+/// @return n/a if utilization was not measured.
+inline std::optional<section> utilization_section(report_view const& view) {
+  if (view.all.utilization.empty()) return std::nullopt;
+  section result{"utilization", "GPU utilization", utilization_answer(view.all)};
+  result.add(unit_table(view.all));
+  result.add_unless_empty(link_table(view.all));
+  result.add_note(
+      "Active is not efficient: a pipe is active whenever it works on an instruction. The counters cover the whole device and all "
+      "programs on it, over windows of a second or more: they do not describe a single scope or kernel.");
+  result.how_to_read =
+      "Counters of the device in the measured steps. Pipes: share of the time in which they were active, averaged over the SMs. DRAM: "
+      "transferred bytes, as a share of the maximum bandwidth. Method: docs/utilization.md.";
   return result;
 }
 

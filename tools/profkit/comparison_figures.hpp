@@ -2,82 +2,29 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstddef>
+#include <profkit/document.hpp>
+#include <profkit/impl/profile/own_memory.hpp>
+#include <profkit/impl/report/html_plots.hpp>
+#include <profkit/impl/report/html_page.hpp>
+#include <profkit/impl/report/numbers.hpp>
 #include <string>
-
-#include "../../document.hpp"
-#include "../profile/own_memory.hpp"
-#include "change_words.hpp"
-#include "html_lines.hpp"
-#include "html_page.hpp"
-#include "number_format.hpp"
-#include "numbers.hpp"
-
-// Cells and figures of a comparison: changes with their ranges around zero, a difference as the sum of its parts, and pairs of runs.
+#include <utility>
 
 namespace profkit::detail {
 
-/// The axis of a column of changes. It is logarithmic, so that half and twice the time have the same distance from no change.
-class html_change_axis {
- public:
-  static constexpr int width = 210;  ///< pixels
-
-  /// @param table the table; the axis shows all changes of the column, up to a factor of 8.
-  html_change_axis(data_table const& table, std::size_t column) : margin_{table.columns[column].margin} {
-    double largest = std::log(1.25);
-    for (row const& each : table.rows) {
-      change_cell const* const change = column < each.cells.size() ? std::get_if<change_cell>(&each.cells[column].value) : nullptr;
-      if (change == nullptr) continue;
-      for (double const value : {change->low, change->change, change->high}) largest = std::max(largest, std::abs(logarithm(value)));
-    }
-    reach_ = std::min(largest * 1.04, std::log(8.0));
-  }
-
-  /// The ticks, under the heading of the column.
-  [[nodiscard]] own_string print() const {
-    own_string page = own_format("<span class=\"ticks\" style=\"width:{}px\">", width);
-    constexpr double text = 34.0;  // pixels of a tick's text
-    double last = -1e9;
-    for (double const tick : {-0.8, -0.6, -0.4, -0.2, -0.1, 0.0, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0}) {
-      double const at = pixels(tick);
-      bool const is_zero = tick == 0.0;
-      bool const fits = at >= text / 2.0 && at <= width - text / 2.0 && at >= last + text;
-      if (std::abs(logarithm(tick)) > reach_ || !fits || (!is_zero && std::abs(at - pixels(0.0)) < text)) continue;
-      last = at;
-      page += own_format("<small style=\"left:{}px\">{}{:.0f}{}</small>", html_number(at, 1),
-                         tick < 0.0 ? "\xe2\x88\x92"
-                         : is_zero  ? ""
-                                    : "+",
-                         std::abs(100.0 * tick), is_zero ? "&nbsp;%" : "");
-    }
-    return page + "</span>";
-  }
-
-  [[nodiscard]] own_string print(change_cell const& change) const {
-    std::string const words = change_words(change);
-    double const low = pixels(change.low);
-    double const high = pixels(change.high);
-    char const* const css = !change.is_certain ? "open" : change.change < 0.0 ? "better" : "worse";
-    own_string page = own_format("<svg role=\"img\" aria-label=\"{0}\" data-t=\"{0}\" class=\"change {1}\" width=\"{2}\" height=\"16\">",
-                                 html_text(words), css, width);
-    page += own_format("<rect class=\"margin\" x=\"{}\" y=\"0\" width=\"{}\" height=\"16\"/>", html_number(pixels(-margin_), 1),
-                       html_number(std::max(pixels(margin_) - pixels(-margin_), 1.0), 1));
-    page += own_format("<path d=\"M{} 8H{}\"/>", html_number(low, 1), html_number(std::max(high, low + 1.0), 1));
-    // An arrow marks a range that extends beyond the axis.
-    if (logarithm(change.low) < -reach_) page += "<path class=\"cut\" d=\"M5 4L1 8L5 12\"/>";
-    if (logarithm(change.high) > reach_) page += own_format("<path class=\"cut\" d=\"M{0} 4L{1} 8L{0} 12\"/>", width - 5, width - 1);
-    return page + own_format("<circle cx=\"{}\" cy=\"8\" r=\"4\"/></svg>", html_number(pixels(change.change), 1));
-  }
-
- private:
-  static double logarithm(double change) { return is_finite(change) ? std::log(std::max(1.0 + change, 1e-9)) : 0.0; }
-
-  [[nodiscard]] double pixels(double change) const { return width * (0.5 + 0.5 * std::clamp(logarithm(change) / reach_, -1.0, 1.0)); }
-
-  double margin_;
-  double reach_;  ///< logarithm of the change at the right end
+/// A difference, shown as the sum of its parts.
+struct waterfall_figure {
+  double before = 0.0;  ///< ms
+  double after = 0.0;   ///< ms
+  struct part {
+    std::string name;
+    double difference = 0.0;  ///< ms
+    bool is_certain = false;  ///< certainly faster or slower; false: possibly noise
+    std::string label{};      ///< "-9.40 ms, faster"
+  };
+  own_vector<part> parts;
 };
 
 /// Prints a difference as the sum of its parts, from the value before to the value after.
@@ -131,6 +78,17 @@ class html_waterfall {
 
   waterfall_figure const& figure_;
   html_limits limits_;
+};
+
+inline own_string html_of(waterfall_figure const& figure, std::string const& finding, html_limits const& limits) {
+  return html_waterfall{figure, limits}.print(finding);
+}
+
+/// A value for each run of two variants, in order of time.
+struct pairs_figure {
+  std::string title;  ///< meaning of the values: "mean step in ms"
+  own_vector<double> before;
+  own_vector<double> after;
 };
 
 /// Prints the runs of both variants in order of time, with a line between the runs of each pair.
@@ -200,5 +158,9 @@ class html_pairs {
   html_limits limits_;
   html_axis axis_;
 };
+
+inline own_string html_of(pairs_figure const& figure, std::string const& finding, html_limits const& limits) {
+  return html_pairs{figure, limits}.print(finding);
+}
 
 }  // namespace profkit::detail
