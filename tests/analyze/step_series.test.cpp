@@ -2,7 +2,7 @@
 #include "../support/step_scenarios.hpp"
 
 #include <profkit/analyze.hpp>
-#include <profkit/impl/analyze/merge/step_series.hpp>
+#include <profkit/impl/analyze/time/step_series.hpp>
 #include <profkit/impl/analyze/time/step_times.hpp>
 #include <profkit/statistics.hpp>
 

@@ -19,7 +19,7 @@
 #include "../../time.hpp"
 #include "../../version.hpp"
 #include "../../work.hpp"
-#include "../analyze/gpu/device_readings.hpp"
+#include "../analyze/readings.hpp"
 #include "../analyze/summary_fields.hpp"
 #include "../profile/flat_records.hpp"
 #include "../profile/own_memory.hpp"

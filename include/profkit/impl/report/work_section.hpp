@@ -13,8 +13,8 @@
 
 #include "../../document.hpp"
 #include "../../summary.hpp"
-#include "../analyze/gpu/device_readings.hpp"
-#include "../analyze/gpu/utilization_summary.hpp"
+#include "../analyze/device_summary.hpp"
+#include "../analyze/readings.hpp"
 #include "../profile/own_memory.hpp"
 #include "../profile/own_sort.hpp"
 #include "numbers.hpp"
