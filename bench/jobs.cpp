@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The error rates of the rule for stragglers: simulated jobs with a known truth. Prints the Markdown table of docs/distributed.md. The
+// The error rates of the rule for stragglers: simulated jobs with a known truth. docs/distributed.md has the worst rows of each job. The
 // seeds are fixed, so the same number of jobs gives the same table.
 //
 // usage: profkit_jobs [JOBS] [NAME]   jobs per row, 200 by default; only scenarios whose name contains NAME
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
 #include <vector>
 
-#include "jobs.hpp"
-#include "jobs_rule.hpp"
+#include "../tests/support/simulated_jobs.hpp"
 
 int main(int argc, char** argv) {
   std::size_t const jobs = argc > 1 ? std::strtoul(argv[1], nullptr, 10) : 200;
@@ -18,22 +20,20 @@ int main(int argc, char** argv) {
   std::printf("| job | ranks | steps | right | wrong | nobody | size off | bound broken |\n|---|---:|---:|---:|---:|---:|---:|---:|\n");
   std::uint64_t seed = 1;
   std::size_t even = 0, false_names = 0, slow = 0, wrong_names = 0;
-  for (bench::job_scenario const& scenario : bench::job_scenarios()) {
+  for (simulated::job_scenario const& scenario : simulated::job_scenarios()) {
     ++seed;
     if (scenario.name.find(wanted) == std::string::npos) continue;
     std::size_t const most = 40'000'000 / (scenario.ranks * scenario.steps) / 8;
     std::size_t const count = std::max<std::size_t>(10, std::min(jobs, most));
     std::size_t right = 0, wrong = 0, off = 0, broken = 0;
     for (std::size_t i = 0; i < count; ++i) {
-      bench::simulated_job const job = bench::job_simulator{scenario, 1000 * seed + i}.make();
-      bench::found_straggler const found = bench::find_straggler(scenario, job);
+      simulated::simulated_job const job = simulated::job_simulator{scenario, 1000 * seed + i}.make();
+      simulated::found_straggler const found = simulated::find_straggler(scenario, job);
       if (found.ranks.empty()) continue;
-      bool const is_right = !scenario.slow.empty() && std::all_of(found.ranks.begin(), found.ranks.end(), [&](std::size_t each) {
-        return std::find(scenario.slow.begin(), scenario.slow.end(), each) != scenario.slow.end();
-      });
+      bool const is_right = found.is_right;
       ++(is_right ? right : wrong);
       if (is_right && (scenario.delay < found.low || scenario.delay > found.high)) ++off;
-      if (is_right && found.bound && job.length - job.faster > *found.bound) ++broken;
+      if (is_right && found.bound && job.length - job.faster > *found.bound + 1e-9) ++broken;
     }
     (scenario.slow.empty() ? even : slow) += count;
     (scenario.slow.empty() ? false_names : wrong_names) += wrong;
