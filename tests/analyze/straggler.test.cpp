@@ -102,11 +102,11 @@ TEST_CASE("a rank that is late in each tenth step is named with these steps", "[
 }
 
 TEST_CASE("few even jobs name a rank, and a slow rank is found", "[ranks]") {
-  constexpr std::size_t jobs = 40;
+  constexpr std::size_t jobs = 20;
   std::size_t even = 0;
   std::size_t named = 0;
   for (simulated::job_scenario const& scenario : simulated::job_scenarios()) {
-    constexpr std::size_t max_values = 3000;
+    constexpr std::size_t max_values = 800;
     if (scenario.ranks * scenario.steps > max_values) continue;
     INFO(scenario.name << ", " << scenario.ranks << " ranks, " << scenario.steps << " steps");
     std::size_t right = 0;

@@ -103,7 +103,9 @@ class work_of_ranks {
   [[nodiscard]] work_times in(bool is_gpu, std::string const& scope, own_vector<bool> const& counts) const {
     work_times result = times_of(is_gpu, &scope, counts);
     // The GPU waits for the host only for what its queue does not hide, but the whole time of the host differs between processes.
-    if (!is_gpu && !is_host_only_) result.usual.assign(ranks_.size(), host_time(scope));
+    if (is_gpu || is_host_only_) return result;
+    double const host = host_time(scope);
+    for (double& each : result.usual) each = std::max(each, host);
     return result;
   }
 

@@ -230,7 +230,7 @@ class straggler_rule {
     std::string const path = common_path(*scopes.first, *scopes.second);
     if (path.empty() && scopes.first != scopes.second) return std::nullopt;
     own_vector<bool> counts(held_.size(), true);
-    for (std::size_t const each : suspects) counts[each] = suspects.size() == 1;
+    for (std::size_t const each : suspects) counts[each] = is_rare;
     work_times const times = source_.in(is_gpu, path, counts);
     delaying_ranks result;
     result.is_gpu = is_gpu;
@@ -303,8 +303,10 @@ class straggler_rule {
     explicit step_noise(rank_steps const& values) {
       double squares = 0.0;
       double products = 0.0;
+      double ranks = 0.0;  // without those that have no other rank to be compared with
       for (own_vector<double> const& each : values) {
         double const mean = mean_of(each);
+        ranks += std::any_of(each.begin(), each.end(), [&](double value) { return value != mean; }) ? 1.0 : 0.0;
         for (std::size_t i = 0; i < each.size(); ++i) {
           squares += (each[i] - mean) * (each[i] - mean);
           if (i > 0) products += (each[i] - mean) * (each[i - 1] - mean);
@@ -312,8 +314,7 @@ class straggler_rule {
       }
       if (squares <= 0.0) return;
       auto const steps = static_cast<double>(values.front().size());
-      auto const ranks = static_cast<double>(values.size());
-      freedom = (ranks - 1.0) * (steps - 1.0);
+      freedom = std::max(1.0, ranks - 1.0) * (steps - 1.0);
       // The mean of the series is estimated, too, which lowers the autocorrelation. Source: M. G. Kendall, Biometrika 41 (1954).
       double const found = products / squares;
       double const unbiased = (found * steps + 1.0) / std::max(1.0, steps - 3.0);
@@ -395,8 +396,11 @@ class straggler_rule {
       double const between = (is_gpu ? gpu_spread : host_spread) * times.usual[each] * std::sqrt(1.0 + 1.0 / std::max(1.0, among.others));
       double const p = chance / (among.others + 1.0);
       constexpr double many = 1e6;
-      double const assumed = std::hypot(between * student_limit(p, many), noise.limit(2.0 * p));
-      double const measured = student_limit(0.5 * p, among.freedom) * among.deviation * std::sqrt(1.0 + 1.0 / std::max(1.0, among.others));
+      double const spread = among.deviation * std::sqrt(1.0 + 1.0 / std::max(1.0, among.others));
+      // Others that differ by more refute the assumption.
+      double const refuted = among.freedom >= 2.0 ? spread * student_limit(p, many) : 0.0;
+      double const assumed = std::max(refuted, std::hypot(between * student_limit(p, many), noise.limit(2.0 * p)));
+      double const measured = spread * student_limit(0.5 * p, among.freedom);
       bool const exceeds_measured = among.freedom >= 1.0 && whole[each] - std::max(0.0, among.middle) > measured;
       std::optional<mean_interval> const own = interval_of_mean(clipped[each]);
       if (!own || whole[each] <= own->cautious_half_width) continue;
