@@ -28,7 +28,9 @@ void reduce_at_depth(profkit::communicator& group, int depth) {
 }  // namespace
 
 TEST_CASE("a scope that is a collective has its operation, its group, its bytes and its number", "[collectives]") {
-  static profkit::communicator world{"world", 1, 2, 4, 0};
+  int rank = 2;  // as MPI has it
+  int ranks = 4;
+  static profkit::communicator world{"world", 1, rank, ranks, 0};
   static profkit::communicator row{"row", 9, 0, 2, 0};
   PROF_SCOPE("before the session", profkit::collective{"all_reduce", world, 1});
   profkit::session session{plain_options()};

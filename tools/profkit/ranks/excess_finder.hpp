@@ -2,12 +2,14 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <profkit/impl/profile/own_memory.hpp>
 #include <profkit/time.hpp>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -15,6 +17,8 @@
 #include "job_summary.hpp"
 #include "matched_collectives.hpp"
 #include "rank_clocks.hpp"
+#include "slow_host.hpp"
+#include "straggler_rule.hpp"
 
 namespace profkit::detail {
 
@@ -59,129 +63,139 @@ inline std::optional<std::pair<std::string, scope_excess>> scope_with_excess(std
   return result;
 }
 
-/// Finds the scope in which a rank spent more time than the others before the collectives that it started last, and the total excess.
-class excess_finder {
+/// The work of the ranks before the collectives of the compared steps. A `Source` of `straggler_rule`.
+class work_of_ranks {
  public:
-  /// @param holding positions of the ranks for which the others wait: first the rank to examine; none of them counts as another rank.
-  excess_finder(own_vector<job_rank> const& ranks, own_vector<std::size_t> const& holding)
-      : ranks_{ranks}, rank_{static_cast<std::uint32_t>(holding.front())}, is_holding_(ranks.size()) {
-    for (std::size_t const each : holding) is_holding_[each] = true;
+  /// A collective of a compared step.
+  struct entry {
+    matched_collective const* what = nullptr;  ///< borrowed
+    std::size_t step = 0;                      ///< position in the list of compared steps
+    std::optional<std::uint32_t> last;         ///< the rank that the others waited for
+  };
+
+  /// @param ranks borrowed.
+  /// @param collectives those of the compared steps.
+  /// @param steps the indices of these steps.
+  work_of_ranks(own_vector<job_rank> const& ranks, own_vector<entry> collectives, std::set<std::uint64_t> const& steps)
+      : ranks_{ranks}, collectives_{std::move(collectives)}, steps_{steps} {
+    for (entry const& each : collectives_) is_host_only_ = is_host_only_ || kind_of(each.what->on.front()).is_host;
+    own_vector<bool> const counts(ranks.size(), true);
+    for (bool const is_gpu : {false, true}) all_[is_gpu ? 1 : 0] = times_of(is_gpu, nullptr, counts);
   }
 
-  /// Adds a collective of a compared step.
-  /// @param is_late whether one of the holding ranks started it last.
-  void add(matched_collective const& what, bool is_late) {
-    compared_.push_back(&what);
-    std::map<std::string, own_vector<double>> busy;
-    std::map<std::string, own_vector<double>> idle;
-    timeline_collective const* own = nullptr;
-    std::size_t const stride = stride_of_sample(what.on.size());
-    std::size_t others = 0;
-    for (std::size_t i = 0; i < what.on.size(); ++i) {
-      participant const& each = what.on[i];
-      timeline_collective const& one = collective_of(ranks_, each);
-      if (each.rank == rank_) {
-        own = &one;
-        continue;
+  /// Whether the collectives ran on the host.
+  [[nodiscard]] bool is_host_only() const noexcept { return is_host_only_; }
+
+  [[nodiscard]] work_times const& all(bool is_gpu) const noexcept { return all_[is_gpu ? 1 : 0]; }
+
+  /// The scope in which a rank spent more time than the others before the collectives for which they waited; if there are none, before all.
+  [[nodiscard]] std::optional<std::string> scope(bool is_gpu, std::size_t rank, own_vector<bool> const& steps) const {
+    for (bool const is_late : {true, false}) {
+      std::map<std::string, scope_excess> times;
+      for (entry const& each : collectives_) {
+        if (steps[each.step] && (!is_late || each.last == rank)) add(times, *each.what, is_gpu, rank);
       }
-      if (i % stride != 0 || is_holding_[each.rank]) continue;
-      ++others;
-      for (path_time const& share : one.busy) busy[path(each.rank, share)].push_back(ns(share));
-      for (path_time const& share : one.idle) idle[path(each.rank, share)].push_back(ns(share));
+      if (auto found = scope_with_excess(times)) return std::move(found->first);
     }
-    if (own == nullptr || others == 0) return;
-    for (times_by_scope* const to : {&all_, is_late ? &late_ : nullptr}) {
-      if (to == nullptr) continue;
-      for (path_time const& share : own->busy) to->busy[path(rank_, share)].own += ns(share);
-      for (path_time const& share : own->idle) to->idle[path(rank_, share)].own += ns(share);
-      add_medians(to->busy, busy, others);
-      add_medians(to->idle, idle, others);
-    }
-    if (ranks_[rank_].timeline.kinds[own->kind].is_host) is_host_only_ = true;
+    return std::nullopt;
   }
 
-  /// @param steps number of compared steps.
-  [[nodiscard]] std::optional<straggler_summary> find(std::uint64_t steps) const {
-    auto const busy = scope_with_excess(late_.busy);
-    auto const idle = scope_with_excess(late_.idle);
-    if ((!busy && !idle) || steps == 0) return std::nullopt;
-    auto const excess = [](auto const& found) { return found ? found->second.own - found->second.others : 0.0; };
-    bool const is_gpu = excess(busy) >= excess(idle);
-    std::string const& path = (is_gpu ? busy : idle)->first;
-    scope_excess const times = time_in(path, is_gpu ? all_.busy : all_.idle);
-    auto const per_step = [&](double time) { return milliseconds{time * 1e-6 / static_cast<double>(steps)}; };
-    straggler_summary result;
-    result.rank = rank_;
-    result.path = path;
-    result.is_gpu_time = is_gpu;
-    result.is_host_only = is_host_only_;
-    result.own = per_step(times.own);
-    result.others = per_step(times.others);
-    result.excess = result.own - result.others;
-    for (std::size_t i = 0; i < ranks_.size(); ++i) {
-      if (i == rank_) continue;
-      constexpr double share = 0.5;
-      milliseconds const more = per_step(time_of(i, path, is_gpu)) - result.others;
-      if (result.excess.count() > 0.0 && more >= share * result.excess) result.also.push_back(i);
-    }
+  [[nodiscard]] work_times in(bool is_gpu, std::string const& scope, own_vector<bool> const& counts) const {
+    work_times result = times_of(is_gpu, &scope, counts);
+    // The GPU waits for the host only for what its queue does not hide, but the whole time of the host differs between processes.
+    if (is_gpu || is_host_only_) return result;
+    double const host = host_time(scope);
+    for (double& each : result.usual) each = std::max(each, host);
     return result;
   }
 
  private:
-  struct times_by_scope {
-    std::map<std::string, scope_excess> busy;
-    std::map<std::string, scope_excess> idle;
-  };
-
-  /// The time in a scope, including the scopes inside it.
-  static scope_excess time_in(std::string const& scope, std::map<std::string, scope_excess> const& times) {
-    scope_excess result;
-    for (auto const& [path, each] : times) {
-      if (!is_in(scope, path)) continue;
-      result.own += each.own;
-      result.others += each.others;
-    }
-    return result;
+  static double ns(path_time const& time) { return static_cast<double>(time.time.count()); }
+  [[nodiscard]] std::string const& path(std::uint32_t rank, path_time const& time) const { return ranks_[rank].timeline.paths[time.path]; }
+  [[nodiscard]] collective_kind const& kind_of(participant const& one) const {
+    return ranks_[one.rank].timeline.kinds[collective_of(ranks_, one).kind];
   }
 
   static bool is_in(std::string const& scope, std::string const& path) {
     return path == scope || (path.size() > scope.size() && path.compare(0, scope.size(), scope) == 0 && path[scope.size()] == '/');
   }
 
-  /// The time of any rank in a scope, including the scopes inside it, before the collectives that were added. They may be those of other
-  /// communicators than the examined rank's.
-  [[nodiscard]] double time_of(std::size_t rank, std::string const& scope, bool is_gpu) const {
-    rank_timeline const& timeline = ranks_[rank].timeline;
-    own_vector<bool> counts;
-    for (std::string const& each : timeline.paths) counts.push_back(is_in(scope, each));
-    double result = 0.0;
-    for (matched_collective const* const what : compared_) {
-      auto const at = std::lower_bound(what->on.begin(), what->on.end(), rank,
-                                       [](participant const& a, std::size_t wanted) { return a.rank < wanted; });
-      if (at == what->on.end() || at->rank != rank) continue;
-      timeline_collective const& one = collective_of(ranks_, *at);
-      for (path_time const& each : is_gpu ? one.busy : one.idle) result += counts[each.path] ? ns(each) : 0.0;
+  /// @param scope null: all scopes.
+  /// @param counts by rank: whether it counts as another one.
+  [[nodiscard]] work_times times_of(bool is_gpu, std::string const* scope, own_vector<bool> const& counts) const {
+    own_vector<own_vector<bool>> is_inside(ranks_.size());
+    for (std::size_t i = 0; i < ranks_.size(); ++i) {
+      for (std::string const& each : ranks_[i].timeline.paths) is_inside[i].push_back(scope == nullptr || is_in(*scope, each));
     }
+    work_times result;
+    result.excess.assign(ranks_.size(), own_vector<double>(steps_.size()));
+    result.own.assign(ranks_.size(), 0.0);
+    result.others.assign(ranks_.size(), 0.0);
+    own_vector<double> times;
+    own_vector<bool> is_other;
+    for (entry const& each : collectives_) {
+      times.clear();
+      is_other.clear();
+      for (participant const& one : each.what->on) {
+        timeline_collective const& of_rank = collective_of(ranks_, one);
+        double sum = 0.0;
+        for (path_time const& part : is_gpu ? of_rank.busy : of_rank.idle) sum += is_inside[one.rank][part.path] ? 1e-6 * ns(part) : 0.0;
+        times.push_back(sum);
+        is_other.push_back(counts[one.rank]);
+      }
+      own_vector<double> const medians = medians_of_others(times, is_other);
+      for (std::size_t i = 0; i < times.size(); ++i) {
+        std::uint32_t const rank = each.what->on[i].rank;
+        result.excess[rank][each.step] += times[i] - medians[i];
+        result.own[rank] += times[i] / static_cast<double>(steps_.size());
+        result.others[rank] += medians[i] / static_cast<double>(steps_.size());
+      }
+    }
+    result.usual = result.others;
     return result;
   }
 
-  static double ns(path_time const& time) { return static_cast<double>(time.time.count()); }
-  [[nodiscard]] std::string const& path(std::uint32_t rank, path_time const& time) const { return ranks_[rank].timeline.paths[time.path]; }
+  /// The usual host time of the child of the step around a scope, in ms; without one, that of the step.
+  [[nodiscard]] double host_time(std::string const& scope) const {
+    std::string const stage = scope.substr(0, scope.find('/', scope.find('/') == std::string::npos ? scope.size() : scope.find('/') + 1));
+    own_vector<double> paces;
+    for (std::size_t i = 0; i < ranks_.size(); i += stride_of_sample(ranks_.size())) {
+      double pace = 0.0;
+      for (auto const& [name, time] : stage_paces(ranks_[i], steps_)) {
+        if (is_in(stage, name) || stage.find('/') == std::string::npos) pace += time;
+      }
+      paces.push_back(pace);
+    }
+    constexpr double middle = 0.5;
+    return quantile_in(paces, middle);
+  }
 
-  /// @param times times of the other ranks; a rank without a path spent no time in it.
-  static void add_medians(std::map<std::string, scope_excess>& to, std::map<std::string, own_vector<double>>& times, std::size_t others) {
-    for (auto& [path, each] : times) {
-      each.resize(std::max(each.size(), others));
-      to[path].others += median_in(each);
+  /// Adds the times before a collective, of a rank and of the others.
+  void add(std::map<std::string, scope_excess>& to, matched_collective const& what, bool is_gpu, std::size_t rank) const {
+    std::map<std::string, own_vector<double>> rest;
+    timeline_collective const* own = nullptr;
+    std::size_t const stride = stride_of_sample(what.on.size());
+    std::size_t others = 0;
+    for (std::size_t i = 0; i < what.on.size(); ++i) {
+      participant const& each = what.on[i];
+      timeline_collective const& one = collective_of(ranks_, each);
+      if (each.rank == rank) own = &one;
+      if (i % stride != 0 || each.rank == rank) continue;
+      ++others;
+      for (path_time const& part : is_gpu ? one.busy : one.idle) rest[path(each.rank, part)].push_back(ns(part));
+    }
+    if (own == nullptr || others == 0) return;
+    for (path_time const& part : is_gpu ? own->busy : own->idle) to[path(static_cast<std::uint32_t>(rank), part)].own += ns(part);
+    for (auto& [name, each] : rest) {
+      each.resize(std::max(each.size(), others));  // a rank without a path spent no time in it
+      to[name].others += median_in(each);
     }
   }
 
   own_vector<job_rank> const& ranks_;
-  std::uint32_t rank_;
-  times_by_scope late_;  ///< before the collectives that the rank started last
-  times_by_scope all_;
-  own_vector<bool> is_holding_;                     ///< by rank
-  own_vector<matched_collective const*> compared_;  ///< all added collectives
+  own_vector<entry> collectives_;
+  std::set<std::uint64_t> const& steps_;
+  std::array<work_times, 2> all_;
   bool is_host_only_ = false;
 };
 

@@ -60,16 +60,21 @@ constexpr auto describe(described_type<straggler_summary>) {
                     field{"is_gpu_time", &s::is_gpu_time},
                     field{"is_host_only", &s::is_host_only},
                     field{"delay_ms", &s::delay},
+                    field{"delay_low_ms", &s::delay_low},
+                    field{"delay_high_ms", &s::delay_high},
                     field{"excess_ms", &s::excess},
+                    field{"excess_low_ms", &s::excess_low},
+                    field{"excess_high_ms", &s::excess_high},
+                    field{"steps", &s::steps},
                     field{"own_ms", &s::own},
                     field{"others_ms", &s::others},
                     field{"held_others_up_ms", &s::imposed},
                     field{"held_others_up_exposed_ms", &s::imposed_exposed},
                     field{"came_last_share", &s::last_share}};
 }
-constexpr auto describe(described_type<irregular_wait_summary>) {
-  using s = irregular_wait_summary;
-  return std::tuple{field{"position", &s::rank}, field{"held_others_up_ms", &s::imposed}, field{"steps", &s::steps}};
+constexpr auto describe(described_type<unproven_host_summary>) {
+  using s = unproven_host_summary;
+  return std::tuple{field{"position", &s::rank}, field{"excess_ms", &s::excess}};
 }
 constexpr auto describe(described_type<slow_host_summary>) {
   using s = slow_host_summary;
@@ -135,7 +140,7 @@ constexpr auto describe(described_type<job_summary>) {
                     field{"warmup_steps", &s::warmup_steps},
                     field{"step_ms", &s::step},
                     field{"straggler", &s::straggler},
-                    field{"irregular_wait", &s::irregular},
+                    field{"unproven_host", &s::unproven_host},
                     field{"slow_host", &s::slow_host},
                     field{"startup_wait", &s::startup},
                     field{"differing_scopes", &s::differing_scopes},

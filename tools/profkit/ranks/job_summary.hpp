@@ -69,8 +69,13 @@ struct straggler_summary {
   std::string path;                      ///< the scope with the largest excess; "": code outside any scope
   bool is_gpu_time = false;              ///< the excess is GPU time; false: its GPU waited for the host in this scope
   bool is_host_only = false;             ///< collectives on the host: the excess is host time
-  milliseconds delay{};                  ///< per step: `excess`, but at most `imposed`; `imposed` if no scope takes longer
+  milliseconds delay{};                  ///< per step: `excess`, but at most `imposed`
+  milliseconds delay_low{};              ///< 95 % interval of `delay`
+  milliseconds delay_high{};             ///< 95 % interval of `delay`
   milliseconds excess{};                 ///< per step, above the median of the other ranks
+  milliseconds excess_low{};             ///< 95 % interval of `excess`
+  milliseconds excess_high{};            ///< 95 % interval of `excess`
+  std::uint64_t steps = 0;               ///< number of compared steps with the delay; 0: it is in all steps
   milliseconds own{};                    ///< time in the scope per step on this rank
   milliseconds others{};                 ///< the same, median of the other ranks
   milliseconds imposed{};            ///< per step: mean waiting of the other ranks in the collectives that one of these ranks started last
@@ -78,11 +83,10 @@ struct straggler_summary {
   std::optional<double> last_share;  ///< share of their collectives that one of these ranks started last
 };
 
-/// @brief A rank for which the others wait in some steps only, or so irregularly that it may be chance.
-struct irregular_wait_summary {
-  std::size_t rank = 0;     ///< position in `job_summary::ranks`
-  milliseconds imposed{};   ///< `job_rank_summary::imposed`
-  std::uint64_t steps = 0;  ///< number of compared steps in which the others wait at least 2 % of the mean step for it
+/// @brief A rank whose host takes longer than the others in each step, but not by more than hosts differ between runs of a program.
+struct unproven_host_summary {
+  std::size_t rank = 0;   ///< position in `job_summary::ranks`
+  milliseconds excess{};  ///< per step, above the median of the other ranks
 };
 
 /// @brief A rank whose host is slow, whether or not the others wait for it.
@@ -180,9 +184,6 @@ struct job_map {
 /// @brief Minimum number of compared steps for naming a rank for which the others wait.
 inline constexpr std::uint64_t min_steps_for_straggler = 5;
 
-/// @brief Minimum waits for a rank, as a share of the step, for naming it.
-inline constexpr double min_straggler_share = 0.02;
-
 /// @brief The figures of a job of many ranks.
 struct job_summary {
   std::string program;                         ///< first word of its command line
@@ -196,7 +197,7 @@ struct job_summary {
   detail::own_vector<job_part> frontier;                          ///< parts of the longest host step: see `frontier_of`
   detail::own_vector<job_collective_summary> collectives;         ///< by exposed time, longest first
   std::optional<straggler_summary> straggler;                     ///< n/a: the ranks do not wait for particular ranks
-  std::optional<irregular_wait_summary> irregular;                ///< n/a: there is a straggler, or no rank imposes long waits
+  std::optional<unproven_host_summary> unproven_host;             ///< n/a: there is a straggler, or no host takes longer
   std::optional<slow_host_summary> slow_host;                     ///< n/a: no host is slower than the others
   std::optional<startup_wait_summary> startup;                    ///< n/a: no long wait in the warm-up
   detail::own_vector<scope_difference_summary> differing_scopes;  ///< by difference, largest first

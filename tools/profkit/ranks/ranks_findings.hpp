@@ -69,12 +69,26 @@ inline bool lacks_processors(job_summary const& job) {
   straggler_summary const& late = *job.straggler;
   constexpr double min_share = 0.5;
   auto const& wait = job.ranks[late.rank].processor_wait;
-  return wait && !late.is_gpu_time && late.excess.count() > 0.0 && *wait >= min_share * late.excess;
+  return wait && !late.is_gpu_time && *wait >= min_share * late.excess;
 }
 
 /// Whether the waits for some ranks are unknown, because these have no usable file.
 inline bool lacks_ranks(job_summary const& job) {
   return job.missing_members > 0 || (job.by_order > 0 && job.ranks_expected > job.ranks.size());
+}
+
+/// "3.0 ms (1.0 %, 2.7 to 3.3)": a time, its share of the step, and its 95 % interval.
+inline std::string interval_words(milliseconds time, milliseconds low, milliseconds high, milliseconds step) {
+  std::string const last = time_words(high);
+  std::string first = time_words(low);
+  // The unit of the upper end holds for both.
+  std::size_t const unit = last.find_last_of("0123456789") + 1;
+  if (first.size() >= last.size() - unit &&
+      first.compare(first.find_last_of("0123456789") + 1, std::string::npos, last, unit, std::string::npos) == 0)
+    first.resize(first.find_last_of("0123456789") + 1);
+  bool const is_one_unit = first.size() < time_words(low).size();
+  return fmt::format("{} ({}, {} to {})", time_words(time), share_words(step.count() > 0.0 ? time / step : 0.0), first,
+                     is_one_unit ? last.substr(0, unit) : last);
 }
 
 /// One sentence that names the straggler, or says that there is none.
@@ -87,21 +101,21 @@ inline std::string job_headline(job_summary const& job) {
     if (job.steps < min_steps_for_straggler) {
       return fmt::format("{}; {} not enough to say whether a rank holds the others up", all, counted(job.steps, "step is", "steps are"));
     }
-    if (job.irregular) {
-      irregular_wait_summary const& late = *job.irregular;
-      return fmt::format("{}, and no rank holds the others up in all steps; in {} of {} they wait for {}, {} in the mean step", all,
-                         late.steps, job.steps, name_words(job.ranks[late.rank].name), time_words(late.imposed));
+    if (job.unproven_host) {
+      return fmt::format("{}, and no rank holds the others up by more than hosts differ: the host of {} takes {} longer in each step", all,
+                         name_words(job.ranks[job.unproven_host->rank].name), time_words(job.unproven_host->excess));
     }
     return all + ", and no rank holds the others up";
   }
   straggler_summary const& late = *job.straggler;
   std::string const name = capitalized(straggler_words(job)) + (late.also.empty() ? " holds" : " hold");
-  if (late.excess.count() <= 0.0) {
-    return fmt::format("{} the others up: they wait {} of each {} step for {}", name, time_words(late.delay), time_words(job.step),
-                       late.also.empty() ? "it" : "them");
+  std::string const size = interval_words(late.delay, late.delay_low, late.delay_high, job.step);
+  if (late.steps > 0) {
+    auto const every = static_cast<double>(job.steps) / static_cast<double>(late.steps);
+    return fmt::format("{} the others up by {} in 1 of {:.0f} steps, in the mean step by {}: {}", name, time_words(late.delay * every),
+                       every, size, excess_words(late));
   }
-  return fmt::format("{} the others up by {} of each {} step ({}): {}", name, time_words(late.delay), time_words(job.step),
-                     share_words(late.delay / job.step), excess_words(late));
+  return fmt::format("{} the others up by {} of each {} step: {}", name, size, time_words(job.step), excess_words(late));
 }
 
 /// The cost of the waits for the straggler.
@@ -114,6 +128,8 @@ inline finding straggler_finding(job_summary const& job) {
   result.text =
       fmt::format("In each step they wait {} in collectives until {}, {} of it with nothing else to do.", time_words(late.imposed),
                   is_one ? "it arrives" : "the last of these arrives", time_words(late.imposed_exposed));
+  // In several communicators, a wait may be for a delay elsewhere, so the excess of all these ranks is the bound.
+  milliseconds const bound = late.excess_high * static_cast<double>(late.also.size() + 1);
   constexpr double small_part = 0.5;
   if (late.is_gpu_time && late.imposed_exposed < small_part * late.delay) {
     result.text += " A collective that waits slows down the work beside it.";
@@ -127,16 +143,14 @@ inline finding straggler_finding(job_summary const& job) {
     result.text += fmt::format(" On the host, {} takes {} a step there, {} on the others.", scope_words(job.slow_host->stage),
                                time_words(job.slow_host->stage_time), time_words(job.slow_host->stage_others));
   }
-  if (late.excess.count() <= 0.0) {
-    result.action = fmt::format("Compare the report of {} with that of another rank.", name_words(rank.name));
-  } else if (lacks_processors(job)) {
+  if (lacks_processors(job)) {
     result.text += fmt::format(" Its step thread waits {} of each step for a processor, because other threads use it.",
                                time_words(*rank.processor_wait));
     result.action = fmt::format("Give {} processors of its own: without the difference, a step can be at most {} shorter.",
-                                name_words(rank.name), time_words(late.delay));
+                                name_words(rank.name), time_words(bound));
   } else {
     result.action = fmt::format("Look at {} on {}: without the difference, a step can be at most {} shorter.", scope_words(late.path),
-                                name_words(rank.name), time_words(late.delay));
+                                name_words(rank.name), time_words(bound));
   }
   result.scope = late.path;
   return result;
@@ -178,8 +192,11 @@ inline finding slow_host_finding(job_summary const& job) {
   finding result;
   milliseconds const imposed = job.ranks[host.rank].imposed;
   milliseconds const exposed = job.ranks[host.rank].imposed_exposed;
-  constexpr double small_exposed_share = 0.005;
-  bool const is_free = imposed < min_straggler_share * job.step && exposed < small_exposed_share * job.step;
+  constexpr double min_bounds = 3.0;
+  constexpr double min_others = 2.0;
+  milliseconds others{};
+  for (job_rank_summary const& each : job.ranks) others += each.imposed / static_cast<double>(job.ranks.size());
+  bool const is_free = imposed < min_bounds * job.clocks.bound || imposed < min_others * others || exposed.count() <= 0.0;
   bool const is_unknown = lacks_ranks(job);
   result.headline = is_unknown ? fmt::format("{} has the slowest host:", capitalized(name))
                     : is_free  ? fmt::format("{} has the slowest host, which costs nothing yet:", capitalized(name))
@@ -198,16 +215,32 @@ inline finding slow_host_finding(job_summary const& job) {
     result.action =
         fmt::format("Fix it before the step takes less than {}: below that, all ranks wait for this rank.", time_words(host.pace));
   } else {
-    result.text += imposed < min_straggler_share * job.step
-                       ? ". That is less than the 2 % of the step from which on a rank is named."
-                       : ". The waits are not in all steps, or the others have other work, so no rank is named.";
+    result.text += ". Chance or the usual differences between hosts may explain it, so no rank is named.";
     result.action = fmt::format("See in which steps the others wait for {}, below.", name);
   }
   result.scope = host.stage;
   return result;
 }
 
-/// The most important findings, at most 4.
+/// A host that takes longer, but not by more than hosts differ.
+inline finding unproven_host_finding(job_summary const& job) {
+  std::string const name = name_words(job.ranks[job.unproven_host->rank].name);
+  finding result;
+  result.headline = "The hosts differ:";
+  result.text = fmt::format("that of {} takes {} longer in each step. Hosts differ by as much between runs of a program.", name,
+                            time_words(job.unproven_host->excess));
+  milliseconds waiting{};
+  for (job_rank_summary const& each : job.ranks)
+    waiting += each.processor_wait.value_or(milliseconds{}) / static_cast<double>(job.ranks.size());
+  if (waiting.count() > 0.0) {
+    result.text += fmt::format(" They are busy: the step threads wait {} ({}) of the mean step for a processor.", time_words(waiting),
+                               share_words(job.step.count() > 0.0 ? waiting / job.step : 0.0));
+  }
+  result.action = fmt::format("Run the job again on other hosts. If {} is slow there, too, the program is the reason.", name);
+  return result;
+}
+
+/// The most important findings, at most 5.
 inline own_vector<finding> job_findings(job_summary const& job) {
   own_vector<finding> result;
   if (!job.problems.empty()) {
@@ -222,6 +255,7 @@ inline own_vector<finding> job_findings(job_summary const& job) {
   }
   if (job.steps == 0) return result;
   if (job.straggler) result.push_back(straggler_finding(job));
+  if (job.unproven_host) result.push_back(unproven_host_finding(job));
   result.push_back(pace_finding(job));
   bool const is_straggler = job.slow_host && holds_others_up(job, job.slow_host->rank);
   // If a host needs more time than the step, it delays its own GPU, independently of stragglers.

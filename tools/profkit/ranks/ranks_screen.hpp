@@ -103,7 +103,8 @@ class ranks_screen {
     own_vector<row> rows;
     std::size_t const count = std::min(table.rows.size(), table.shown_rows);
     std::size_t left_out = table.rows.size() - count;
-    std::size_t const most = table.name == "ranks" ? max_rows : std::min<std::size_t>(max_rows, 7);
+    constexpr std::size_t min_ranks = 8;
+    std::size_t const most = table.name == "ranks" ? std::max(max_rows, min_ranks) : std::min<std::size_t>(max_rows, 7);
     for (std::size_t i = 0; i < count; ++i) {
       if (rows.size() < most || table.rows[i].is_total) {
         rows.push_back(table.rows[i]);

@@ -107,10 +107,11 @@ inline section job_ranks_section(job_summary const& job) {
   }
   result.add(std::move(table));
   result.how_to_read = fmt::format(
-      "Means per step. Compute, exposed transfer, exposed waiting and idle add up to the step. A rank is a straggler if it holds the "
-      "others up for at least 2 % of the step ({}) and 3 times the clocks' bound ({}), at least twice as long as the others do on average, "
-      "if that costs time, and not by chance (2.5 half-widths of the 95 % interval).",
-      time_words(job.step * min_straggler_share), time_words(job.clocks.bound));
+      "Means per step. Compute, exposed transfer, exposed waiting and idle add up to the step. A rank is a straggler if its own work takes "
+      "longer than that of the others in two halves of the steps, by more than chance and the differences between processes explain, and "
+      "if "
+      "the others wait for it for at least 3 times the clocks' bound ({}).",
+      time_words(job.clocks.bound));
   return result;
 }
 

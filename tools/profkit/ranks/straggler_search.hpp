@@ -10,14 +10,15 @@
 #include <profkit/time.hpp>
 #include <set>
 #include <string>
+#include <utility>
 
 #include "collective_waits.hpp"
 #include "excess_finder.hpp"
-#include "holding_ranks.hpp"
 #include "job_rank.hpp"
 #include "job_summary.hpp"
 #include "matched_collectives.hpp"
 #include "rank_clocks.hpp"
+#include "straggler_rule.hpp"
 #include "wait_union.hpp"
 
 namespace profkit::detail {
@@ -50,55 +51,60 @@ class straggler_search {
                    own_vector<last_start> const& last_starts, rank_clocks const& clocks)
       : ranks_{ranks}, all_{all}, compared_{compared}, last_starts_{last_starts}, clocks_{clocks} {}
 
-  /// Sets `straggler`, `irregular` and `startup`. The other members about ranks and steps must be filled.
+  /// Sets `straggler`, `unproven_host` and `startup`. The other members about ranks and steps must be filled.
   void fill(job_summary& to) const {
-    own_vector<own_vector<double>> held(ranks_.size());
+    rank_steps held(ranks_.size());
+    std::map<std::uint64_t, std::size_t> position_of;  // in the list of compared steps
     for (std::size_t step = 0; step < to.held.steps.size(); ++step) {
       if (compared_.count(to.held.steps[step]) == 0) {
         if (step < to.warmup_steps) find_startup(to, step);
         continue;
       }
+      position_of.emplace(to.held.steps[step], position_of.size());
       for (std::size_t rank = 0; rank < ranks_.size(); ++rank) held[rank].push_back(to.held.values[rank][step].value_or(0.0));
     }
-    std::map<own_vector<std::size_t>, std::optional<straggler_summary>> known;  // by candidate
-    auto const excess_of = [&](own_vector<std::size_t> const& which) -> std::optional<straggler_summary> const& {
-      auto const [at, is_new] = known.try_emplace(which);
-      if (is_new) at->second = find_excess(which);
-      return at->second;
-    };
-    auto const excess_ms_of = [&](own_vector<std::size_t> const& which) {
-      std::optional<straggler_summary> const& excess = excess_of(which);
-      return excess ? excess->excess.count() : 0.0;
-    };
-    holding_ranks const judged{held, to.ranks};
-    own_vector<std::size_t> const found = judged.find(to.step.count(), to.clocks.bound.count(), excess_ms_of);
-    if (!found.empty()) {
-      to.straggler = excess_of(found).value_or(straggler_summary{});
-      to.straggler->rank = found.front();
-      if (to.straggler->excess.count() <= 0.0) to.straggler->also.assign(found.begin() + 1, found.end());
+    std::map<matched_collective const*, std::uint32_t> last;
+    for (last_start const& each : last_starts_) last.emplace(each.what, each.rank);
+    own_vector<work_of_ranks::entry> entries;
+    for (matched_collective const& each : all_) {
+      if (!is_compared(each)) continue;
+      auto const late = last.find(&each);
+      entries.push_back({&each, position_of.at(collective_of(ranks_, each.on.front()).step),
+                         late == last.end() ? std::nullopt : std::optional{late->second}});
+    }
+    work_of_ranks work{ranks_, std::move(entries), compared_};
+    std::map<std::string, std::size_t> hosts;
+    own_vector<std::size_t> host_of;
+    for (std::size_t i = 0; i < ranks_.size(); ++i) {
+      std::string const& host = ranks_[i].environment.host;
+      host_of.push_back(hosts.try_emplace(host.empty() ? std::to_string(i) : host, hosts.size()).first->second);
+    }
+    straggler_rule<work_of_ranks> rule{work, held, host_of, to.clocks.bound.count()};
+    std::optional<delaying_ranks> const found = rule.find();
+    if (found) {
+      to.straggler = summary_of(*found, work.is_host_only());
       to.straggler->is_whole_host = is_whole_host(ranks_, *to.straggler);
       add_waits(*to.straggler);
-    } else if (auto const rank = judged.find_irregular(to.step.count(), to.clocks.bound.count(), excess_ms_of)) {
-      auto const is_long = [&](double waits) { return holding_ranks::is_long(waits, to.step.count(), to.clocks.bound.count()); };
-      auto const steps = std::count_if(held[*rank].begin(), held[*rank].end(), is_long);
-      to.irregular = irregular_wait_summary{*rank, to.ranks[*rank].imposed, static_cast<std::uint64_t>(steps)};
+    } else if (rule.unproven()) {
+      to.unproven_host = unproven_host_summary{rule.unproven()->rank, milliseconds{rule.unproven()->excess}};
     }
   }
 
  private:
-  /// @param holding positions of the ranks for which the others wait.
-  [[nodiscard]] std::optional<straggler_summary> find_excess(own_vector<std::size_t> const& holding) const {
-    excess_finder finder{ranks_, holding};
-    std::vector<bool> is_holding(ranks_.size());
-    for (std::size_t const each : holding) is_holding[each] = true;
-    std::set<matched_collective const*> late;
-    for (last_start const& each : last_starts_) {
-      if (is_holding[each.rank]) late.insert(each.what);
-    }
-    for (matched_collective const& each : all_) {
-      if (is_compared(each)) finder.add(each, late.count(&each) > 0);
-    }
-    return finder.find(compared_.size());
+  static straggler_summary summary_of(delaying_ranks const& found, bool is_host_only) {
+    straggler_summary result;
+    result.rank = found.ranks.front();
+    result.also.assign(found.ranks.begin() + 1, found.ranks.end());
+    result.path = found.path;
+    result.is_gpu_time = found.is_gpu;
+    result.is_host_only = is_host_only;
+    result.own = milliseconds{found.own};
+    result.excess = milliseconds{found.excess};
+    result.excess_low = milliseconds{found.low};
+    result.excess_high = milliseconds{found.high};
+    result.others = milliseconds{std::max(0.0, found.own - found.excess)};
+    result.steps = found.steps;
+    return result;
   }
 
   [[nodiscard]] bool is_compared(matched_collective const& what) const {
@@ -136,7 +142,9 @@ class straggler_search {
              std::any_of(each.on.begin(), each.on.end(), [&](participant const& one) { return is_named[one.rank]; });
     });
     if (count > 0) to.last_share = led / static_cast<double>(count);
-    to.delay = to.excess.count() > 0.0 ? std::min(to.excess, to.imposed) : to.imposed;
+    to.delay = std::min(to.excess, to.imposed);
+    to.delay_low = to.excess_low * (to.delay / to.excess);
+    to.delay_high = to.excess_high * (to.delay / to.excess);
   }
 
   static std::optional<std::size_t> worst_of(job_map const& held, std::size_t step) {

@@ -51,6 +51,16 @@ struct alignas(detail::event_kind_bits + 1) communicator {
   std::uint32_t rank = 0;       ///< rank of this process in the group
   std::uint32_t size = 0;       ///< number of ranks; 0: unknown
   std::uint64_t collectives{};  ///< number of `collective` objects so far
+
+  constexpr communicator() noexcept = default;
+  /// @brief Takes any integers, such as the `int` of MPI, which must not be negative.
+  template <class Id = std::uint64_t, class Rank = std::uint32_t, class Size = std::uint32_t>
+  constexpr communicator(char const* of_name, Id of_id = {}, Rank of_rank = {}, Size of_size = {}, std::uint64_t so_far = 0) noexcept
+      : name{of_name},
+        id{static_cast<std::uint64_t>(of_id)},
+        rank{static_cast<std::uint32_t>(of_rank)},
+        size{static_cast<std::uint32_t>(of_size)},
+        collectives{so_far} {}
 };
 
 /// @brief Declares that a scope is one collective operation of an engine other than NCCL, such as MPI or Gloo:

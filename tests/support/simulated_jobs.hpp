@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "ranks/straggler_rule.hpp"
+
+/// Simulated jobs of many ranks with a known truth: the figures that the rule for stragglers reads, without profiles.
+namespace simulated {
+using profkit::detail::rank_steps;
+
+enum class noise_kind { white, autocorrelated, heavy_tailed, bursts };
+
+/// A job in which all ranks work, and then meet in collectives.
+struct job_scenario {
+  std::string name;
+  std::size_t ranks = 8;
+  std::size_t steps = 20;
+  double step = 100.0;  ///< ms of work of a rank
+  double noise = 1.0;   ///< standard deviation of a step within a process, in percent
+  noise_kind kind = noise_kind::white;
+  bool is_gpu = false;            ///< the noise and the delay are on the GPU; else the GPU waits for the host
+  double host_spread = 0.0;       ///< standard deviation between processes, in percent of the work on the host
+  std::size_t per_host = 1;       ///< ranks of a host; its ranks share the difference
+  std::vector<std::size_t> slow;  ///< the ranks with the delay
+  double delay = 0.0;             ///< mean delay of a slow rank in a step, in ms
+  std::size_t every = 1;          ///< the delay comes in each n-th step, n times as long
+  bool is_growing = false;        ///< the delay grows from 0 to twice its mean
+  bool is_delay_gpu = false;      ///< of the delay alone, if it differs from the noise
+  std::size_t row = 0;            ///< ranks of a row: collectives of the row, then of the column; 2: pairs, then all; 0: all
+};
+
+/// The times of one simulated job.
+struct simulated_job {
+  rank_steps held;  ///< mean wait of the others where the rank came last
+  rank_steps gpu;   ///< work before the collectives
+  rank_steps host;
+  double length = 0.0;  ///< mean step
+  double faster = 0.0;  ///< mean step without the delay
+};
+
+class job_simulator {
+ public:
+  job_simulator(job_scenario const& scenario, std::uint64_t seed) : is_{scenario}, random_{seed} {}
+
+  simulated_job make() {
+    rank_steps const noise = noises();
+    std::vector<double> factor(is_.ranks);
+    for (std::size_t r = 0; r < is_.ranks; ++r) factor[r] = r % is_.per_host == 0 ? is_.host_spread * normal_(random_) : factor[r - 1];
+    simulated_job result;
+    result.gpu = result.host = result.held = rank_steps(is_.ranks, profkit::detail::own_vector<double>(is_.steps));
+    std::vector<std::vector<std::size_t>> const groups = groups_of_collectives();
+    std::vector<double> now(is_.ranks);
+    std::vector<double> without(is_.ranks);
+    for (std::size_t s = 0; s < is_.steps; ++s) {
+      std::vector<double> work(is_.ranks);
+      std::vector<double> late(is_.ranks);
+      for (std::size_t r = 0; r < is_.ranks; ++r) {
+        work[r] = std::max(0.0, is_.step * (1.0 + 0.01 * (noise[r][s] + factor[r])));
+        if (std::find(is_.slow.begin(), is_.slow.end(), r) != is_.slow.end()) late[r] = delay_in(s);
+        (is_.is_gpu ? result.gpu : result.host)[r][s] += work[r];
+        (is_.is_gpu || is_.is_delay_gpu ? result.gpu : result.host)[r][s] += late[r];
+      }
+      for (std::size_t c = 0; c < groups.size(); ++c) {
+        for (std::size_t r = 0; r < is_.ranks; ++r) {
+          double const part = work[r] / static_cast<double>(groups.size());
+          now[r] += part + (c == 0 ? late[r] : 0.0);
+          without[r] += part;
+        }
+        meet(groups[c], now, &result.held, s);
+        meet(groups[c], without, nullptr, s);
+      }
+    }
+    auto const count = static_cast<double>(is_.steps);
+    result.length = *std::max_element(now.begin(), now.end()) / count;
+    result.faster = *std::max_element(without.begin(), without.end()) / count;
+    return result;
+  }
+
+ private:
+  [[nodiscard]] double delay_in(std::size_t step) const {
+    if (step % is_.every != is_.every / 2) return 0.0;
+    double const grown = is_.is_growing ? 2.0 * (static_cast<double>(step) + 0.5) / static_cast<double>(is_.steps) : 1.0;
+    return is_.delay * static_cast<double>(is_.every) * grown;
+  }
+
+  rank_steps noises() {
+    rank_steps result(is_.ranks, profkit::detail::own_vector<double>(is_.steps));
+    for (profkit::detail::own_vector<double>& row : result) {
+      double slow = normal_(random_);
+      std::size_t burst = 0;
+      for (double& each : row) {
+        double value = normal_(random_);
+        if (is_.kind == noise_kind::autocorrelated) {
+          constexpr double decay = 0.8;
+          slow = decay * slow + std::sqrt(1.0 - decay * decay) * value;
+          value = slow;
+        } else if (is_.kind == noise_kind::heavy_tailed) {  // Student's t with 3 degrees of freedom has a standard deviation of 1.73
+          double squares = 0.0;
+          for (int i = 0; i < 3; ++i) squares += std::pow(normal_(random_), 2);
+          value /= std::sqrt(squares / 3.0);
+        } else if (is_.kind == noise_kind::bursts) {  // every 50th step begins 1 to 5 steps that are 10 standard deviations longer
+          if (burst == 0 && random_() % 50 == 0) burst = 1 + random_() % 5;
+          if (burst > 0) value += 10.0, --burst;
+        }
+        each = is_.noise * value;
+      }
+    }
+    return result;
+  }
+
+  /// By collective of a step: the number of the group of each rank.
+  [[nodiscard]] std::vector<std::vector<std::size_t>> groups_of_collectives() const {
+    std::vector<std::vector<std::size_t>> result;
+    std::vector<std::size_t> all(is_.ranks);
+    if (is_.row == 0) return {all};
+    std::vector<std::size_t> rows(is_.ranks);
+    for (std::size_t r = 0; r < is_.ranks; ++r) rows[r] = r / is_.row;
+    if (is_.row > 2) {
+      for (std::size_t r = 0; r < is_.ranks; ++r) all[r] = r % is_.row;
+    }
+    return {rows, all};
+  }
+
+  void meet(std::vector<std::size_t> const& group, std::vector<double>& now, rank_steps* held, std::size_t step) const {
+    std::size_t const count = 1 + *std::max_element(group.begin(), group.end());
+    std::vector<std::size_t> last(count, is_.ranks);
+    std::vector<double> sum(count), members(count);
+    for (std::size_t r = 0; r < is_.ranks; ++r) {
+      std::size_t& at = last[group[r]];
+      if (at == is_.ranks || now[r] > now[at]) at = r;
+      sum[group[r]] += now[r];
+      members[group[r]] += 1.0;
+    }
+    for (std::size_t g = 0; g < count; ++g) {
+      if (held != nullptr && members[g] > 1.0) (*held)[last[g]][step] += (members[g] * now[last[g]] - sum[g]) / (members[g] - 1.0);
+    }
+    for (std::size_t r = 0; r < is_.ranks; ++r) {
+      if (r != last[group[r]]) now[r] = now[last[group[r]]];
+    }
+  }
+
+  job_scenario is_;
+  std::mt19937_64 random_;
+  std::normal_distribution<double> normal_;
+};
+
+/// The scenarios of the table in docs/distributed.md.
+inline std::vector<job_scenario> job_scenarios() {
+  std::vector<job_scenario> result;
+  auto const add = [&](std::string name, std::size_t ranks, std::size_t steps, auto const& change) {
+    job_scenario next;
+    next.name = std::move(name);
+    next.ranks = ranks;
+    next.steps = steps;
+    change(next);
+    result.push_back(std::move(next));
+  };
+  struct size {
+    std::size_t ranks, steps;
+  };
+  std::vector<size> const sizes{{2, 8}, {2, 20}, {2, 100}, {4, 20}, {8, 8}, {16, 8}, {32, 20}, {128, 50}, {1024, 8}, {1024, 100}};
+  for (auto const& [ranks, steps] : sizes) add("even, white", ranks, steps, [](job_scenario&) {});
+  for (auto const& [ranks, steps] : sizes) add("even, white, GPU", ranks, steps, [](job_scenario& j) { j.is_gpu = true; });
+  std::vector<size> const few{{2, 20}, {2, 100}, {2, 1000}, {4, 20}, {8, 50}, {32, 20}, {128, 100}};
+  struct kind_name {
+    noise_kind kind;
+    char const* name;
+  };
+  for (auto const& [kind, name] : {kind_name{noise_kind::autocorrelated, "autocorrelated (0.8)"},
+                                   kind_name{noise_kind::heavy_tailed, "heavy tails"}, kind_name{noise_kind::bursts, "bursts"}}) {
+    for (bool const is_gpu : {false, true}) {
+      for (auto const& [ranks, steps] : few)
+        add(std::string{"even, "} + name + (is_gpu ? ", GPU" : ""), ranks, steps,
+            [&, k = kind](job_scenario& j) { j.kind = k, j.is_gpu = is_gpu; });
+    }
+  }
+  for (auto const& [ranks, steps] : {size{2, 20}, {4, 20}, {8, 50}, {32, 20}, {128, 50}, {1024, 20}})
+    add("even, hosts differ by 5 %", ranks, steps, [](job_scenario& j) { j.host_spread = 5.0; });
+  for (auto const& [ranks, steps] : {size{16, 20}, {64, 20}, {1024, 20}})
+    add("even, hosts of 8 ranks differ by 5 %", ranks, steps, [](job_scenario& j) { j.host_spread = 5.0, j.per_host = 8; });
+  for (auto const& [ranks, steps] : {size{8, 20}, {64, 20}}) {
+    add("even, pairs and all", ranks, steps, [](job_scenario& j) { j.row = 2; });
+    add("even, grid of rows of 4", ranks, steps, [](job_scenario& j) { j.row = 4; });
+  }
+  auto const slow = [&](std::string name, std::size_t ranks, std::size_t steps, auto const& change) {
+    add(std::move(name), ranks, steps, [&](job_scenario& j) {
+      j.slow = {j.ranks / 2};
+      j.delay = 3.0;
+      change(j);
+    });
+  };
+  for (auto const& [ranks, steps] : sizes) slow("GPU 3 % slow", ranks, steps, [](job_scenario& j) { j.is_gpu = true; });
+  for (auto const& [ranks, steps] : {size{8, 20}, {32, 20}, {128, 50}, {1024, 8}, {1024, 100}})
+    slow("host 3 % slow", ranks, steps, [](job_scenario&) {});
+  for (auto const& [ranks, steps] : {size{2, 20}, {4, 20}}) slow("host 60 % slow", ranks, steps, [](job_scenario& j) { j.delay = 60.0; });
+  for (auto const& [kind, name] : {kind_name{noise_kind::autocorrelated, "autocorrelated (0.8)"},
+                                   kind_name{noise_kind::heavy_tailed, "heavy tails"}, kind_name{noise_kind::bursts, "bursts"}}) {
+    for (auto const& [ranks, steps] : {size{2, 100}, {8, 50}, {128, 50}})
+      slow(std::string{"GPU 3 % slow, "} + name, ranks, steps, [k = kind](job_scenario& j) { j.kind = k, j.is_gpu = true; });
+  }
+  for (auto const& [ranks, steps] : {size{2, 20}, {4, 20}, {8, 20}, {128, 20}})
+    slow("GPU 1 % slow, noise 0.1 %", ranks, steps, [](job_scenario& j) { j.is_gpu = true, j.noise = 0.1, j.delay = 1.0; });
+  for (auto const& [ranks, steps] : {size{2, 20}, {4, 20}, {32, 20}})
+    slow("GPU slow by 20 ms, hosts differ by 5 %", ranks, steps,
+         [](job_scenario& j) { j.host_spread = 5.0, j.is_delay_gpu = true, j.delay = 20.0; });
+  for (auto const& [ranks, steps] : {size{4, 20}, {8, 20}, {32, 20}, {128, 50}})
+    slow("two GPUs 3 % slow", ranks, steps, [](job_scenario& j) { j.is_gpu = true, j.slow.push_back(0); });
+  for (auto const& [ranks, steps] : {size{2, 100}, {4, 100}, {8, 100}, {64, 50}, {1024, 100}})
+    slow("host slow by 50 ms in 1 of 10 steps", ranks, steps, [](job_scenario& j) { j.every = 10, j.delay = 5.0; });
+  for (auto const& [ranks, steps] : {size{2, 20}, {8, 50}, {128, 50}})
+    slow("GPU drifts to 6 % slow", ranks, steps, [](job_scenario& j) { j.is_gpu = true, j.is_growing = true; });
+  for (auto const& [ranks, steps] : {size{8, 20}, {64, 20}}) {
+    slow("GPU 3 % slow, pairs and all", ranks, steps, [](job_scenario& j) { j.is_gpu = true, j.row = 2; });
+    slow("GPU 3 % slow, grid of rows of 4", ranks, steps, [](job_scenario& j) { j.is_gpu = true, j.row = 4; });
+  }
+  return result;
+}
+
+/// The answer of the rule about a simulated job.
+struct found_straggler {
+  std::vector<std::size_t> ranks;  ///< empty: nobody
+  double low = 0.0;                ///< interval of the size, ms
+  double high = 0.0;
+  std::optional<double> bound;  ///< "a step can be at most so much shorter"
+  bool is_right = false;        ///< all of them have the delay
+  bool is_busy = false;         ///< a host is slower, but not by more than hosts differ
+};
+
+/// The times of a simulated job, all in one scope.
+class simulated_times {
+ public:
+  simulated_times(job_scenario const& scenario, simulated_job const& job)
+      : job_{job}, row_{scenario.row}, work_{times_of(job.host, every(scenario.ranks)), times_of(job.gpu, every(scenario.ranks))} {}
+
+  [[nodiscard]] profkit::detail::work_times const& all(bool is_gpu) const { return work_[is_gpu ? 1 : 0]; }
+  static std::optional<std::string> scope(bool /*is_gpu*/, std::size_t /*rank*/, profkit::detail::own_vector<bool> const& /*steps*/) {
+    return "step";
+  }
+  [[nodiscard]] profkit::detail::work_times in(bool is_gpu, std::string const& /*scope*/,
+                                               profkit::detail::own_vector<bool> const& counts) const {
+    return times_of(is_gpu ? job_.gpu : job_.host, counts);
+  }
+
+ private:
+  /// Beyond the median of the other ranks. With rows, one half of the work is compared with the row, the other half with all.
+  [[nodiscard]] profkit::detail::work_times times_of(rank_steps const& work, profkit::detail::own_vector<bool> const& counts) const {
+    profkit::detail::work_times result;
+    std::size_t const ranks = work.size();
+    std::size_t const steps = work.front().size();
+    result.excess.assign(ranks, profkit::detail::own_vector<double>(steps));
+    result.own.assign(ranks, 0.0);
+    result.usual.assign(ranks, 0.0);
+    for (std::size_t s = 0; s < steps; ++s) {
+      auto const add = [&](std::vector<std::size_t> const& members, double share) {
+        profkit::detail::own_vector<double> values;
+        for (std::size_t const each : members) values.push_back(work[each][s]);
+        profkit::detail::own_vector<bool> is_other;
+        for (std::size_t const each : members) is_other.push_back(counts[each]);
+        profkit::detail::own_vector<double> const medians = profkit::detail::medians_of_others(values, is_other);
+        for (std::size_t i = 0; i < members.size(); ++i) {
+          result.excess[members[i]][s] += share * (values[i] - medians[i]);
+          result.usual[members[i]] += share * medians[i] / static_cast<double>(steps);
+        }
+      };
+      std::vector<std::size_t> all(ranks);
+      for (std::size_t r = 0; r < ranks; ++r) all[r] = r;
+      if (row_ == 0) {
+        add(all, 1.0);
+        continue;
+      }
+      for (std::size_t r = 0; r < ranks; r += row_)
+        add({all.begin() + static_cast<std::ptrdiff_t>(r), all.begin() + static_cast<std::ptrdiff_t>(r + row_)}, 0.5);
+      if (row_ == 2) {
+        add(all, 0.5);
+        continue;
+      }
+      for (std::size_t column = 0; column < row_; ++column) {
+        std::vector<std::size_t> members;
+        for (std::size_t r = column; r < ranks; r += row_) members.push_back(r);
+        add(members, 0.5);
+      }
+    }
+    return result;
+  }
+
+  static profkit::detail::own_vector<bool> every(std::size_t ranks) { return profkit::detail::own_vector<bool>(ranks, true); }
+
+  simulated_job const& job_;
+  std::size_t row_;
+  profkit::detail::work_times work_[2];
+};
+
+inline found_straggler find_straggler(job_scenario const& scenario, simulated_job const& job) {
+  profkit::detail::own_vector<std::size_t> hosts;
+  for (std::size_t r = 0; r < scenario.ranks; ++r) hosts.push_back(r / scenario.per_host);
+  simulated_times times{scenario, job};
+  profkit::detail::straggler_rule<simulated_times> rule{times, job.held, hosts, 0.0};
+  auto const named = rule.find();
+  found_straggler result;
+  result.is_busy = rule.unproven().has_value();
+  if (!named) return result;
+  result.ranks = named->ranks;
+  result.is_right = std::all_of(named->ranks.begin(), named->ranks.end(), [&](std::size_t each) {
+    return std::find(scenario.slow.begin(), scenario.slow.end(), each) != scenario.slow.end();
+  });
+  result.low = named->low;
+  result.high = named->high;
+  result.bound = named->high * static_cast<double>(named->ranks.size());
+  return result;
+}
+
+}  // namespace simulated
