@@ -6,7 +6,7 @@
 #include <numeric>
 #include <optional>
 #include <profkit/impl/analyze/verdict/mean_interval.hpp>
-#include <profkit/impl/analyze/verdict/trend.hpp>
+#include <profkit/impl/analyze/verdict/outliers.hpp>
 #include <profkit/impl/profile/own_memory.hpp>
 #include <profkit/impl/profile/own_sort.hpp>
 #include <utility>

@@ -21,7 +21,7 @@
 #include "../merge/step_series.hpp"
 #include "../merge/trend_part.hpp"
 #include "../verdict/step_verdict.hpp"
-#include "../verdict/trend.hpp"
+#include "../verdict/series_description.hpp"
 #include "durations.hpp"
 
 namespace profkit::detail {
@@ -69,7 +69,7 @@ class run_trend {
     own_vector<double> ms;
     ms.reserve(steps.size());
     for (dated_step const& step : steps) ms.push_back(step.ms);
-    auto const found = find_level_change(ms);
+    auto const found = ::profkit::describe(ms).change;
     if (!found) return std::nullopt;
     dated_step const& step = steps[found->at];
     level_change_summary result;

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The error rates of what a report says about step times: simulated series of which the truth is known. Prints the Markdown tables of
+// docs/statistics.md. The seeds are fixed, so the same number of series gives the same tables.
+//
+// usage: profkit_series [SERIES [held|fit|all|stops [NAME]]]   series per cell, 500 by default, a quarter of it for 1,000 steps and more.
+// The thresholds were fixed on `fit`: every second kind. `held` has the other kinds and other seeds. `stops` is the table of steps=auto.
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "../tests/support/judged_series.hpp"
+#include "../tests/support/step_scenarios.hpp"
+
+namespace {
+
+double percent(std::size_t part, std::size_t whole) {
+  return whole == 0 ? 0.0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole);
+}
+
+/// A series that `stop_rule` ends.
+std::pair<bool, std::size_t> stopped(step_scenario const& scenario, normal_numbers& numbers) {
+  constexpr std::size_t most = 1000;
+  profkit::stop_rule rule{0.01, 0, most};
+  profkit::profile const no_gpu;
+  std::vector<double> const ms = scenario.make(numbers, most);
+  std::size_t taken = 0;
+  do {
+    rule.add(ms[taken++]);
+  } while (!rule.look(no_gpu, false, profkit::milliseconds{1.0}));
+  auto const interval = profkit::interval_of_mean({ms.begin(), ms.begin() + static_cast<std::ptrdiff_t>(taken)});
+  return {std::abs(interval->mean - scenario.mean) <= interval->half_width, taken};
+}
+
+void print_stops(std::size_t series) {
+  std::printf("\n| steps=auto:1%% | coverage, noise 1 %% | steps | coverage, noise 3 %% | steps |\n|---|---:|---:|---:|---:|\n");
+  std::uint64_t seed = 300;
+  std::vector<step_scenario> const quiet = step_scenarios(1.0);
+  std::vector<step_scenario> const loud = step_scenarios(3.0);
+  for (std::size_t i = 0; i < quiet.size(); ++i) {
+    if (quiet[i].name == "drift of 5 %") continue;  // depends on the number of steps taken
+    std::printf("| %s |", quiet[i].name.c_str());
+    for (step_scenario const* const scenario : {&quiet[i], &loud[i]}) {
+      normal_numbers numbers{seed++};
+      std::size_t covered = 0;
+      std::size_t steps = 0;
+      for (std::size_t each = 0; each < series; ++each) {
+        auto const [is_covered, taken] = stopped(*scenario, numbers);
+        if (is_covered) ++covered;
+        steps += taken;
+      }
+      std::printf(" %.1f %% | %.0f |", percent(covered, series), static_cast<double>(steps) / static_cast<double>(series));
+    }
+    std::printf("\n");
+  }
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  std::size_t const series = count > 1 ? std::strtoul(arguments[1], nullptr, 10) : 500;
+  char const* const half = count > 2 ? arguments[2] : "held";
+  char const* const only = count > 3 ? arguments[3] : "";
+  bool const is_fit = std::strcmp(half, "fit") == 0;
+  bool const is_all = std::strcmp(half, "all") == 0;
+  if (series < 10) {
+    std::fprintf(stderr, "usage: %s [SERIES [held|fit|all|stops [NAME]]]\n", arguments[0]);
+    return 1;
+  }
+  if (std::strcmp(half, "stops") == 0) {
+    print_stops(series);
+    return 0;
+  }
+  std::printf(
+      "| series | n | interval covers or n/a | n/a | false | of it stable | warm-up | drift | change | kinds, period, tail | found |\n");
+  std::printf("|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n");
+  std::vector<series_kind> const kinds = series_catalogue();
+  for (std::size_t kind = 0; kind < kinds.size(); ++kind) {
+    if (!is_all && (kind % 2 == 0) != is_fit) continue;
+    if (kinds[kind].name.find(only) == std::string::npos) continue;
+    for (std::size_t const steps : {10U, 20U, 30U, 50U, 100U, 300U, 1000U, 3000U}) {
+      judged_cell const cell = judge_cell(kinds[kind], steps, steps < 1000 ? series : (series + 3) / 4, is_fit ? 1 : 2);
+      auto const share = [&](std::size_t part) { return percent(part, cell.series); };
+      std::printf("| %s | %zu | ", kinds[kind].name.c_str(), steps);
+      if (cell.has_mean)
+        std::printf("%.0f | %.0f", share(cell.covered + cell.without_interval), share(cell.without_interval));
+      else
+        std::printf("- | -");
+      std::printf(" | %.1f |", share(cell.any_false));
+      for (std::size_t const each : cell.is_false) std::printf(" %.1f |", share(each));
+      if (cell.can_find)
+        std::printf(" %.0f |\n", share(cell.found));
+      else
+        std::printf(" - |\n");
+    }
+  }
+  return 0;
+}
