@@ -3,8 +3,8 @@
 // The error rates of what a report says about step times: simulated series of which the truth is known. Prints the Markdown tables of
 // docs/statistics.md. The seeds are fixed, so the same number of series gives the same tables.
 //
-// usage: profkit_series [SERIES [held|fit|all|stops [NAME]]]   series per cell, 500 by default, a quarter of it for 1,000 steps and more.
-// The thresholds were fixed on `fit`: every second kind. `held` has the other kinds and other seeds. `stops` is the table of steps=auto.
+// usage: profkit_series [SERIES [held|fit|stops [NAME]]]   series per cell, 500 by default, a quarter of it for 1,000 steps and more.
+// The thresholds were fixed on the kinds of `fit`. `held` has other kinds, with other seeds. `stops` is the table of steps=auto.
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -67,9 +67,8 @@ int main(int count, char** arguments) {
   char const* const half = count > 2 ? arguments[2] : "held";
   char const* const only = count > 3 ? arguments[3] : "";
   bool const is_fit = std::strcmp(half, "fit") == 0;
-  bool const is_all = std::strcmp(half, "all") == 0;
   if (series < 10) {
-    std::fprintf(stderr, "usage: %s [SERIES [held|fit|all|stops [NAME]]]\n", arguments[0]);
+    std::fprintf(stderr, "usage: %s [SERIES [held|fit|stops [NAME]]]\n", arguments[0]);
     return 1;
   }
   if (std::strcmp(half, "stops") == 0) {
@@ -79,14 +78,12 @@ int main(int count, char** arguments) {
   std::printf(
       "| series | n | interval covers or n/a | n/a | false | of it stable | warm-up | drift | change | kinds, period, tail | found |\n");
   std::printf("|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n");
-  std::vector<series_kind> const kinds = series_catalogue();
-  for (std::size_t kind = 0; kind < kinds.size(); ++kind) {
-    if (!is_all && (kind % 2 == 0) != is_fit) continue;
-    if (kinds[kind].name.find(only) == std::string::npos) continue;
+  for (series_kind const& kind : is_fit ? series_catalogue() : held_out_series()) {
+    if (kind.name.find(only) == std::string::npos) continue;
     for (std::size_t const steps : {10U, 20U, 30U, 50U, 100U, 300U, 1000U, 3000U}) {
-      judged_cell const cell = judge_cell(kinds[kind], steps, steps < 1000 ? series : (series + 3) / 4, is_fit ? 1 : 2);
+      judged_cell const cell = judge_cell(kind, steps, steps < 1000 ? series : (series + 3) / 4, is_fit ? 2 : 1);
       auto const share = [&](std::size_t part) { return percent(part, cell.series); };
-      std::printf("| %s | %zu | ", kinds[kind].name.c_str(), steps);
+      std::printf("| %s | %zu | ", kind.name.c_str(), steps);
       if (cell.has_mean)
         std::printf("%.0f | %.0f", share(cell.covered + cell.without_interval), share(cell.without_interval));
       else

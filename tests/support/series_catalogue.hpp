@@ -332,3 +332,98 @@ inline std::vector<series_kind> series_catalogue() {
   });
   return all;
 }
+
+/// Other kinds and other sizes, which were not looked at when the thresholds were fixed.
+inline std::vector<series_kind> held_out_series() {
+  using namespace catalogue;
+  using N = normal_numbers;
+  using S = std::size_t;
+  constexpr double pi = 3.14159265358979323846;
+  std::vector<series_kind> all;
+  auto const add = [&](std::string name, auto make) { all.push_back({std::move(name), std::move(make)}); };
+  auto const independent = [&](std::string name, double mean, bool tail, auto value) {
+    add(std::move(name), [=](N& n, S count) {
+      known_series r = each_step(n, count, [&](N& from, S) { return value(from); });
+      r.mean = mean;
+      r.has_tail = tail;
+      return r;
+    });
+  };
+  independent("white, 0.2 %", 100, false, [](N& n) { return noise(n, 100, 0.2); });
+  independent("white, 15 %", 100, false, [](N& n) { return noise(n, 100, 15); });
+  add("AR(0.8), 2 %", [](N& n, S c) { return correlated(n, c, 0.8, 1, 2); });
+  add("white + AR(0.9), 3 %", [](N& n, S c) { return correlated(n, c, 0.9, 0.5, 3); });
+  add("AR(0.95)", [](N& n, S c) { return correlated(n, c, 0.95, 1, 1); });
+  add("mean of 4 neighbours, 2 %", [](N& n, S c) {
+    std::vector<double> parts{n.next(), n.next(), n.next()};
+    return each_step(n, c, [&](N& from, S i) {
+      parts.push_back(from.next());
+      return 100 + parts[i] + parts[i + 1] + parts[i + 2] + parts[i + 3];
+    });
+  });
+  independent("triangular, 5 %", 100, false, [](N& n) { return 95 + 5 * (n.uniform() + n.uniform()); });
+  independent("gamma(4), 10 %", 100, true, [](N& n) {
+    double sum = 0;
+    for (int i = 0; i < 4; ++i) sum -= std::log(n.uniform());
+    return 80 + 5 * sum;
+  });
+  independent("Pareto 1.35", 100 * 1.35 / 0.35, true, [](N& n) { return 100 * std::pow(n.uniform(), -1 / 1.35); });
+  independent("Pareto 1.7", 100 * 1.7 / 0.7, true, [](N& n) { return 100 * std::pow(n.uniform(), -1 / 1.7); });
+  independent("lognormal, sigma 1", 100 * std::exp(0.5), true, [](N& n) { return 100 * std::exp(n.next()); });
+  independent("Weibull(0.6)", 150.4575, true, [](N& n) { return 100 * std::pow(-std::log(n.uniform()), 1 / 0.6); });
+  for (S i = all.size() - 5; i < all.size(); ++i) {
+    auto const make = all[i].make;
+    bool const is_wide = all[i].name.find("gamma") == std::string::npos;
+    all[i].make = [make, is_wide](N& n, S c) {
+      known_series r = make(n, c);
+      r.is_even = !is_wide;
+      r.has_kinds = true;
+      return r;
+    };
+  }
+  add("sawtooth 8 %, period 37", [=](N& n, S c) { return repeated(n, c, 37, 8, [](double x) { return x - 0.5; }); });
+  add("falling sawtooth 6 %, period 64", [=](N& n, S c) { return repeated(n, c, 64, 6, [](double x) { return 0.5 - x; }); });
+  add("square 8 %, period 14", [=](N& n, S c) { return repeated(n, c, 14, 8, [](double x) { return x < 0.5 ? -0.5 : 0.5; }); });
+  add("square 20 %, period 60", [=](N& n, S c) { return repeated(n, c, 60, 20, [](double x) { return x < 0.5 ? -0.5 : 0.5; }); });
+  add("sine 10 %, period 40", [=](N& n, S c) { return repeated(n, c, 40, 10, [=](double x) { return 0.5 * std::sin(2 * pi * x); }); });
+  add("alternating 100, 112", [](N& n, S c) {
+    known_series r = each_step(n, c, [](N& from, S i) { return noise(from, i % 2 == 0 ? 100 : 112); });
+    r.mean = 106, r.period = 2, r.is_even = false, r.has_kinds = true;
+    return r;
+  });
+  add("every 4th x 1.3", [](N& n, S c) { return long_steps(n, c, 4, 1, 1.3); });
+  add("every 30th x 5", [](N& n, S c) { return long_steps(n, c, 30, static_cast<S>(29 * n.uniform()), 5); });
+  add("first of 25 x 4", [](N& n, S c) { return long_steps(n, c, 25, 0, 4); });
+  add("1 in 30 x 4, random", [](N& n, S c) { return random_steps(n, c, 1 / 30.0, 4); });
+  add("a third x 1.5, random", [](N& n, S c) { return random_steps(n, c, 0.33, 1.5); });
+  add("two levels, 40 steps each", [](N& n, S c) { return levels(n, c, {100, 120}, 40); });
+  add("four levels, 30 steps each", [](N& n, S c) { return levels(n, c, {80, 95, 110, 130}, 30); });
+  for (double const percent : {-3.0, 8.0})
+    add("drift of " + std::to_string(static_cast<int>(percent)) + " %", [=](N& n, S c) { return drifting(n, c, percent); });
+  for (auto const& [share, percent] : {std::pair{0.4, 6.0}, std::pair{0.8, -10.0}})
+    add("from " + std::to_string(static_cast<int>(100 * share)) + " % on " + std::to_string(static_cast<int>(percent)) + " %",
+        [share = share, percent = percent](N& n, S c) {
+          auto const at = static_cast<S>(share * static_cast<double>(c));
+          known_series r = each_step(n, c, [&](N& from, S i) { return noise(from, i < at ? 100 : 100 + percent); });
+          r.mean = no_mean, r.is_even = false, r.changes = {at}, r.drift = 0.01 * percent, r.has_kinds = true;
+          return r;
+        });
+  for (auto const& [first, excess] : {std::pair<S, double>{3, 0.5}, std::pair<S, double>{20, 0.3}, std::pair<S, double>{2, 4.0}})
+    add("first " + std::to_string(first) + " + " + std::to_string(static_cast<int>(100 * excess)) + " %",
+        [first = first, excess = excess](N& n, S c) {
+          return warming(n, c, {first, first}, [=](double i) { return i < static_cast<double>(first) ? excess : 0.0; });
+        });
+  add("exponential warm-up, 7 steps", [](N& n, S c) { return warming(n, c, {16, 42}, [](double i) { return 0.8 * std::exp(-i / 7); }); });
+  add("first 3 x 2, then every 15th x 4", [](N& n, S c) {
+    known_series r = warming(n, c, {3, 3}, [](double i) { return i < 3 ? 1.0 : 0.0; });
+    for (S i = 10; i < c; i += 15) r.ms[i] *= 4;
+    r.period = 15, r.has_kinds = true, r.is_even = false;
+    return r;
+  });
+  add("step 6 x 8", [](N& n, S c) {
+    known_series r = each_step(n, c, [](N& from, S i) { return noise(from) * (i == 6 ? 8 : 1); });
+    r.mean = no_mean, r.is_even = c > 1400, r.has_kinds = c > 6;
+    return r;
+  });
+  return all;
+}
