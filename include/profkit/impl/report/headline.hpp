@@ -106,18 +106,19 @@ inline std::string named_steps(step_pattern const& pattern) {
 inline std::string pattern_words(step_pattern const& pattern, std::uint64_t measured) {
   if (pattern.shape == series_shape::tailed) return "a few long steps take much of the time, and no two of them are alike";
   if (pattern.others == 0) return fmt::format("step times repeat about every {} steps", pattern.period);
+  std::string const usual = significant(pattern.usual.count()) + " ms";
+  std::string const other = significant(pattern.other.count()) + " ms";
   double const ratio = pattern.usual.count() > 0.0 ? pattern.other / pattern.usual : 0.0;
   bool const is_one = pattern.period > 0 ? pattern.others * pattern.period < 3 * (measured + pattern.period) / 2 : pattern.others == 1;
   std::string const take = is_one ? "takes" : "take";
-  std::string const longer = ratio >= 1.5 ? fmt::format("{} {} times as long", take, significant(ratio))
-                                          : fmt::format("{} {} instead of {}", take, time_words(pattern.other), time_words(pattern.usual));
+  std::string const longer =
+      ratio >= 1.5 ? fmt::format("{} {} times as long", take, significant(ratio)) : fmt::format("{} {} instead of {}", take, other, usual);
   if (pattern.shape == series_shape::levels) {
-    return fmt::format("steps change between levels of {} and {}: {} of {} steps, in {} {}, {}", time_words(pattern.usual),
-                       time_words(pattern.other), pattern.others, measured, pattern.runs, pattern.runs == 1 ? "run" : "runs", longer);
+    return fmt::format("steps change between {} and {}: {} of {} steps take {}, in {} {}", usual, other, pattern.others, measured, other,
+                       pattern.runs, pattern.runs == 1 ? "run" : "runs");
   }
   if (pattern.period == 2)
-    return fmt::format("steps alternate between {} and {}", time_words(std::min(pattern.usual, pattern.other)),
-                       time_words(std::max(pattern.usual, pattern.other)));
+    return fmt::format("steps alternate between {} and {}", ratio < 1.0 ? other : usual, ratio < 1.0 ? usual : other);
   if (pattern.period > 0 && is_one) return fmt::format("1 step in {} {}{}", pattern.period, longer, named_steps(pattern));
   if (pattern.period > 0) {
     return fmt::format("steps repeat every {}: {:.0f} of them {}{}", pattern.period,

@@ -44,15 +44,15 @@ struct linear_trend {
 
 /// @brief What a series of step times is like. All sentences about steps follow from it.
 struct series_description {
-  series_shape shape = series_shape::too_short;
-  std::optional<other_values> others{};     ///< of `mixed` and `levels`, and of `periodic` if single values differ
-  std::size_t period = 0;                   ///< of `periodic`
-  std::size_t warmup = 0;                   ///< number of values at the beginning that are larger than all others, or 0
-  std::optional<lasting_change> change{};   ///< after that; n/a if the level is the same at the end
-  std::optional<linear_trend> trend{};      ///< of the values after the warm-up; n/a with fewer than 4 values
-  std::optional<mean_interval> interval{};  ///< n/a with fewer than 2 values, and if `without_mean`
-  bool without_mean = false;                ///< further values may have another mean: a change, a few levels, or a tail
-  double moved = 0.0;                       ///< by how much warm-up and others change the mean, relative
+  series_shape shape = series_shape::too_short;  ///< how the values differ
+  std::optional<other_values> others{};          ///< of `mixed` and `levels`, and of `periodic` if single values differ
+  std::size_t period = 0;                        ///< of `periodic`
+  std::size_t warmup = 0;                        ///< number of values at the beginning that are larger than all others, or 0
+  std::optional<lasting_change> change{};        ///< after that; n/a if the level is the same at the end
+  std::optional<linear_trend> trend{};           ///< of the values after the warm-up; n/a with fewer than 4 values
+  std::optional<mean_interval> interval{};       ///< n/a with fewer than 2 values, and if `without_mean`
+  bool without_mean = false;                     ///< further values may have another mean: a change, a few levels, or a tail
+  double moved = 0.0;                            ///< by how much warm-up and others change the mean, relative
 
   /// @brief Whether the values have a drift and no change.
   [[nodiscard]] bool has_drift() const noexcept { return trend && trend->is_significant; }
