@@ -93,6 +93,7 @@ TEST_CASE("a warm-up ends at its step, and one long first step is a warm-up", "[
   for (std::size_t i = 0; i < ms.size(); ++i) ms[i] += 80.0 * std::exp(-static_cast<double>(i) / 3.0);
   CHECK(described(ms).warmup >= 8);   // 5.6 there, at a noise of 1
   CHECK(described(ms).warmup <= 16);  // 0.4
+  CHECK(described(ms).is_gradual);    // nobody can say where it ends
 }
 
 TEST_CASE("steps that become longer for good are a change and no warm-up", "[statistics]") {

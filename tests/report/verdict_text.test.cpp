@@ -76,7 +76,7 @@ TEST_CASE("steps that are not of one kind are described in one sentence", "[verd
   for (std::size_t i = 0; i < ms.size(); i += 50) long_steps[i] = 1000.0;
   CHECK_THAT(text_of(profile_of_steps(long_steps, 0)),
              ContainsSubstring("host: uneven: 1 step in 50 takes 10.0 times as long (steps 0, 50, 100, ...); the mean is known to +-") &&
-                 ContainsSubstring("warm-up 0 given; no longer first steps\n"));
+                 ContainsSubstring("warm-up 0 given; the first steps are not longer\n"));
   std::vector<double> alternating = ms;
   for (std::size_t i = 1; i < ms.size(); i += 2) alternating[i] += 60.0;
   CHECK_THAT(text_of(profile_of_steps(alternating, 0)),

@@ -17,6 +17,7 @@
 struct said_of_series {
   bool is_stable = false;
   std::optional<std::pair<double, double>> interval{};
+  bool is_warming = false;              ///< the first steps are longer
   std::optional<std::size_t> warmup{};  ///< "use at least N warm-up steps"
   std::optional<double> drift{};        ///< said to be one
   std::optional<std::size_t> change{};  ///< "from step N on"
@@ -33,7 +34,8 @@ inline said_of_series said_of(std::vector<double> const& ms) {
   said_of_series result;
   result.is_stable = found.verdict == profkit::step_verdict::stable;
   if (found.ci95_low) result.interval.emplace(found.ci95_low->count(), found.ci95_high->count());
-  if (found.finding == profkit::warmup_finding::too_short) result.warmup = *found.steady_from;
+  result.is_warming = found.finding == profkit::warmup_finding::too_short;
+  if (result.is_warming && found.steady_from) result.warmup = *found.steady_from;
   if (found.has_drift) result.drift = *found.drift;
   if (found.finding == profkit::warmup_finding::never_steady) result.change = *found.steady_from;
   if (found.pattern) {
@@ -73,6 +75,7 @@ struct judged_cell {
     };
     std::array<bool, false_sentences> wrong{};
     wrong[false_stable] = said.is_stable && !truth.is_even;
+    wrong[false_warmup] = said.is_warming && truth.warm.second == 0;
     if (said.warmup)
       wrong[false_warmup] = truth.warm.second == 0 || *said.warmup + 2 < truth.warm.first || *said.warmup > truth.warm.second + 2;
     if (said.drift) wrong[false_drift] = !truth.wanders && !(truth.drift * *said.drift > 0.0);
@@ -92,7 +95,8 @@ struct judged_cell {
     bool const has_something =
         truth.warm.second != 0 || truth.drift != 0.0 || !truth.changes.empty() || truth.has_kinds || truth.period != 0;
     can_find = can_find || has_something;
-    if (has_something && !any && (said.warmup || said.drift || said.change || said.has_kinds || said.has_tail || said.period != 0)) ++found;
+    if (has_something && !any && (said.is_warming || said.drift || said.change || said.has_kinds || said.has_tail || said.period != 0))
+      ++found;
   }
 };
 

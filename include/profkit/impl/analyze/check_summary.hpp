@@ -142,8 +142,8 @@ class summary_check {
     require(!verdict.relative_half_width || verdict.effective_samples, "an interval of the mean without its samples");
     require(!verdict.drift || verdict.drift_p_value, "a drift without its probability");
     require(verdict.pattern || verdict.verdict != step_verdict::uneven, "uneven steps without a pattern");
-    bool const has_steady_part = verdict.finding != warmup_finding::unknown && verdict.finding != warmup_finding::drifting;
-    require(verdict.steady_from || (!has_steady_part && verdict.verdict != step_verdict::still_warming), "a steady part without its begin");
+    bool const has_steady_part = verdict.finding == warmup_finding::enough || verdict.finding == warmup_finding::never_steady;
+    require(verdict.steady_from || !has_steady_part, "a steady part without its begin");
   }
 };
 

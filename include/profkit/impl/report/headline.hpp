@@ -130,6 +130,7 @@ inline std::string pattern_words(step_pattern const& pattern, std::uint64_t meas
 
 /// Why there is no interval of the mean.
 inline std::string no_interval_words(verdict_summary const& verdict) {
+  if (verdict.ci95_low) return "the mean is 0";
   if (verdict.finding == warmup_finding::never_steady) return "the mean has no interval, because the level changed";
   if (verdict.pattern && verdict.pattern->shape == series_shape::levels)
     return "the mean has no interval, because the levels changed too seldom";
@@ -168,6 +169,12 @@ inline std::string throttled_words(detail::own_vector<clock_summary> const& cloc
   return text;
 }
 
+/// How many warm-up steps to use.
+inline std::string more_warmup_words(verdict_summary const& verdict) {
+  if (!verdict.steady_from) return "the first steps get shorter one after the other; use more warm-up steps";
+  return fmt::format("use at least {} warm-up steps", *verdict.steady_from);
+}
+
 inline std::string drift_words(verdict_summary const& verdict) {
   if (verdict.finding == warmup_finding::never_steady) {
     return fmt::format("from step {} on steps are {:.1f} % {}", *verdict.steady_from, 100.0 * std::fabs(verdict.change),
@@ -188,7 +195,7 @@ inline std::string drift_words(verdict_summary const& verdict) {
     case step_verdict::too_few:
       return detail::too_few_words(verdict);
     case step_verdict::still_warming:
-      return fmt::format("use at least {} warm-up steps; after them a step is {:.1f} % shorter", *verdict.steady_from,
+      return fmt::format("{}; after them a step is {:.1f} % shorter", detail::more_warmup_words(verdict),
                          100.0 * std::fabs(verdict.change));
     case step_verdict::drifting:
       return detail::drift_words(verdict);
@@ -208,9 +215,11 @@ inline std::string drift_words(verdict_summary const& verdict) {
     case warmup_finding::unknown:
       return given + "too few steps to find the steady part";
     case warmup_finding::enough:
-      return given + (verdict.pattern ? "no longer first steps" : fmt::format("steady from step {}", *verdict.steady_from));
+      return given + (verdict.verdict == step_verdict::uneven ? "the first steps are not longer"
+                                                              : fmt::format("steady from step {}", *verdict.steady_from));
     case warmup_finding::too_short:
-      return given + fmt::format("still warming: use at least {}", *verdict.steady_from);
+      return given + (verdict.steady_from ? fmt::format("still warming: use at least {}", *verdict.steady_from)
+                                          : "still warming: the first steps get shorter");
     case warmup_finding::never_steady:
       return given + fmt::format("the steps changed at step {}", *verdict.steady_from);
     case warmup_finding::drifting:
@@ -239,7 +248,7 @@ inline std::string verdict_line(char const* what, verdict_summary const& verdict
     text += verdict.ci95_low ? fmt::format("  95 % interval of the mean {} to {} ms, MAD {} ms", format_ms(verdict.ci95_low),
                                            format_ms(verdict.ci95_high), format_ms(verdict.mad))
                              : fmt::format("  {}, MAD {} ms", no_interval_words(verdict), format_ms(verdict.mad));
-    if (verdict.drift) {
+    if (verdict.drift && verdict.finding != warmup_finding::never_steady) {
       text += fmt::format(", drift {:+.1f} % ({}significant, p = {:.2g})", 100.0 * *verdict.drift, verdict.has_drift ? "" : "not ",
                           *verdict.drift_p_value);
     }

@@ -259,12 +259,14 @@ inline std::string steadiness_words(verdict_summary const& verdict) {
   } else {
     text = verdict.drift && verdict.measured >= verdict_bounds::min_steps ? "no significant drift" : "drift n/a: too few steps";
   }
-  if (verdict.pattern && verdict.finding == warmup_finding::enough) return pattern_words(*verdict.pattern, verdict.measured) + "; " + text;
+  if (verdict.verdict == step_verdict::uneven && verdict.finding == warmup_finding::enough)
+    return pattern_words(*verdict.pattern, verdict.measured) + "; " + text;
   switch (verdict.finding) {
     case warmup_finding::enough:
       return text + fmt::format(", steady from step {}", verdict.steady_from.value_or(0));
     case warmup_finding::too_short:
-      return text + fmt::format(", still warming: use warmup={}", verdict.steady_from.value_or(0));
+      return text + (verdict.steady_from ? fmt::format(", still warming: use warmup={}", *verdict.steady_from)
+                                         : ", still warming: the first steps get shorter");
     case warmup_finding::never_steady:
     case warmup_finding::drifting:
     case warmup_finding::unknown:

@@ -48,6 +48,7 @@ struct series_description {
   std::optional<other_values> others{};          ///< of `mixed` and `levels`, and of `periodic` if single values differ
   std::size_t period = 0;                        ///< of `periodic`
   std::size_t warmup = 0;                        ///< number of values at the beginning that are larger than all others, or 0
+  bool is_gradual = false;                       ///< these values decrease, so that nobody can say where they end
   std::optional<lasting_change> change{};        ///< after that; n/a if the level is the same at the end
   std::optional<linear_trend> trend{};           ///< of the values after the warm-up; n/a with fewer than 4 values
   std::optional<mean_interval> interval{};       ///< n/a with fewer than 2 values, and if `without_mean`
@@ -341,6 +342,10 @@ class series_describer {
     series_values const later = part_of(values, begin, count_);
     if (noise_fit{later.size(), cosine_series{later}}.difference_p_value(early - rest, begin, later.size()) >= max_p_value) return;
     found_.warmup = begin;
+    std::size_t const third = (begin + 2) / 3;
+    double const at_first = mean_between(values, 0, third) - rest;
+    double const at_last = mean_between(values, begin - third, begin) - rest;
+    found_.is_gradual = begin > 1 && at_last < 0.6 * at_first;
   }
 
   /// The last position from which on the values differ for good: the split that explains most of the variance (binary segmentation).

@@ -188,7 +188,7 @@ inline void set_warmup(verdict_summary& result, series_description const& found,
     result.change = found.change->after / found.change->before - 1.0;
   } else if (found.warmup > 0) {
     result.finding = warmup_finding::too_short;
-    result.steady_from = index(found.warmup);
+    if (!found.is_gradual) result.steady_from = index(found.warmup);
     auto const begin = steps.ms.begin() + static_cast<std::ptrdiff_t>(steps.warmup);
     double const early = std::accumulate(begin, begin + static_cast<std::ptrdiff_t>(found.warmup), 0.0) / static_cast<double>(found.warmup);
     double const later = std::accumulate(begin + static_cast<std::ptrdiff_t>(found.warmup), steps.ms.end(), 0.0) /

@@ -70,7 +70,7 @@ struct verdict_summary {
   std::uint64_t warmup = 0;             ///< number of warm-up steps
   warmup_finding finding = warmup_finding::unknown;  ///< whether that was enough
   /// @brief `step_record::index` of the first steady step, which is also the sufficient number of warm-up steps. For `never_steady`, the
-  /// index of the last change. n/a if `finding` is unknown.
+  /// index of the last change. n/a if `finding` is unknown, and for a warm-up that ends gradually.
   std::optional<std::uint64_t> steady_from;
   double change = 0.0;                  ///< change of the mean there, relative to the measured steps before; 0 if there is none
   std::optional<step_pattern> pattern;  ///< n/a if the steps are of one kind, or too few
