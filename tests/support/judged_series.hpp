@@ -68,9 +68,9 @@ struct judged_cell {
         ++covered;
     }
     auto const near = [](std::size_t a, std::size_t b, std::size_t tolerance) { return a <= b + tolerance && b <= a + tolerance; };
-    auto const is_multiple = [](std::size_t period, std::size_t of) {  // a smooth shape has about the period
-      if (of == 0) return false;
-      double const times = static_cast<double>(period) / static_cast<double>(of);
+    auto const is_multiple = [](std::size_t period, std::size_t base) {  // a smooth shape has about the period
+      if (base == 0) return false;
+      double const times = static_cast<double>(period) / static_cast<double>(base);
       return times > 0.9 && std::abs(times / (std::max)(1.0, std::round(times)) - 1.0) < 0.06;
     };
     std::array<bool, false_sentences> wrong{};
