@@ -69,9 +69,9 @@ set(PROFKIT_HEADERS
     profkit/impl/analyze/time/trend_windows.hpp
     profkit/impl/analyze/verdict/mean_interval.hpp
     profkit/impl/analyze/verdict/noise_fit.hpp
-    profkit/impl/analyze/verdict/steady_part.hpp
+    profkit/impl/analyze/verdict/outliers.hpp
+    profkit/impl/analyze/verdict/series_description.hpp
     profkit/impl/analyze/verdict/step_verdict.hpp
-    profkit/impl/analyze/verdict/trend.hpp
     profkit/impl/analyze/verdict/verdict_summary.hpp
     profkit/impl/analyze/window.hpp
     profkit/impl/analyze/windows/kept_records.hpp

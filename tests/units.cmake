@@ -32,10 +32,10 @@ profkit_add_unit_tests(profile ONE_THREAD SOURCES profile/journal.test.cpp profi
 profkit_add_unit_tests(analyze ONE_THREAD SOURCES analyze/adopted_scopes.test.cpp analyze/analysis.test.cpp analyze/analyze.test.cpp analyze/attribution.test.cpp
                                        analyze/collected_steps.test.cpp analyze/cuda_graphs.test.cpp analyze/device_peaks.test.cpp analyze/excluded_steps.test.cpp analyze/gpu_period.test.cpp analyze/gpu_idle.test.cpp
                                        analyze/gpu_summary.test.cpp
-                                       analyze/kernel_class.test.cpp analyze/kernels_of_scope.test.cpp analyze/level_change.test.cpp analyze/mean_interval.test.cpp
+                                       analyze/kernel_class.test.cpp analyze/kernels_of_scope.test.cpp analyze/mean_interval.test.cpp
                                        analyze/nsys_kernel_name.test.cpp analyze/outliers.test.cpp analyze/quantile_sketch.test.cpp analyze/rank_timeline.test.cpp analyze/ranks.test.cpp analyze/ranks_matching.test.cpp analyze/recorded_ranks.test.cpp
-                                       analyze/samples.test.cpp analyze/scope_memory.test.cpp analyze/scope_work.test.cpp analyze/statistics.test.cpp analyze/steady_part.test.cpp analyze/step_verdict.test.cpp analyze/straggler.test.cpp
-                                       analyze/stop_rule.test.cpp analyze/trend.test.cpp
+                                       analyze/samples.test.cpp analyze/scope_memory.test.cpp analyze/scope_work.test.cpp analyze/statistics.test.cpp analyze/series_description.test.cpp analyze/step_verdict.test.cpp analyze/straggler.test.cpp
+                                       analyze/stop_rule.test.cpp analyze/trend_windows.test.cpp
                                        analyze/step_budget.test.cpp analyze/step_kinds.test.cpp analyze/step_scenarios.test.cpp analyze/step_series.test.cpp analyze/time_per_step.test.cpp)
 foreach(folder IN ITEMS top analyze)
   target_compile_definitions(profkit_${folder}_tests PRIVATE TEST_DATA="${CMAKE_CURRENT_SOURCE_DIR}/data" TEST_RANKS="${profkit_recorded_ranks}")

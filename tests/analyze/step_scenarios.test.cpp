@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Like bench/step_scenarios.cpp with fewer series; the bounds lie some standard errors below the rates measured there.
+// Like bench/series.cpp with fewer series; the bounds lie some standard errors below the rates measured there.
 #include "../support/step_scenarios.hpp"
 #include "../support/repetitions.hpp"
 #include "../support/testing.hpp"

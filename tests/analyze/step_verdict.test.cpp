@@ -148,7 +148,8 @@ TEST_CASE("recorded steps get the expected verdicts", "[verdict]") {
   // Small model, forward only: the host runs ahead of the GPU, until the queue is full in the third step.
   auto const queue = judged({3.525, 8.342, 17.41, 17.32, 17.40, 17.38, 17.34, 17.39, 17.34, 17.38, 17.38, 17.41, 17.43, 17.44, 17.38,
                              17.44, 17.42, 17.44, 17.38, 17.38, 17.26, 17.40, 17.37, 17.41, 17.44, 17.43, 17.41, 17.44, 17.44, 17.43});
-  CHECK(queue.verdict == step_verdict::still_warming);
+  CHECK(queue.verdict == step_verdict::drifting);  // longer steps are no warm-up
+  CHECK(queue.finding == warmup_finding::never_steady);
   CHECK(queue.steady_from == 2U);
 
   // Increases slowly by half a millisecond.
@@ -172,13 +173,14 @@ TEST_CASE("recorded steps get the expected verdicts", "[verdict]") {
 
   CHECK(judged({23.56, 23.91, 20.70, 20.83, 21.03, 20.84, 21.11, 21.41, 22.49, 23.72, 21.86, 21.14, 21.35, 21.88, 22.81,
                 21.60, 21.69, 21.20, 25.12, 24.41, 24.33, 25.95, 25.88, 24.99, 25.71, 22.53, 32.46, 24.25, 31.09, 32.14})
-            .verdict == step_verdict::drifting);
+            .verdict == step_verdict::noisy);  // the last steps are longer, but so differently that it can be noise
 
   // A change begins in step 25, but similar times occurred at the beginning.
   auto const two_levels = judged({24.00, 24.82, 32.78, 29.54, 32.31, 24.49, 22.60, 22.95, 23.73, 22.86, 22.93, 22.64, 23.11, 23.24, 23.43,
                                   23.95, 24.27, 24.10, 24.13, 23.88, 24.18, 25.15, 23.71, 23.69, 24.12, 33.81, 33.10, 33.91, 32.83, 34.34});
-  CHECK(two_levels.verdict == step_verdict::noisy);
-  CHECK(*two_levels.relative_half_width > 0.1);
+  CHECK(two_levels.verdict == step_verdict::uneven);
+  CHECK(two_levels.pattern->shape == profkit::series_shape::levels);
+  CHECK_FALSE(two_levels.relative_half_width);
 
   auto const spikes = judged({26.47, 26.66, 26.31, 28.26, 25.13, 27.47, 41.59, 36.78, 27.73, 27.40, 28.24, 24.82, 27.49, 27.05, 33.93,
                               27.32, 35.72, 25.56, 24.93, 24.35, 25.68, 26.92, 26.04, 25.17, 24.38, 30.65, 23.58, 24.04, 26.91, 26.03});

@@ -12,7 +12,7 @@ import subprocess
 import sys
 
 PICTURES = ["docs/report.md", "docs/step_budget.md"]
-VERDICTS = r"too few|stable|noisy|drifting|still warming|throttled"
+VERDICTS = r"too few|stable|noisy|drifting|still warming|throttled|uneven"
 
 
 def normal(line):

@@ -111,8 +111,8 @@ TEST_CASE("a summary with positions outside its lists is refused", "[summary]") 
   check_is_refused(changed([](profkit::summary& summary) { summary.scopes[1].memory.pop_back(); }),
                    "a scope has memory of other allocators");
   check_is_refused(changed([](profkit::summary& summary) { summary.adopted[0].depth = 4'000'000'000U; }), "an adopted scope lies deeper");
-  check_is_refused(changed([](profkit::summary& summary) { summary.steps.host_verdict.verdict = static_cast<profkit::step_verdict>(6); }),
-                   "a verdict on steps is 6");
+  check_is_refused(changed([](profkit::summary& summary) { summary.steps.host_verdict.verdict = static_cast<profkit::step_verdict>(7); }),
+                   "a verdict on steps is 7");
 }
 
 TEST_CASE("a summary that lacks one of two figures that belong together is refused", "[summary]") {
@@ -124,6 +124,7 @@ TEST_CASE("a summary that lacks one of two figures that belong together is refus
   check("GPU steps without a verdict", [](profkit::step_summary& steps) { steps.gpu_verdict.reset(); });
   check("an interval of the mean with one end", [](profkit::step_summary& steps) { steps.host_verdict.ci95_low.reset(); });
   check("an interval of the mean without its samples", [](profkit::step_summary& steps) { steps.gpu_verdict->effective_samples.reset(); });
+  check("uneven steps without a pattern", [](profkit::step_summary& steps) { steps.host_verdict.verdict = profkit::step_verdict::uneven; });
   check("a drift without its probability", [](profkit::step_summary& steps) { steps.gpu_period->verdict.drift_p_value.reset(); });
   check("a steady part without its begin", [](profkit::step_summary& steps) {
     steps.host_verdict.finding = profkit::warmup_finding::enough;

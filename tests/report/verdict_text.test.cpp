@@ -51,9 +51,37 @@ TEST_CASE("every verdict is given with its reason in one sentence", "[verdict]")
   CHECK_THAT(text_of(profile_of_steps(ms, 9)), ContainsSubstring("warm-up 9 given; steady from step 9\n"));
   ms = quiet_steps();
   for (std::size_t i = 0; i < ms.size(); ++i) ms[i] += static_cast<double>(i);
-  CHECK_THAT(text_of(profile_of_steps(ms, 5)), ContainsSubstring("host: drifting: +2") &&
-                                                   ContainsSubstring("from the first measured step to the last") &&
-                                                   ContainsSubstring("warm-up 5 given; no steady part: the steps drift\n"));
+  CHECK_THAT(text_of(profile_of_steps(ms, 5)),
+             ContainsSubstring("host: drifting: a step grows by 2") && ContainsSubstring(" % over the run (p = ") &&
+                 ContainsSubstring(" % (significant, p = ") && ContainsSubstring("warm-up 5 given; no steady part: the steps drift\n"));
+}
+
+TEST_CASE("steps that are not of one kind are described in one sentence", "[verdict]") {
+  std::vector<double> ms = quiet_steps();
+  ms.resize(200);
+  normal_numbers numbers{17};
+  for (double& each : ms) each = 100.0 + 0.5 * numbers.next();
+  std::vector<double> long_steps = ms;
+  for (std::size_t i = 0; i < ms.size(); i += 50) long_steps[i] = 1000.0;
+  CHECK_THAT(text_of(profile_of_steps(long_steps, 0)),
+             ContainsSubstring("host: uneven: 1 step in 50 takes 10.0 times as long (steps 0, 50, 100, ...); the mean is known to +-") &&
+                 ContainsSubstring("warm-up 0 given; the first steps are not longer\n"));
+  std::vector<double> alternating = ms;
+  for (std::size_t i = 1; i < ms.size(); i += 2) alternating[i] += 60.0;
+  CHECK_THAT(text_of(profile_of_steps(alternating, 0)),
+             ContainsSubstring("host: uneven: steps alternate between 100 ms and 160 ms; the mean is known"));
+  std::vector<double> levels = ms;
+  for (std::size_t i = 40; i < 90; ++i) levels[i] += 30.0;
+  CHECK_THAT(text_of(profile_of_steps(levels, 0)),
+             ContainsSubstring("host: uneven: steps change between 100 ms and 130 ms: 50 of 200 steps take 130 ms, in 1 run; ") &&
+                 ContainsSubstring("the mean has no interval, because the levels changed too seldom"));
+  std::vector<double> few = ms;
+  for (std::size_t const i : {3U, 17U, 60U}) few[i] = 300.0;
+  CHECK_THAT(text_of(profile_of_steps(few, 0)),
+             ContainsSubstring("host: uneven: 3 of 200 steps take 3.0") && ContainsSubstring(" times as long (steps 3, 17, 60)"));
+  profkit::verdict_summary const found = profkit::analyze(profile_of_steps(few, 0)).steps.host_verdict;
+  REQUIRE(found.pattern);
+  CHECK(found.pattern->others == 3);
 }
 
 TEST_CASE("a mean that slow changes could move too far is reported instead of stable", "[verdict]") {

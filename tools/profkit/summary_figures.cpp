@@ -256,7 +256,8 @@ class summary_figures {
     lost(quality.dropped_operations, "dropped_kernels");
     lost(quality.discarded_records, "discarded_records");
     auto const doubt = [&](std::string const& name, profkit::verdict_summary const& verdict) {
-      if (verdict.verdict == profkit::step_verdict::stable || verdict.verdict == profkit::step_verdict::noisy)
+      using profkit::step_verdict;
+      if (verdict.verdict == step_verdict::stable || verdict.verdict == step_verdict::noisy || verdict.verdict == step_verdict::uneven)
         return;  // covered by the ranges
       result_.doubts.push_back(name + ": " + profkit::verdict_name(verdict.verdict) + "; the report says why");
     };

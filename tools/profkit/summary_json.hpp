@@ -211,10 +211,17 @@ class summary_json_reader {
 
   static profkit::step_verdict named(std::string const& name, profkit::step_verdict) {
     auto verdict = profkit::step_verdict::too_few;
-    for (int i = 0; i <= static_cast<int>(profkit::step_verdict::throttled); ++i) {
+    for (int i = 0; i <= static_cast<int>(profkit::step_verdict::uneven); ++i) {
       if (name == profkit::verdict_name(static_cast<profkit::step_verdict>(i))) verdict = static_cast<profkit::step_verdict>(i);
     }
     return verdict;
+  }
+  static profkit::series_shape named(std::string const& name, profkit::series_shape) {
+    auto shape = profkit::series_shape::too_short;
+    for (int i = 0; i <= static_cast<int>(profkit::series_shape::tailed); ++i) {
+      if (name == profkit::shape_name(static_cast<profkit::series_shape>(i))) shape = static_cast<profkit::series_shape>(i);
+    }
+    return shape;
   }
   static profkit::precision named(std::string const& name, profkit::precision) { return profkit::precision_named(name); }
   static profkit::work_bound named(std::string const& name, profkit::work_bound) {

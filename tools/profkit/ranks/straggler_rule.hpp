@@ -8,7 +8,7 @@
 #include <numeric>
 #include <optional>
 #include <profkit/impl/analyze/verdict/mean_interval.hpp>
-#include <profkit/impl/analyze/verdict/trend.hpp>
+#include <profkit/impl/analyze/verdict/outliers.hpp>
 #include <profkit/impl/profile/own_memory.hpp>
 #include <string>
 #include <utility>

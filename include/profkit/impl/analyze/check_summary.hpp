@@ -141,8 +141,9 @@ class summary_check {
     require(verdict.ci95_low.has_value() == verdict.ci95_high.has_value(), "an interval of the mean with one end");
     require(!verdict.relative_half_width || verdict.effective_samples, "an interval of the mean without its samples");
     require(!verdict.drift || verdict.drift_p_value, "a drift without its probability");
-    bool const has_steady_part = verdict.finding != warmup_finding::unknown && verdict.finding != warmup_finding::drifting;
-    require(verdict.steady_from || (!has_steady_part && verdict.verdict != step_verdict::still_warming), "a steady part without its begin");
+    require(verdict.pattern || verdict.verdict != step_verdict::uneven, "uneven steps without a pattern");
+    bool const has_steady_part = verdict.finding == warmup_finding::enough || verdict.finding == warmup_finding::never_steady;
+    require(verdict.steady_from || !has_steady_part, "a steady part without its begin");
   }
 };
 

@@ -13,8 +13,13 @@ namespace profkit::detail {
 
 template <>
 struct file_enum<step_verdict> {
-  static constexpr step_verdict last = step_verdict::throttled;
+  static constexpr step_verdict last = step_verdict::uneven;
   static constexpr char const* what = "verdict on steps";
+};
+template <>
+struct file_enum<series_shape> {
+  static constexpr series_shape last = series_shape::tailed;
+  static constexpr char const* what = "shape of a series";
 };
 template <>
 struct file_enum<warmup_finding> {
@@ -36,6 +41,12 @@ constexpr auto describe(described_type<duration_summary>) {
       field{"min_ms", &s::min},  field{"median_ms", &s::median}, field{"p95_ms", &s::p95},   field{"p99_ms", &s::p99},
       field{"max_ms", &s::max}};
 }
+constexpr auto describe(described_type<step_pattern>) {
+  using s = step_pattern;
+  return std::tuple{field{"shape", &s::shape},       field{"others", &s::others},    field{"runs", &s::runs},
+                    field{"usual_ms", &s::usual},    field{"other_ms", &s::other},   field{"period", &s::period},
+                    field{"first_steps", &s::first}, field{"mean_change", &s::moved}};
+}
 constexpr auto describe(described_type<verdict_summary>) {
   using s = verdict_summary;
   return std::tuple{field{"mad_ms", &s::mad},
@@ -45,6 +56,8 @@ constexpr auto describe(described_type<verdict_summary>) {
                     field{"outliers", &s::outliers},
                     field{"drift_percent", &s::drift},
                     field{"drift_p_value", &s::drift_p_value},
+                    field{"drift_is_significant", &s::has_drift},
+                    field{"pattern", &s::pattern},
                     field{"verdict", &s::verdict},
                     field{"steady_from", &s::steady_from},
                     field{"-measured", &s::measured},

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "../analyze/kinds/step_kinds.hpp"
-#include "../analyze/verdict/trend.hpp"
+#include "../analyze/verdict/outliers.hpp"
 #include "../profile/own_containers.hpp"
 #include "../profile/own_memory.hpp"
 #include "../profile/own_sort.hpp"
@@ -166,6 +166,20 @@ inline std::string with_plus_minus(std::string text) {
   return text;
 }
 
+/// What to do about steps that are not of one kind.
+inline std::string uneven_advice(step_pattern const& pattern) {
+  switch (pattern.shape) {
+    case series_shape::levels:
+      return "Look for what changes with the levels: clocks, other load, the data; measure over several of them.";
+    case series_shape::tailed:
+      return "Compare medians: the next long step changes the mean. Look at the longest steps (keep=slowest:5).";
+    case series_shape::periodic:
+      return "Measure whole periods, and give the work of these steps a scope of its own.";
+    default:
+      return "Look at the long steps in a trace (keep=slowest:5), and give their work a scope of its own.";
+  }
+}
+
 /// The advice that makes step times reliable, by the verdict; empty if they are reliable.
 inline std::string verdict_advice(verdict_summary const& verdict) {
   switch (verdict.verdict) {
@@ -174,9 +188,12 @@ inline std::string verdict_advice(verdict_summary const& verdict) {
     case step_verdict::too_few:
       return "Measure more steps (steps=N), or until the mean is known (steps=auto).";
     case step_verdict::still_warming:
+      if (!verdict.steady_from) return "Use more warm-up steps (warmup=N), until the first measured steps are as long as the others.";
       return fmt::format("Use at least {} warm-up steps (warmup={}).", verdict.steady_from.value_or(0), verdict.steady_from.value_or(0));
     case step_verdict::drifting:
       return "Look for other load and for things that grow with the steps (memory, lists); measure longer.";
+    case step_verdict::uneven:
+      return uneven_advice(*verdict.pattern);
     case step_verdict::noisy:
       return verdict.outliers > 0 ? "Measure more steps (steps=auto); look at single steps, and compare medians."
                                   : "Measure more steps (steps=auto).";
@@ -191,6 +208,12 @@ inline std::optional<finding> reliability_finding(report_view const& view) {
   step_summary const& times = view.main().times;
   verdict_summary const& verdict = main_verdict(times);
   if (verdict.verdict == step_verdict::stable) return std::nullopt;
+  if (verdict.verdict == step_verdict::uneven) {
+    std::string const mean = verdict.relative_half_width
+                                 ? "The mean is known to " + with_plus_minus(format_half_width(*verdict.relative_half_width)) + "."
+                                 : capitalized(no_interval_words(verdict)) + ".";
+    return finding{capitalized(pattern_words(*verdict.pattern, verdict.measured)) + ".", mean, verdict_advice(verdict), {}};
+  }
   return finding{
       "These times are not reliable yet.",
       fmt::format("{}: {}.", capitalized(verdict_name(verdict.verdict)), with_plus_minus(verdict_reason(verdict, view.all.steps.clocks))),

@@ -54,6 +54,29 @@ namespace profkit {
       return "still warming";
     case step_verdict::throttled:
       return "throttled";
+    case step_verdict::uneven:
+      return "uneven";
+  }
+  return "unknown";
+}
+
+/// @brief The name of a shape, such as "periodic".
+[[nodiscard]] inline char const* shape_name(series_shape shape) noexcept {
+  switch (shape) {
+    case series_shape::too_short:
+      return "too short";
+    case series_shape::even:
+      return "even";
+    case series_shape::correlated:
+      return "correlated";
+    case series_shape::mixed:
+      return "mixed";
+    case series_shape::levels:
+      return "levels";
+    case series_shape::periodic:
+      return "periodic";
+    case series_shape::tailed:
+      return "long tail";
   }
   return "unknown";
 }
@@ -71,9 +94,52 @@ inline std::string outlier_words(verdict_summary const& verdict) {
   return fmt::format("{} outlier{}", verdict.outliers, verdict.outliers == 1 ? "" : "s");
 }
 
+/// " (steps 0, 50, 100, ...)".
+inline std::string named_steps(step_pattern const& pattern) {
+  if (pattern.first.empty()) return {};
+  return fmt::format(" ({} {}{})", pattern.others == 1 ? "step" : "steps", fmt::join(pattern.first, ", "),
+                     pattern.others > pattern.first.size() ? ", ..." : "");
+}
+
+/// How steps differ, such as "1 step in 50 takes 10.0 times as long (steps 0, 50, 100, ...)".
+inline std::string pattern_words(step_pattern const& pattern, std::uint64_t measured) {
+  if (pattern.shape == series_shape::tailed) return "a few long steps take much of the time, and no two of them are alike";
+  if (pattern.others == 0) return fmt::format("step times repeat about every {} steps", pattern.period);
+  std::string const usual = significant(pattern.usual.count()) + " ms";
+  std::string const other = significant(pattern.other.count()) + " ms";
+  double const ratio = pattern.usual.count() > 0.0 ? pattern.other / pattern.usual : 0.0;
+  bool const is_one = pattern.period > 0 ? pattern.others * pattern.period < 3 * (measured + pattern.period) / 2 : pattern.others == 1;
+  std::string const take = is_one ? "takes" : "take";
+  std::string const longer =
+      ratio >= 1.5 ? fmt::format("{} {} times as long", take, significant(ratio)) : fmt::format("{} {} instead of {}", take, other, usual);
+  if (pattern.shape == series_shape::levels) {
+    return fmt::format("steps change between {} and {}: {} of {} steps take {}, in {} {}", usual, other, pattern.others, measured, other,
+                       pattern.runs, pattern.runs == 1 ? "run" : "runs");
+  }
+  if (pattern.period == 2)
+    return fmt::format("steps alternate between {} and {}", ratio < 1.0 ? other : usual, ratio < 1.0 ? usual : other);
+  if (pattern.period > 0 && is_one) return fmt::format("1 step in {} {}{}", pattern.period, longer, named_steps(pattern));
+  if (pattern.period > 0) {
+    return fmt::format("steps repeat every {}: {:.0f} of them {}{}", pattern.period,
+                       std::round(static_cast<double>(pattern.others * pattern.period) / static_cast<double>(measured)), longer,
+                       named_steps(pattern));
+  }
+  return fmt::format("{} of {} steps {}{}", pattern.others, measured, longer, named_steps(pattern));
+}
+
+/// Why there is no interval of the mean.
+inline std::string no_interval_words(verdict_summary const& verdict) {
+  if (verdict.ci95_low) return "the mean is 0";
+  if (verdict.finding == warmup_finding::never_steady) return "the mean has no interval, because the level changed";
+  if (verdict.pattern && verdict.pattern->shape == series_shape::levels)
+    return "the mean has no interval, because the levels changed too seldom";
+  if (verdict.pattern) return "the mean has no interval, because it depends on the longest steps";
+  return "the mean has no interval: too few steps";
+}
+
 inline std::string interval_words(verdict_summary const& verdict) {
   std::string const outliers = outlier_words(verdict);
-  if (!verdict.relative_half_width) return fmt::format("n = {}, {}", verdict.measured, outliers);
+  if (!verdict.relative_half_width) return fmt::format("{}; n = {}, {}", no_interval_words(verdict), verdict.measured, outliers);
   return fmt::format("the mean is known to {}; n = {} (effective {:.0f}), {}", format_half_width(*verdict.relative_half_width),
                      verdict.measured, *verdict.effective_samples, outliers);
 }
@@ -102,12 +168,19 @@ inline std::string throttled_words(detail::own_vector<clock_summary> const& cloc
   return text;
 }
 
+/// How many warm-up steps to use.
+inline std::string more_warmup_words(verdict_summary const& verdict) {
+  if (!verdict.steady_from) return "the first steps get shorter one after the other; use more warm-up steps";
+  return fmt::format("use at least {} warm-up steps", *verdict.steady_from);
+}
+
 inline std::string drift_words(verdict_summary const& verdict) {
-  if (verdict.finding == warmup_finding::never_steady && !has_trend(verdict)) {
-    return fmt::format("from step {} on the steps take {:+.1f} %, too late for a warm-up", *verdict.steady_from, 100.0 * verdict.change);
+  if (verdict.finding == warmup_finding::never_steady) {
+    return fmt::format("from step {} on steps are {:.1f} % {}", *verdict.steady_from, 100.0 * std::fabs(verdict.change),
+                       verdict.change < 0.0 ? "shorter" : "longer");
   }
-  return fmt::format("{:+.1f} % from the first measured step to the last (p = {:.1g})", 100.0 * verdict.drift.value_or(0.0),
-                     verdict.drift_p_value.value_or(1.0));
+  return fmt::format("a step {} by {:.1f} % over the run (p = {:.1g})", verdict.drift.value_or(0.0) < 0.0 ? "shrinks" : "grows",
+                     100.0 * std::fabs(verdict.drift.value_or(0.0)), verdict.drift_p_value.value_or(1.0));
 }
 
 }  // namespace detail
@@ -121,10 +194,12 @@ inline std::string drift_words(verdict_summary const& verdict) {
     case step_verdict::too_few:
       return detail::too_few_words(verdict);
     case step_verdict::still_warming:
-      return fmt::format("use at least {} warm-up steps; after them a step is {:.1f} % {}", *verdict.steady_from,
-                         100.0 * std::fabs(verdict.change), verdict.change < 0.0 ? "shorter" : "longer");
+      return fmt::format("{}; after them a step is {:.1f} % shorter", detail::more_warmup_words(verdict),
+                         100.0 * std::fabs(verdict.change));
     case step_verdict::drifting:
       return detail::drift_words(verdict);
+    case step_verdict::uneven:
+      return fmt::format("{}; {}", detail::pattern_words(*verdict.pattern, verdict.measured), detail::interval_words(verdict));
     case step_verdict::noisy:
     case step_verdict::stable:
       break;
@@ -139,11 +214,13 @@ inline std::string drift_words(verdict_summary const& verdict) {
     case warmup_finding::unknown:
       return given + "too few steps to find the steady part";
     case warmup_finding::enough:
-      return given + fmt::format("steady from step {}", *verdict.steady_from);
+      return given + (verdict.verdict == step_verdict::uneven ? "the first steps are not longer"
+                                                              : fmt::format("steady from step {}", *verdict.steady_from));
     case warmup_finding::too_short:
-      return given + fmt::format("still warming: use at least {}", *verdict.steady_from);
+      return given + (verdict.steady_from ? fmt::format("still warming: use at least {}", *verdict.steady_from)
+                                          : "still warming: the first steps get shorter");
     case warmup_finding::never_steady:
-      return given + fmt::format("never steady: the steps changed again at step {}", *verdict.steady_from);
+      return given + fmt::format("the steps changed at step {}", *verdict.steady_from);
     case warmup_finding::drifting:
       return given + "no steady part: the steps drift";
   }
@@ -166,10 +243,14 @@ namespace detail {
 inline std::string verdict_line(char const* what, verdict_summary const& verdict,
                                 ::profkit::detail::own_vector<clock_summary> const& clocks) {
   std::string text = fmt::format("{}: {}: {}\n", what, verdict_name(verdict.verdict), verdict_reason(verdict, clocks));
-  if (verdict.ci95_low) {
-    text += fmt::format("  95 % interval of the mean {} to {} ms, MAD {} ms", format_ms(verdict.ci95_low), format_ms(verdict.ci95_high),
-                        format_ms(verdict.mad));
-    if (verdict.drift) text += fmt::format(", drift {:+.1f} % (p = {:.2g})", 100.0 * *verdict.drift, *verdict.drift_p_value);
+  if (verdict.measured >= 2) {
+    text += verdict.ci95_low ? fmt::format("  95 % interval of the mean {} to {} ms, MAD {} ms", format_ms(verdict.ci95_low),
+                                           format_ms(verdict.ci95_high), format_ms(verdict.mad))
+                             : fmt::format("  {}, MAD {} ms", no_interval_words(verdict), format_ms(verdict.mad));
+    if (verdict.drift && verdict.finding != warmup_finding::never_steady) {
+      text += fmt::format(", drift {:+.1f} % ({}significant, p = {:.2g})", 100.0 * *verdict.drift, verdict.has_drift ? "" : "not ",
+                          *verdict.drift_p_value);
+    }
     text += fmt::format(", {}", outlier_words(verdict));
     // An event with a probability of 3 / n is not seen in n trials with a probability of 5 % ("rule of three": J. A. Hanley and A.
     // Lippman-Hand, "If nothing goes wrong, is everything all right?", JAMA 249, 1983).

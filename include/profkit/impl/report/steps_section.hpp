@@ -240,21 +240,23 @@ inline data_table all_steps_table(report_view const& view) {
 
 /// "no drift, steady from step 1".
 inline std::string steadiness_words(verdict_summary const& verdict) {
-  if (!has_trend(verdict) && verdict.finding == warmup_finding::never_steady)
-    return fmt::format("changed at step {}", verdict.steady_from.value_or(0));
+  if (verdict.finding == warmup_finding::never_steady) return fmt::format("changed at step {}", verdict.steady_from.value_or(0));
+  double const drift = 100.0 * verdict.drift.value_or(0.0);
   std::string text;
-  if (has_trend(verdict)) {
-    text = fmt::format("drift {:+.1f}{}%", 100.0 * verdict.drift.value_or(0.0), no_break_space);
+  if (verdict.has_drift) {
+    text = fmt::format("{} by {:.1f}{}% over the run", drift < 0.0 ? "shrinks" : "grows", std::fabs(drift), no_break_space);
   } else {
-    text = verdict.drift && verdict.measured >= verdict_bounds::min_steps ? "no drift" : "drift n/a: too few steps";
+    text = verdict.drift && verdict.measured >= verdict_bounds::min_steps ? "no significant drift" : "drift n/a: too few steps";
   }
+  if (verdict.verdict == step_verdict::uneven && verdict.finding == warmup_finding::enough)
+    return pattern_words(*verdict.pattern, verdict.measured) + "; " + text;
   switch (verdict.finding) {
     case warmup_finding::enough:
       return text + fmt::format(", steady from step {}", verdict.steady_from.value_or(0));
     case warmup_finding::too_short:
-      return text + fmt::format(", still warming: use warmup={}", verdict.steady_from.value_or(0));
+      return text + (verdict.steady_from ? fmt::format(", still warming: use warmup={}", *verdict.steady_from)
+                                         : ", still warming: the first steps get shorter");
     case warmup_finding::never_steady:
-      return text + fmt::format(", changed again at step {}", verdict.steady_from.value_or(0));
     case warmup_finding::drifting:
     case warmup_finding::unknown:
       break;

@@ -32,7 +32,7 @@ namespace profkit::detail {
 /// Grows when a field of `report.json` changes its meaning or is removed.
 inline constexpr std::uint32_t report_json_schema = 1;
 /// Grows when fields are added.
-inline constexpr std::uint32_t report_json_schema_minor = 2;
+inline constexpr std::uint32_t report_json_schema_minor = 3;
 
 /// Adds the first members of `report.json`: its schema, the library that wrote it, and what `read_report_head` reads.
 /// @param process_id of the process that was measured; 0: several processes, or unknown.
@@ -124,6 +124,7 @@ inline own_string json_text(bool value, std::string_view key) {
   return words == nullptr ? json_value(value) : json_value(value ? words->if_true : words->if_false);
 }
 inline own_string json_text(step_verdict value, std::string_view) { return json_value(verdict_name(value)); }
+inline own_string json_text(series_shape value, std::string_view) { return json_value(shape_name(value)); }
 inline own_string json_text(precision value, std::string_view) { return json_value(name_of(value)); }
 inline own_string json_text(work_bound value, std::string_view) { return json_value(value == work_bound::memory ? "memory" : "compute"); }
 

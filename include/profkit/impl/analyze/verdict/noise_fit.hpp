@@ -198,16 +198,19 @@ struct noise_model {
 ///
 /// The weights were chosen so that the interval of the mean has the coverage in docs/statistics.md. Fewer than 8 values count as
 /// independent.
-[[nodiscard]] inline detail::own_vector<noise_model> noise_models(std::size_t count) {
+/// @param is_of_change whether the models are to tell a change from noise. Few values that resemble each other look like one, so fewer than
+/// 28 values have a higher weight of correlated noise, and correlation times reach up to the whole series.
+[[nodiscard]] inline detail::own_vector<noise_model> noise_models(std::size_t count, bool is_of_change) {
   detail::own_vector<noise_model> models{{}};
   if (count < 8) return models;
-  constexpr double memory_prior = 0.2;
+  double const few = is_of_change ? 10.0 / static_cast<double>(count) : 0.0;
+  double const memory_prior = std::max(0.2, 4.0 * few * few * few);
   constexpr double slow_prior = 0.8;
   constexpr double slow_time = 50.0;
   double const half = 0.5 * static_cast<double>(count);
   detail::own_vector<double> times;
   times.push_back(1.5);
-  while (2.0 * times.back() <= std::max(3.0, half)) times.push_back(2.0 * times.back());
+  while (2.0 * times.back() <= std::max(3.0, is_of_change ? 2.0 * half : half)) times.push_back(2.0 * times.back());
   for (double const time : times) {
     double const prior = memory_prior / (4.0 * static_cast<double>(times.size()));
     for (double const share : {0.2, 0.5, 0.8, 1.0}) models.push_back({share, 1.0 - 1.0 / time, prior, prior});
@@ -341,7 +344,7 @@ class noise_fit {
     double const rounding = 1e-12 * values.mean();
     double const min_squares = (found + 1.0) * rounding * rounding + std::numeric_limits<double>::min();
     detail::own_vector<double> logs;
-    for (noise_model const& model : noise_models(count_)) {
+    for (noise_model const& model : noise_models(count_, shape != nullptr)) {
       weighted_sums sums = sums_of(model, values, shape);
       double log_likelihood = std::log(model.prior) - 0.5 * sums.log_density;
       candidate each{model};

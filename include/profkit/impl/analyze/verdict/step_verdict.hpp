@@ -12,8 +12,8 @@
 #include "../../../statistics.hpp"
 #include "../../profile/own_memory.hpp"
 #include "mean_interval.hpp"
-#include "steady_part.hpp"
-#include "trend.hpp"
+#include "outliers.hpp"
+#include "series_description.hpp"
 #include "verdict_summary.hpp"
 
 namespace profkit {
@@ -125,31 +125,36 @@ struct verdict_bounds {
   static constexpr std::uint64_t min_steps = 10;  ///< the minimum of NVBench
   /// @brief With fewer steps, a kind of step with a frequency of 1 in 10 is missed with a probability above 5 %: 0.9^28 = 0.052.
   static constexpr std::uint64_t min_stable_steps = 29;
-  static constexpr double max_half_width = 0.01;     ///< half-width relative to the mean
-  static constexpr double max_outliers = 0.1;        ///< share of the measured steps
-  static constexpr double min_drift = 0.02;          ///< over the measured steps, relative to their median
-  static constexpr double max_drift_p_value = 0.01;  ///< a drift with a higher probability of chance is not reported
+  static constexpr double max_half_width = 0.01;  ///< half-width relative to the mean
+  static constexpr double max_outliers = 0.1;     ///< share of the measured steps
+  static constexpr double max_drift = 0.01;       ///< over the measured steps, relative to their median
+  static constexpr double max_moved = 0.005;      ///< change of the mean by warm-up or by steps of another kind
+  static constexpr double min_effective = 8.0;    ///< independent steps; with fewer, slow changes are not seen
 };
 
 namespace detail {
 
-/// Whether the measured steps have a drift.
-inline bool has_trend(verdict_summary const& verdict) {
-  return verdict.drift && std::abs(*verdict.drift) > verdict_bounds::min_drift && verdict.drift_p_value < verdict_bounds::max_drift_p_value;
-}
-
-inline step_verdict verdict_on(verdict_summary const& verdict, detail::own_vector<clock_summary> const& clocks) {
+inline step_verdict verdict_on(verdict_summary const& verdict, double moved, detail::own_vector<clock_summary> const& clocks) {
+  using bounds = verdict_bounds;
   auto const measured = static_cast<double>(verdict.measured);
   auto const is_slow = [](clock_summary const& each) { return each.throttled_readings > 0; };
   if (std::any_of(clocks.begin(), clocks.end(), is_slow)) return step_verdict::throttled;
-  if (verdict.measured < verdict_bounds::min_steps) return step_verdict::too_few;
-  if (verdict.finding == warmup_finding::too_short) return step_verdict::still_warming;
-  if (has_trend(verdict) || verdict.finding == warmup_finding::never_steady) return step_verdict::drifting;
-  bool const is_known = verdict.relative_half_width && *verdict.relative_half_width <= verdict_bounds::max_half_width;
-  bool const is_even = static_cast<double>(verdict.outliers) <= verdict_bounds::max_outliers * measured;
+  if (verdict.measured < bounds::min_steps) return step_verdict::too_few;
+  bool const is_harmless = moved < bounds::max_moved;
+  if (verdict.finding == warmup_finding::too_short && !is_harmless) return step_verdict::still_warming;
+  double const drift = std::abs(verdict.drift.value_or(0.0));
+  if ((verdict.finding == warmup_finding::never_steady && std::abs(verdict.change) > bounds::max_drift) ||
+      (verdict.has_drift && drift > bounds::max_drift))
+    return step_verdict::drifting;
+  if (verdict.pattern) {
+    bool const has_few = verdict.pattern->others > 0 && verdict.pattern->shape != series_shape::levels;
+    if (!has_few || !is_harmless) return step_verdict::uneven;
+  }
+  bool const is_known = verdict.relative_half_width && *verdict.relative_half_width <= bounds::max_half_width;
+  bool const is_even = static_cast<double>(verdict.outliers) <= bounds::max_outliers * measured;
   if (!is_known || !is_even) return step_verdict::noisy;
-  bool const is_sure =
-      verdict.measured >= verdict_bounds::min_stable_steps && verdict.cautious_half_width <= verdict_bounds::max_half_width;
+  bool const is_sure = verdict.measured >= bounds::min_stable_steps && verdict.cautious_half_width <= bounds::max_half_width &&
+                       verdict.effective_samples >= bounds::min_effective && drift <= 0.9 * bounds::max_drift;
   return is_sure ? step_verdict::stable : step_verdict::too_few;
 }
 
@@ -171,7 +176,64 @@ inline double effective_steps(mean_interval const& of_groups, ::profkit::detail:
 
 }  // namespace detail
 
-/// @brief Judges the reliability of the mean of the measured steps. Takes quadratic time up to 1000 steps, and linear time beyond.
+namespace detail {
+
+/// Whether the warm-up was enough.
+inline void set_warmup(verdict_summary& result, series_description const& found, timed_steps const& steps) {
+  if (found.shape == series_shape::too_short) return;
+  auto const index = [&](std::size_t at) { return steps.steps[steps.warmup + at]; };
+  if (found.change) {
+    result.finding = warmup_finding::never_steady;
+    result.steady_from = index(found.change->at);
+    result.change = found.change->after / found.change->before - 1.0;
+  } else if (found.warmup > 0) {
+    result.finding = warmup_finding::too_short;
+    if (!found.is_gradual) result.steady_from = index(found.warmup);
+    auto const begin = steps.ms.begin() + static_cast<std::ptrdiff_t>(steps.warmup);
+    double const early = std::accumulate(begin, begin + static_cast<std::ptrdiff_t>(found.warmup), 0.0) / static_cast<double>(found.warmup);
+    double const later = std::accumulate(begin + static_cast<std::ptrdiff_t>(found.warmup), steps.ms.end(), 0.0) /
+                         static_cast<double>(steps.ms.size() - steps.warmup - found.warmup);
+    result.change = later / early - 1.0;
+  } else if (result.has_drift) {
+    result.finding = warmup_finding::drifting;
+  } else {
+    result.finding = warmup_finding::enough;
+    std::size_t const all = steps.warmup > 0 ? ::profkit::describe(steps.ms).warmup : 0;  // fewer can be enough
+    result.steady_from = steps.steps[std::min(all, steps.warmup)];
+  }
+}
+
+inline std::optional<step_pattern> pattern_of(series_description const& found, timed_steps const& steps) {
+  if (found.shape <= series_shape::correlated) return std::nullopt;
+  step_pattern result;
+  result.shape = found.shape;
+  result.period = found.period;
+  result.moved = found.moved;
+  if (!found.others) return result;
+  result.others = found.others->count;
+  result.runs = found.others->runs;
+  result.usual = milliseconds{found.others->usual};
+  result.other = milliseconds{found.others->median};
+  for (std::size_t i = 0; i < std::min(found.others->count, found.others->first.size()); ++i)
+    result.first.push_back(steps.steps[steps.warmup + found.others->first[i]]);
+  return result;
+}
+
+/// The pattern of single steps of groups: steps that repeat cannot be told from others.
+inline std::optional<step_pattern> pattern_of_groups(grouped_steps const& groups) {
+  timed_steps chosen;
+  for (double const each : groups.sample) chosen.add(0, false, milliseconds{each});
+  auto result = pattern_of(::profkit::describe(groups.sample), chosen);
+  if (!result || result->shape == series_shape::periodic) return std::nullopt;
+  double const steps_each = static_cast<double>(groups.measured) / static_cast<double>(groups.sample.size());
+  result->others = static_cast<std::uint64_t>(std::llround(static_cast<double>(result->others) * steps_each));
+  result->first.clear();
+  return result;
+}
+
+}  // namespace detail
+
+/// @brief Judges the reliability of the mean of the measured steps. Takes at most n log n time.
 [[nodiscard]] inline verdict_summary judge_steps(timed_steps const& steps,
                                                  ::profkit::detail::own_vector<clock_summary> const& clocks = {}) {
   verdict_summary result;
@@ -186,7 +248,8 @@ inline double effective_steps(mean_interval const& of_groups, ::profkit::detail:
   }
   auto const spread = median_and_mad(single);
   if (spread) result.mad = milliseconds{spread->mad};
-  if (auto interval = interval_of_mean(measured)) {
+  series_description const found = ::profkit::describe(measured);  // of groups: what lasts
+  if (auto interval = found.interval) {
     if (steps.groups) {
       interval->mean = steps.groups->mean;
       interval->effective = detail::effective_steps(*interval, measured, *steps.groups);
@@ -197,20 +260,15 @@ inline double effective_steps(mean_interval const& of_groups, ::profkit::detail:
     result.effective_samples = interval->effective;
     if (interval->mean > 0.0) result.cautious_half_width = interval->cautious_half_width / interval->mean;
   }
-  if (auto const line = find_trend(measured); line && spread->median > 0.0) {
-    result.drift = line->drift / spread->median;
-    result.drift_p_value = line->p_value;
+  if (found.trend && spread->median > 0.0) {
+    result.drift = found.trend->drift / spread->median;
+    result.drift_p_value = found.trend->p_value;
+    result.has_drift = found.has_drift();
   }
-  steady_part const steady = find_steady_part(steps.ms, steps.warmup);
-  result.finding = steady.finding;
-  result.change = steady.change;
-  if (steady.is_line_better && detail::has_trend(result)) {
-    result.finding = warmup_finding::drifting;
-    result.change = 0.0;
-  } else if (steady.finding != warmup_finding::unknown) {
-    result.steady_from = steps.steps[steady.begin];
-  }
-  result.verdict = detail::verdict_on(result, clocks);
+  detail::set_warmup(result, found, steps);
+  result.pattern = steps.groups ? detail::pattern_of_groups(*steps.groups) : detail::pattern_of(found, steps);
+  double const moved = result.pattern ? std::max(found.moved, result.pattern->moved) : found.moved;
+  result.verdict = detail::verdict_on(result, moved, clocks);
   return result;
 }
 

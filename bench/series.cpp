@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The error rates of what a report says about step times: simulated series of which the truth is known. Prints the Markdown tables of
+// docs/statistics.md. The seeds are fixed, so the same number of series gives the same tables.
+//
+// Prints each cell, then the worst cells of each kind of series.
+//
+// usage: profkit_series [SERIES [held|fit|stops [NAME]]]   series per cell, 500 by default, a quarter of it for 1,000 steps and more.
+// The thresholds were fixed on the kinds of `fit`. `held` has other kinds, with other seeds. `stops` is the table of steps=auto.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "../tests/support/judged_series.hpp"
+#include "../tests/support/step_scenarios.hpp"
+
+namespace {
+
+double percent(std::size_t part, std::size_t whole) {
+  return whole == 0 ? 0.0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole);
+}
+
+/// A series that `stop_rule` ends.
+std::pair<bool, std::size_t> stopped(step_scenario const& scenario, normal_numbers& numbers) {
+  constexpr std::size_t most = 1000;
+  profkit::stop_rule rule{0.01, 0, most};
+  profkit::profile const no_gpu;
+  std::vector<double> const ms = scenario.make(numbers, most);
+  std::size_t taken = 0;
+  do {
+    rule.add(ms[taken++]);
+  } while (!rule.look(no_gpu, false, profkit::milliseconds{1.0}));
+  auto const interval = profkit::interval_of_mean({ms.begin(), ms.begin() + static_cast<std::ptrdiff_t>(taken)});
+  return {std::abs(interval->mean - scenario.mean) <= interval->half_width, taken};
+}
+
+void print_stops(std::size_t series) {
+  std::printf("\n| steps=auto:1%% | coverage, noise 1 %% | steps | coverage, noise 3 %% | steps |\n|---|---:|---:|---:|---:|\n");
+  std::uint64_t seed = 300;
+  std::vector<step_scenario> const quiet = step_scenarios(1.0);
+  std::vector<step_scenario> const loud = step_scenarios(3.0);
+  for (std::size_t i = 0; i < quiet.size(); ++i) {
+    if (quiet[i].name == "drift of 5 %") continue;  // depends on the number of steps taken
+    std::printf("| %s |", quiet[i].name.c_str());
+    for (step_scenario const* const scenario : {&quiet[i], &loud[i]}) {
+      normal_numbers numbers{seed++};
+      std::size_t covered = 0;
+      std::size_t steps = 0;
+      for (std::size_t each = 0; each < series; ++each) {
+        auto const [is_covered, taken] = stopped(*scenario, numbers);
+        if (is_covered) ++covered;
+        steps += taken;
+      }
+      std::printf(" %.1f %% | %.0f |", percent(covered, series), static_cast<double>(steps) / static_cast<double>(series));
+    }
+    std::printf("\n");
+  }
+}
+
+std::string text(char const* format, double value) {
+  std::array<char, 32> result{};
+  std::snprintf(result.data(), result.size(), format, value);
+  return result.data();
+}
+
+void print_cell(std::string const& name, std::size_t steps, judged_cell const& cell) {
+  auto const share = [&](std::size_t part) { return percent(part, cell.series); };
+  std::printf("| %s | %zu | ", name.c_str(), steps);
+  if (cell.has_mean)
+    std::printf("%.0f | %.0f", share(cell.covered + cell.without_interval), share(cell.without_interval));
+  else
+    std::printf("- | -");
+  std::printf(" | %.1f |", share(cell.any_false));
+  for (std::size_t const each : cell.is_false) std::printf(" %.1f |", share(each));
+  std::printf(" %s |\n", cell.can_find ? text("%.0f", share(cell.found)).c_str() : "-");
+}
+
+/// The worst figures of a kind over all numbers of steps.
+class worst_cells {
+ public:
+  void add(std::size_t steps, judged_cell const& cell) {
+    auto const share = [&](std::size_t part) { return percent(part, cell.series); };
+    if (share(cell.any_false) >= false_) {
+      false_ = share(cell.any_false);
+      at_ = steps;
+    }
+    if (cell.has_mean && steps >= 100) coverage_ = (std::min)(coverage_, share(cell.covered + cell.without_interval));
+    if (cell.has_mean && steps == 100) without_ = text("%.0f", share(cell.without_interval));
+    if (steps == 30 || steps == 100 || steps == 1000) found_ += " " + (cell.can_find ? text("%.0f", share(cell.found)) : "-") + " |";
+  }
+
+  [[nodiscard]] std::string row(std::string const& name) const {
+    std::string const coverage = coverage_ <= 100.0 ? text("%.0f", coverage_) : "-";
+    return "| " + name + " | " + text("%.1f", false_) + " | " + (false_ > 0.0 ? std::to_string(at_) : "-") + " | " + coverage + " | " +
+           without_ + " |" + found_ + "\n";
+  }
+
+ private:
+  double false_ = 0.0;
+  std::size_t at_ = 0;
+  double coverage_ = 101.0;
+  std::string without_ = "-";
+  std::string found_;
+};
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  std::size_t const series = count > 1 ? std::strtoul(arguments[1], nullptr, 10) : 500;
+  char const* const half = count > 2 ? arguments[2] : "held";
+  char const* const only = count > 3 ? arguments[3] : "";
+  bool const is_fit = std::strcmp(half, "fit") == 0;
+  if (series < 10) {
+    std::fprintf(stderr, "usage: %s [SERIES [held|fit|stops [NAME]]]\n", arguments[0]);
+    return 1;
+  }
+  if (std::strcmp(half, "stops") == 0) {
+    print_stops(series);
+    return 0;
+  }
+  std::printf("| series | n | interval covers or n/a | n/a | false | stable | warm-up | drift | change | kinds, period, tail | found |\n");
+  std::printf("|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n");
+  std::string table =
+      "\n| series | false, at most | at n | covers or n/a, at least | n/a at n = 100 | found, n = 30 | n = 100 | n = 1000 |\n";
+  table += "|---|---:|---:|---:|---:|---:|---:|---:|\n";
+  for (series_kind const& kind : is_fit ? series_catalogue() : held_out_series()) {
+    if (kind.name.find(only) == std::string::npos) continue;
+    worst_cells worst;
+    for (std::size_t const steps : {10U, 20U, 30U, 50U, 100U, 300U, 1000U, 3000U}) {
+      judged_cell const cell = judge_cell(kind, steps, steps < 1000 ? series : (series + 3) / 4, is_fit ? 2 : 1);
+      print_cell(kind.name, steps, cell);
+      worst.add(steps, cell);
+    }
+    table += worst.row(kind.name);
+  }
+  std::printf("%s", table.c_str());
+  return 0;
+}
