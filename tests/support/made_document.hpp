@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <profkit/document.hpp>
 #include <comparison_figures.hpp>
-#include <ranks/rank_figures.hpp>
+#include <profkit/document.hpp>
 #include <profkit/impl/report/numbers.hpp>
+#include <ranks/rank_figures.hpp>
 
 #include <cmath>
 #include <cstddef>

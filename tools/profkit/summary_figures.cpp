@@ -4,8 +4,8 @@
 #include <profkit/error.hpp>
 #include <profkit/impl/report/folded_scopes.hpp>
 #include <profkit/impl/report/headline.hpp>
-#include <profkit/impl/report/report_view.hpp>
 #include <profkit/impl/report/picture_section.hpp>
+#include <profkit/impl/report/report_view.hpp>
 #include <profkit/impl/report/steps_section.hpp>
 
 #include <algorithm>

@@ -8,8 +8,8 @@
 #include <profkit/document.hpp>
 #include <profkit/impl/profile/own_memory.hpp>
 #include <profkit/impl/report/html_boxes.hpp>
-#include <profkit/impl/report/html_plots.hpp>
 #include <profkit/impl/report/html_page.hpp>
+#include <profkit/impl/report/html_plots.hpp>
 #include <profkit/impl/report/numbers.hpp>
 #include <string>
 #include <utility>

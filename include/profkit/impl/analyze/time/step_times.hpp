@@ -14,8 +14,8 @@
 #include "../gpu/gpu_step_periods.hpp"
 #include "../merge/trend_part.hpp"
 #include "../readings.hpp"
-#include "../verdict/step_verdict.hpp"
 #include "../verdict/series_description.hpp"
+#include "../verdict/step_verdict.hpp"
 #include "durations.hpp"
 #include "step_series.hpp"
 
