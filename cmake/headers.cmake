@@ -74,6 +74,7 @@ set(PROFKIT_HEADERS
     profkit/impl/analyze/verdict/step_verdict.hpp
     profkit/impl/analyze/verdict/verdict_summary.hpp
     profkit/impl/analyze/window.hpp
+    profkit/impl/analyze/windows/add_windows.hpp
     profkit/impl/analyze/windows/kept_records.hpp
     profkit/impl/analyze/windows/live_memory.hpp
     profkit/impl/analyze/windows/state.hpp
@@ -180,6 +181,7 @@ set(PROFKIT_HEADERS
     profkit/impl/report/work_section.hpp
     profkit/impl/session/console.hpp
     profkit/impl/session/live_reports.hpp
+    profkit/impl/session/load_report.hpp
     profkit/impl/session/make_options.hpp
     profkit/impl/session/make_session.hpp
     profkit/impl/session/rank_options.hpp

@@ -9,8 +9,11 @@ set(
   profkit-abi.cpp
   profkit-code.cmake
   profkit-code-analysis.cpp
+  profkit-code-document.cpp
+  profkit-code-html.cpp
   profkit-code-report.cpp
   profkit-code-session.cpp
+  profkit-code-windows.cpp
   profkit-cupti-code.cpp
   profkit.symbols
 )

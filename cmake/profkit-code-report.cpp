@@ -3,5 +3,4 @@
 // The code that prints and writes reports, compiled once for all targets that link profkit::profkit. The other parts of
 // `profkit/code.hpp` are in the other files profkit-code-*.cpp, which compile at the same time.
 
-#include <profkit/impl/report/html_printer.hpp>
 #include <profkit/impl/report/make_report.hpp>

@@ -43,17 +43,18 @@ if(profkit_uses_compiled)
   )
 else()
   set(profkit_sources "")
-  foreach(part IN ITEMS analysis report session)
+  foreach(part IN ITEMS analysis document html report session windows)
     list(APPEND profkit_sources "${CMAKE_CURRENT_LIST_DIR}/profkit-code-${part}.cpp")
   endforeach()
   add_library(profkit_code STATIC EXCLUDE_FROM_ALL ${profkit_sources})
   # A report is made once, so its code is small rather than fast. This also compiles in less time.
-  set_source_files_properties(
-    "${CMAKE_CURRENT_LIST_DIR}/profkit-code-report.cpp"
-    PROPERTIES COMPILE_OPTIONS "$<$<CONFIG:Release,RelWithDebInfo>:-Os>"
-  )
+  foreach(part IN ITEMS document html report)
+    set_source_files_properties(
+      "${CMAKE_CURRENT_LIST_DIR}/profkit-code-${part}.cpp" PROPERTIES COMPILE_OPTIONS "$<$<CONFIG:Release,RelWithDebInfo>:-Os>"
+    )
+  endforeach()
   target_link_libraries(profkit_code PUBLIC profkit::headers)
-  # It can be linked into shared libraries. One unit of all parts would take 3 GB of memory, and twice the time.
+  # It can be linked into shared libraries. One unit of all parts would take 3 GB of memory.
   set_target_properties(profkit_code PROPERTIES POSITION_INDEPENDENT_CODE ON UNITY_BUILD OFF)
 endif()
 target_link_libraries(profkit::profkit INTERFACE profkit_code)

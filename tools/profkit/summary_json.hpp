@@ -72,7 +72,7 @@ class summary_json_reader {
   bool read_members(T& into, json_place const& object, naming const& names) const {
     bool is_any = false;
     auto const read_one = [&](auto const& each) { is_any |= read_member(into.*each.member, each.name, each.shown, object, names); };
-    profkit::detail::for_each_element(describe(profkit::detail::described_type<T>{}), read_one);
+    profkit::detail::described_fields<T>.for_each(read_one);
     return is_any;
   }
 

@@ -12,7 +12,7 @@ namespace profkit::detail {
 
 constexpr auto describe(described_type<job_rank_summary>) {
   using s = job_rank_summary;
-  return std::tuple{field{"rank", &s::rank},
+  return field_list{field{"rank", &s::rank},
                     field{"name", &s::name},
                     field{"host", &s::host},
                     field{"gpu", &s::gpu},
@@ -36,7 +36,7 @@ constexpr auto describe(described_type<job_rank_summary>) {
 }
 constexpr auto describe(described_type<job_collective_summary>) {
   using s = job_collective_summary;
-  return std::tuple{field{"path", &s::path},
+  return field_list{field{"path", &s::path},
                     field{"function", &s::function},
                     field{"datatype", &s::datatype},
                     field{"algorithm", &s::algorithm},
@@ -53,7 +53,7 @@ constexpr auto describe(described_type<job_collective_summary>) {
 }
 constexpr auto describe(described_type<straggler_summary>) {
   using s = straggler_summary;
-  return std::tuple{field{"position", &s::rank},
+  return field_list{field{"position", &s::rank},
                     field{"also", &s::also},
                     field{"is_whole_host", &s::is_whole_host},
                     field{"path", &s::path},
@@ -74,48 +74,48 @@ constexpr auto describe(described_type<straggler_summary>) {
 }
 constexpr auto describe(described_type<unproven_host_summary>) {
   using s = unproven_host_summary;
-  return std::tuple{field{"position", &s::rank}, field{"excess_ms", &s::excess}};
+  return field_list{field{"position", &s::rank}, field{"excess_ms", &s::excess}};
 }
 constexpr auto describe(described_type<slow_host_summary>) {
   using s = slow_host_summary;
-  return std::tuple{field{"position", &s::rank}, field{"pace_ms", &s::pace},        field{"others_ms", &s::others},
+  return field_list{field{"position", &s::rank}, field{"pace_ms", &s::pace},        field{"others_ms", &s::others},
                     field{"stage", &s::stage},   field{"stage_ms", &s::stage_time}, field{"stage_others_ms", &s::stage_others}};
 }
 constexpr auto describe(described_type<startup_wait_summary>) {
   using s = startup_wait_summary;
-  return std::tuple{field{"position", &s::rank}, field{"step", &s::step}, field{"waiting_ms", &s::waiting}};
+  return field_list{field{"position", &s::rank}, field{"step", &s::step}, field{"waiting_ms", &s::waiting}};
 }
 constexpr auto describe(described_type<scope_difference_summary>) {
   using s = scope_difference_summary;
-  return std::tuple{field{"path", &s::path}, field{"position", &s::rank}, field{"is_gpu_time", &s::is_gpu_time}, field{"own_ms", &s::own},
+  return field_list{field{"path", &s::path}, field{"position", &s::rank}, field{"is_gpu_time", &s::is_gpu_time}, field{"own_ms", &s::own},
                     field{"others_ms", &s::others}};
 }
 constexpr auto describe(described_type<job_function_summary>) {
   using s = job_function_summary;
-  return std::tuple{field{"path", &s::path},       field{"name", &s::name},        field{"module", &s::module},
+  return field_list{field{"path", &s::path},       field{"name", &s::name},        field{"module", &s::module},
                     field{"caller", &s::caller},   field{"file", &s::file},        field{"line", &s::line},
                     field{"samples", &s::samples}, field{"ms", &s::time},          field{"position", &s::rank},
                     field{"own_ms", &s::own},      field{"others_ms", &s::others}, field{"is_different", &s::is_different}};
 }
 constexpr auto describe(described_type<job_span>) {
   using s = job_span;
-  return std::tuple{field{"begin_ms", &s::begin}, field{"end_ms", &s::end}};
+  return field_list{field{"begin_ms", &s::begin}, field{"end_ms", &s::end}};
 }
 constexpr auto describe(described_type<job_span_of_collective>) {
   using s = job_span_of_collective;
-  return std::tuple{field{"function", &s::function}, field{"time", &s::time}, field{"waiting_ms", &s::waiting}};
+  return field_list{field{"function", &s::function}, field{"time", &s::time}, field{"waiting_ms", &s::waiting}};
 }
 constexpr auto describe(described_type<job_step_rank>) {
   using s = job_step_rank;
-  return std::tuple{field{"position", &s::rank}, field{"computing", &s::computing}, field{"collectives", &s::collectives}};
+  return field_list{field{"position", &s::rank}, field{"computing", &s::computing}, field{"collectives", &s::collectives}};
 }
 constexpr auto describe(described_type<job_step_summary>) {
   using s = job_step_summary;
-  return std::tuple{field{"step", &s::step}, field{"ranks", &s::ranks}};
+  return field_list{field{"step", &s::step}, field{"ranks", &s::ranks}};
 }
 constexpr auto describe(described_type<job_clock_summary>) {
   using s = job_clock_summary;
-  return std::tuple{field{"has_many_hosts", &s::has_many_hosts},
+  return field_list{field{"has_many_hosts", &s::has_many_hosts},
                     field{"is_one_clock", &s::is_one_clock},
                     field{"is_by_machine", &s::is_by_machine},
                     field{"collectives", &s::collectives},
@@ -125,15 +125,15 @@ constexpr auto describe(described_type<job_clock_summary>) {
 }
 constexpr auto describe(described_type<job_part>) {
   using s = job_part;
-  return std::tuple{field{"name", &s::name}, field{"ms", &s::time}};
+  return field_list{field{"name", &s::name}, field{"ms", &s::time}};
 }
 constexpr auto describe(described_type<job_map>) {
   using s = job_map;
-  return std::tuple{field{"steps", &s::steps}, field{"is_measured", &s::is_measured}, field{"values_ms", &s::values}};
+  return field_list{field{"steps", &s::steps}, field{"is_measured", &s::is_measured}, field{"values_ms", &s::values}};
 }
 constexpr auto describe(described_type<job_summary>) {
   using s = job_summary;
-  return std::tuple{field{"program", &s::program},
+  return field_list{field{"program", &s::program},
                     field{"ranks_expected", &s::ranks_expected},
                     field{"steps", &s::steps},
                     field{"measured_steps", &s::measured_steps},

@@ -17,16 +17,16 @@ namespace profkit::detail {
 // Records that a summary copies from the profile. Their binary form is described in `record_fields.hpp`.
 constexpr auto describe(described_type<host_speed_record>) {
   using s = host_speed_record;
-  return std::tuple{field{"probe_before_us?", &s::before}, field{"probe_after_us?", &s::after}, field{"waiting_share", &s::waiting}};
+  return field_list{field{"probe_before_us?", &s::before}, field{"probe_after_us?", &s::after}, field{"waiting_share", &s::waiting}};
 }
 constexpr auto describe(described_type<rank_record>) {
   using s = rank_record;
-  return std::tuple{field{"rank", &s::rank}, field{"size", &s::size}, field{"local_rank", &s::local_rank}, field{"restart", &s::restart},
+  return field_list{field{"rank", &s::rank}, field{"size", &s::size}, field{"local_rank", &s::local_rank}, field{"restart", &s::restart},
                     field{"launcher?", &s::launcher}};
 }
 constexpr auto describe(described_type<environment_record>) {
   using s = environment_record;
-  return std::tuple{field{"host?", &s::host},       field{"gpu?", &s::gpu},
+  return field_list{field{"host?", &s::host},       field{"gpu?", &s::gpu},
                     field{"driver?", &s::driver},   field{"cuda?", &s::cuda},
                     field{"command", &s::command},  field{"host_speed", &s::host_speed},
                     field{"rank", &s::rank},        field{"-process_id", &s::process_id},
@@ -34,20 +34,20 @@ constexpr auto describe(described_type<environment_record>) {
 }
 constexpr auto describe(described_type<collector_record>) {
   using s = collector_record;
-  return std::tuple{field{"name", &s::name}, field{"status", &s::status}, field{"reason?", &s::reason}, field{"-kind", &s::kind}};
+  return field_list{field{"name", &s::name}, field{"status", &s::status}, field{"reason?", &s::reason}, field{"-kind", &s::kind}};
 }
 constexpr auto describe(described_type<wrong_end_record>) {
   using s = wrong_end_record;
-  return std::tuple{field{"what", &s::what}, field{"count", &s::count}};
+  return field_list{field{"what", &s::what}, field{"count", &s::count}};
 }
 constexpr auto describe(described_type<snapshot_record>) {
   using s = snapshot_record;
-  return std::tuple{field{"step_open", &s::is_step_open}, field{"behind", &s::is_behind},
+  return field_list{field{"step_open", &s::is_step_open}, field{"behind", &s::is_behind},
                     field{"missing_operations", &s::missing_operations}, field{"untimed_steps", &s::untimed_steps}};
 }
 constexpr auto describe(described_type<quality_record>) {
   using s = quality_record;
-  return std::tuple{field{"not_recorded?", &s::not_recorded},
+  return field_list{field{"not_recorded?", &s::not_recorded},
                     field{"dropped_events", &s::dropped_events},
                     field{"events_without_memory", &s::events_without_memory},
                     field{"events_without_log", &s::events_without_log},

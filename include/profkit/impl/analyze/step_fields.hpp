@@ -30,26 +30,26 @@ struct file_enum<warmup_finding> {
 // A record that a summary copies from the profile. Its binary form is described in `record_fields.hpp`.
 constexpr auto describe(described_type<stop_record>) {
   using s = stop_record;
-  return std::tuple{field{"wanted_percent", &s::wanted}, field{"reached_percent", &s::reached}, field{"by", &s::is_of_gpu},
+  return field_list{field{"wanted_percent", &s::wanted}, field{"reached_percent", &s::reached}, field{"by", &s::is_of_gpu},
                     field{"max_steps", &s::max_steps}};
 }
 
 constexpr auto describe(described_type<duration_summary>) {
   using s = duration_summary;
-  return std::tuple{
+  return field_list{
       field{"count", &s::count}, field{"total_ms", &s::total},   field{"mean_ms", &s::mean}, field{"std_ms", &s::standard_deviation},
       field{"min_ms", &s::min},  field{"median_ms", &s::median}, field{"p95_ms", &s::p95},   field{"p99_ms", &s::p99},
       field{"max_ms", &s::max}};
 }
 constexpr auto describe(described_type<step_pattern>) {
   using s = step_pattern;
-  return std::tuple{field{"shape", &s::shape},       field{"others", &s::others},    field{"runs", &s::runs},
+  return field_list{field{"shape", &s::shape},       field{"others", &s::others},    field{"runs", &s::runs},
                     field{"usual_ms", &s::usual},    field{"other_ms", &s::other},   field{"period", &s::period},
                     field{"first_steps", &s::first}, field{"mean_change", &s::moved}};
 }
 constexpr auto describe(described_type<verdict_summary>) {
   using s = verdict_summary;
-  return std::tuple{field{"mad_ms", &s::mad},
+  return field_list{field{"mad_ms", &s::mad},
                     field{"ci95_low_ms", &s::ci95_low},
                     field{"ci95_high_ms", &s::ci95_high},
                     field{"effective_samples", &s::effective_samples},
@@ -69,7 +69,7 @@ constexpr auto describe(described_type<verdict_summary>) {
 }
 constexpr auto describe(described_type<clock_summary>) {
   using s = clock_summary;
-  return std::tuple{field{"device", &s::device},
+  return field_list{field{"device", &s::device},
                     field{"readings", &s::readings},
                     field{"throttled_readings", &s::throttled_readings},
                     field{"min_mhz", &s::min_mhz},
@@ -83,7 +83,7 @@ constexpr auto describe(described_type<clock_summary>) {
 }
 constexpr auto describe(described_type<gpu_period_summary>) {
   using s = gpu_period_summary;
-  return std::tuple{field{"gpu_period_*", &s::time, "count,mean_ms,std_ms,median_ms,min_ms,max_ms,p95_ms,p99_ms"},
+  return field_list{field{"gpu_period_*", &s::time, "count,mean_ms,std_ms,median_ms,min_ms,max_ms,p95_ms,p99_ms"},
                     field{"gpu_period_*", &s::verdict},
                     field{"host_runs_ahead", &s::is_longer},
                     field{"run_ahead_median_steps", &s::median_steps_ahead},
@@ -93,11 +93,11 @@ constexpr auto describe(described_type<gpu_period_summary>) {
 }
 constexpr auto describe(described_type<step_time_summary>) {
   using s = step_time_summary;
-  return std::tuple{field{"step_time_ms", &s::mean}, field{"step_time_basis", &s::basis}, field{"step_time_verdict", &s::verdict}};
+  return field_list{field{"step_time_ms", &s::mean}, field{"step_time_basis", &s::basis}, field{"step_time_verdict", &s::verdict}};
 }
 constexpr auto describe(described_type<step_summary>) {
   using s = step_summary;
-  return std::tuple{field{"warmup", &s::warmup},
+  return field_list{field{"warmup", &s::warmup},
                     field{"excluded", &s::excluded},
                     field{"*", &s::host, "count=measured,mean_ms,std_ms,median_ms,min_ms,max_ms,p95_ms,p99_ms"},
                     field{"item_name", &s::item_name},
@@ -116,19 +116,19 @@ constexpr auto describe(described_type<step_summary>) {
 }
 constexpr auto describe(described_type<budget_row>) {
   using s = budget_row;
-  return std::tuple{field{"part", &s::part}, field{"gpu_busy_ms", &s::busy}, field{"gpu_idle", &s::idle}, field{"total_ms", &s::total}};
+  return field_list{field{"part", &s::part}, field{"gpu_busy_ms", &s::busy}, field{"gpu_idle", &s::idle}, field{"total_ms", &s::total}};
 }
 constexpr auto describe(described_type<hidden_work>) {
   using s = hidden_work;
-  return std::tuple{field{"busy_ms", &s::busy}, field{"exposed_ms", &s::exposed}};
+  return field_list{field{"busy_ms", &s::busy}, field{"exposed_ms", &s::exposed}};
 }
 constexpr auto describe(described_type<starving_scope>) {
   using s = starving_scope;
-  return std::tuple{field{"name", &s::name}, field{"total_ms", &s::total}, field{"*", &s::by_cause}};
+  return field_list{field{"name", &s::name}, field{"total_ms", &s::total}, field{"*", &s::by_cause}};
 }
 constexpr auto describe(described_type<budget_summary>) {
   using s = budget_summary;
-  return std::tuple{field{"steps", &s::steps},
+  return field_list{field{"steps", &s::steps},
                     field{"wall_of", &s::is_of_gpu},
                     field{"wall_ms", &s::wall},
                     field{"gpu_busy_ms", &s::busy},
@@ -141,7 +141,7 @@ constexpr auto describe(described_type<budget_summary>) {
 }
 constexpr auto describe(described_type<kind_scope_summary>) {
   using s = kind_scope_summary;
-  return std::tuple{field{"scope", &s::scope},
+  return field_list{field{"scope", &s::scope},
                     field{"count", &s::count},
                     field{"host_ms", &s::host},
                     field{"gpu_busy_ms", &s::busy},
@@ -151,23 +151,23 @@ constexpr auto describe(described_type<kind_scope_summary>) {
 }
 constexpr auto describe(described_type<launch_place_summary>) {
   using s = launch_place_summary;
-  return std::tuple{field{"scope", &s::scope}, field{"count", &s::count}, field{"total_ms", &s::total}};
+  return field_list{field{"scope", &s::scope}, field{"count", &s::count}, field{"total_ms", &s::total}};
 }
 constexpr auto describe(described_type<kind_kernel_summary>) {
   using s = kind_kernel_summary;
-  return std::tuple{field{"kernel", &s::kernel}, field{"count", &s::count}, field{"total_ms", &s::total},
+  return field_list{field{"kernel", &s::kernel}, field{"count", &s::count}, field{"total_ms", &s::total},
                     field{"min_us", &s::min},    field{"max_us", &s::max},  field{"launched_in", &s::launched_in}};
 }
 constexpr auto describe(described_type<step_kind_summary>) {
   using s = step_kind_summary;
-  return std::tuple{
+  return field_list{
       field{"name", &s::name},           field{"usual", &s::is_usual}, field{"parts", &s::parts},   field{"steps", &s::steps},
       field{"gpu_steps", &s::gpu_steps}, field{"times", &s::times},    field{"budget", &s::budget}, field{"outside_scopes_ms", &s::outside},
       field{"scopes", &s::scopes},       field{"kernels", &s::kernels}};
 }
 constexpr auto describe(described_type<listed_step>) {
   using s = listed_step;
-  return std::tuple{field{"step", &s::index}, field{"warmup", &s::is_warmup}, field{"excluded", &s::is_excluded},
+  return field_list{field{"step", &s::index}, field{"warmup", &s::is_warmup}, field{"excluded", &s::is_excluded},
                     field{"kind", &s::kind},  field{"host_ms", &s::host},     field{"gpu_ms", &s::gpu}};
 }
 

@@ -25,17 +25,17 @@ struct file_enum<work_bound> {
 // A record that a summary copies from the profile. Its binary form is described in `record_fields.hpp`.
 constexpr auto describe(described_type<measured_roof_record>) {
   using s = measured_roof_record;
-  return std::tuple{field{"precision?", &s::precision}, field{"tflops_per_s?", &s::flops_per_second},
+  return field_list{field{"precision?", &s::precision}, field{"tflops_per_s?", &s::flops_per_second},
                     field{"gb_per_s?", &s::bytes_per_second}, field{"how?", &s::how}};
 }
 
 constexpr auto describe(described_type<roof_share>) {
   using s = roof_share;
-  return std::tuple{field{"roof_share", &s::share}, field{"bound", &s::bound}};
+  return field_list{field{"roof_share", &s::share}, field{"bound", &s::bound}};
 }
 constexpr auto describe(described_type<work_summary>) {
   using s = work_summary;
-  return std::tuple{field{"flops?", &s::flops},
+  return field_list{field{"flops?", &s::flops},
                     field{"bytes?", &s::bytes},
                     field{"self_flops?", &s::self_flops},
                     field{"self_bytes?", &s::self_bytes},
@@ -51,16 +51,16 @@ constexpr auto describe(described_type<work_summary>) {
 }
 constexpr auto describe(described_type<device_rates>) {
   using s = device_rates;
-  return std::tuple{field{"tflops_per_s", &s::flops_per_second}, field{"gb_per_s", &s::bytes_per_second}};
+  return field_list{field{"tflops_per_s", &s::flops_per_second}, field{"gb_per_s", &s::bytes_per_second}};
 }
 constexpr auto describe(described_type<limits_summary>) {
   using s = limits_summary;
-  return std::tuple{field{"device?", &s::device}, field{"source?", &s::source},    field{"reason?", &s::why_no_peaks},
+  return field_list{field{"device?", &s::device}, field{"source?", &s::source},    field{"reason?", &s::why_no_peaks},
                     field{"*", &s::peaks},        field{"measured", &s::measured}, field{"-measured_rates", &s::measured_rates}};
 }
 constexpr auto describe(described_type<model_summary>) {
   using s = model_summary;
-  return std::tuple{field{"flops_per_step", &s::flops_per_step},
+  return field_list{field{"flops_per_step", &s::flops_per_step},
                     field{"flops_source", &s::flops_source},
                     field{"tflops_per_s", &s::flops_per_second},
                     field{"basis", &s::basis},
@@ -74,15 +74,15 @@ constexpr auto describe(described_type<model_summary>) {
 
 constexpr auto describe(described_type<share_of_unit>) {
   using s = share_of_unit;
-  return std::tuple{field{"mean", &s::mean}, field{"min", &s::min}, field{"max", &s::max}};
+  return field_list{field{"mean", &s::mean}, field{"min", &s::min}, field{"max", &s::max}};
 }
 constexpr auto describe(described_type<rate_of_unit>) {
   using s = rate_of_unit;
-  return std::tuple{field{"mean_gb_per_s", &s::mean}, field{"min_gb_per_s", &s::min}, field{"max_gb_per_s", &s::max}};
+  return field_list{field{"mean_gb_per_s", &s::mean}, field{"min_gb_per_s", &s::min}, field{"max_gb_per_s", &s::max}};
 }
 constexpr auto describe(described_type<utilization_summary>) {
   using s = utilization_summary;
-  return std::tuple{field{"device", &s::device},
+  return field_list{field{"device", &s::device},
                     field{"source", &s::source},
                     field{"windows", &s::windows},
                     field{"covered_ms", &s::covered},
@@ -107,7 +107,7 @@ constexpr auto describe(described_type<utilization_summary>) {
 
 constexpr auto describe(described_type<gpu_work_summary>) {
   using s = gpu_work_summary;
-  return std::tuple{field{"gpu_kernel_ms", &s::kernel_time},
+  return field_list{field{"gpu_kernel_ms", &s::kernel_time},
                     field{"gpu_busy_ms", &s::busy},
                     field{"gpu_self_ms", &s::kernel_self},
                     field{"gpu_span_*", &s::span, "total_ms=gpu_span_ms,median_ms=gpu_span_p50_ms,p95_ms,p99_ms"},
@@ -118,24 +118,24 @@ constexpr auto describe(described_type<gpu_work_summary>) {
 }
 constexpr auto describe(described_type<gpu_idle_summary>) {
   using s = gpu_idle_summary;
-  return std::tuple{field{"gpu_idle_ms", &s::inclusive}, field{"gpu_idle_self_ms", &s::self}};
+  return field_list{field{"gpu_idle_ms", &s::inclusive}, field{"gpu_idle_self_ms", &s::self}};
 }
 constexpr auto describe(described_type<per_step_figures>) {
   using s = per_step_figures;
-  return std::tuple{field{"mean_ms", &s::mean}, field{"std_ms", &s::standard_deviation}, field{"autocorrelation", &s::autocorrelation}};
+  return field_list{field{"mean_ms", &s::mean}, field{"std_ms", &s::standard_deviation}, field{"autocorrelation", &s::autocorrelation}};
 }
 constexpr auto describe(described_type<scope_per_step>) {
   using s = scope_per_step;
-  return std::tuple{field{"steps", &s::steps}, field{"host_*", &s::host}, field{"gpu_steps", &s::gpu_steps}, field{"gpu_*", &s::gpu},
+  return field_list{field{"steps", &s::steps}, field{"host_*", &s::host}, field{"gpu_steps", &s::gpu_steps}, field{"gpu_*", &s::gpu},
                     field{"gpu_host_copies_mean_ms", &s::host_copies}};
 }
 constexpr auto describe(described_type<kernel_per_step>) {
   using s = kernel_per_step;
-  return std::tuple{field{"steps", &s::steps}, field{"gpu_*", &s::gpu}};
+  return field_list{field{"steps", &s::steps}, field{"gpu_*", &s::gpu}};
 }
 constexpr auto describe(described_type<scope_memory_summary>) {
   using s = scope_memory_summary;
-  return std::tuple{field{"source", &s::source},
+  return field_list{field{"source", &s::source},
                     field{"polled", &s::is_polled},
                     field{"peak_bytes", &s::peak_bytes},
                     field{"own_peak_bytes", &s::own_peak_bytes},
@@ -149,7 +149,7 @@ constexpr auto describe(described_type<scope_memory_summary>) {
 }
 constexpr auto describe(described_type<scope_summary>) {
   using s = scope_summary;
-  return std::tuple{field{"path", &s::path},
+  return field_list{field{"path", &s::path},
                     field{"name", &s::name},
                     field{"index", &s::index},
                     field{"depth", &s::depth},
@@ -168,7 +168,7 @@ constexpr auto describe(described_type<scope_summary>) {
 }
 constexpr auto describe(described_type<scope_name_summary>) {
   using s = scope_name_summary;
-  return std::tuple{field{"name", &s::name}, field{"host_*", &s::host, "count=count,total_ms,median_ms=host_p50_ms,p95_ms,p99_ms"},
+  return field_list{field{"name", &s::name}, field{"host_*", &s::host, "count=count,total_ms,median_ms=host_p50_ms,p95_ms,p99_ms"},
                     field{"*", &s::gpu}, field{"*", &s::gpu_idle}, field{"work", &s::work}};
 }
 /// Keys for durations of single kernels, copies and calls, in microseconds.
@@ -176,24 +176,24 @@ inline constexpr char const* times_in_us =
     "count,total_ms,mean_ms=mean_us,median_ms=median_us,p95_ms=p95_us,p99_ms=p99_us,min_ms=min_us,max_ms=max_us,std_ms=std_us";
 constexpr auto describe(described_type<kernel_summary>) {
   using s = kernel_summary;
-  return std::tuple{field{"name", &s::name},           field{"mangled?", &s::mangled}, field{"class", &s::kernel_class},
+  return field_list{field{"name", &s::name},           field{"mangled?", &s::mangled}, field{"class", &s::kernel_class},
                     field{"*", &s::time, times_in_us}, field{"share", &s::share},      field{"per_step", &s::per_step}};
 }
 constexpr auto describe(described_type<kernel_class_summary>) {
   using s = kernel_class_summary;
-  return std::tuple{field{"class", &s::name}, field{"count", &s::count}, field{"total_ms", &s::total}, field{"share", &s::share}};
+  return field_list{field{"class", &s::name}, field{"count", &s::count}, field{"total_ms", &s::total}, field{"share", &s::share}};
 }
 constexpr auto describe(described_type<copy_summary>) {
   using s = copy_summary;
-  return std::tuple{field{"name", &s::name}, field{"*", &s::time, times_in_us}, field{"bytes", &s::bytes}};
+  return field_list{field{"name", &s::name}, field{"*", &s::time, times_in_us}, field{"bytes", &s::bytes}};
 }
 constexpr auto describe(described_type<api_summary>) {
   using s = api_summary;
-  return std::tuple{field{"name", &s::name}, field{"*", &s::time, times_in_us}};
+  return field_list{field{"name", &s::name}, field{"*", &s::time, times_in_us}};
 }
 constexpr auto describe(described_type<gpu_summary>) {
   using s = gpu_summary;
-  return std::tuple{field{"/kernels", &s::kernels},
+  return field_list{field{"/kernels", &s::kernels},
                     field{"/kernel_classes", &s::classes},
                     field{"/copies", &s::copies},
                     field{"/api", &s::api},
@@ -209,7 +209,7 @@ constexpr auto describe(described_type<gpu_summary>) {
 }
 constexpr auto describe(described_type<adopted_summary>) {
   using s = adopted_summary;
-  return std::tuple{field{"path", &s::path},
+  return field_list{field{"path", &s::path},
                     field{"name", &s::name},
                     field{"depth", &s::depth},
                     field{"role", &s::role},
@@ -225,7 +225,7 @@ constexpr auto describe(described_type<adopted_summary>) {
 }
 constexpr auto describe(described_type<memory_summary>) {
   using s = memory_summary;
-  return std::tuple{field{"samples", &s::samples},
+  return field_list{field{"samples", &s::samples},
                     field{"first_bytes", &s::first_bytes},
                     field{"last_bytes", &s::last_bytes},
                     field{"max_sample_bytes", &s::max_sample_bytes},
@@ -237,7 +237,7 @@ constexpr auto describe(described_type<memory_summary>) {
 }
 constexpr auto describe(described_type<allocator_summary>) {
   using s = allocator_summary;
-  return std::tuple{field{"source", &s::source},
+  return field_list{field{"source", &s::source},
                     field{"polled", &s::is_polled},
                     field{"first_bytes", &s::first_bytes},
                     field{"last_bytes", &s::last_bytes},
@@ -249,13 +249,13 @@ constexpr auto describe(described_type<allocator_summary>) {
 }
 constexpr auto describe(described_type<counter_summary>) {
   using s = counter_summary;
-  return std::tuple{
+  return field_list{
       field{"name", &s::name}, field{"count", &s::count},          field{"last", &s::last}, field{"mean", &s::mean}, field{"min", &s::min},
       field{"max", &s::max},   field{"not_finite", &s::not_finite}};
 }
 constexpr auto describe(described_type<trend_window_summary>) {
   using s = trend_window_summary;
-  return std::tuple{field{"first_step", &s::first_step},
+  return field_list{field{"first_step", &s::first_step},
                     field{"begin_ms", &s::begin},
                     field{"steps", &s::steps},
                     field{"mean_ms", &s::mean},
@@ -265,37 +265,37 @@ constexpr auto describe(described_type<trend_window_summary>) {
 }
 constexpr auto describe(described_type<level_change_summary>) {
   using s = level_change_summary;
-  return std::tuple{field{"step", &s::step},          field{"time_ms", &s::time},   field{"begin_ms", &s::begin},
+  return field_list{field{"step", &s::step},          field{"time_ms", &s::time},   field{"begin_ms", &s::begin},
                     field{"before_ms", &s::before},   field{"after_ms", &s::after}, field{"p_value", &s::p_value},
                     field{"is_of_gpu", &s::is_of_gpu}};
 }
 constexpr auto describe(described_type<run_trend_summary>) {
   using s = run_trend_summary;
-  return std::tuple{field{"memory", &s::memory}, field{"windows", &s::windows}, field{"change", &s::change}};
+  return field_list{field{"memory", &s::memory}, field{"windows", &s::windows}, field{"change", &s::change}};
 }
 constexpr auto describe(described_type<sampled_share>) {
   using s = sampled_share;
-  return std::tuple{field{"share", &s::share}, field{"share_ci95_low", &s::ci95_low}, field{"share_ci95_high", &s::ci95_high}};
+  return field_list{field{"share", &s::share}, field{"share_ci95_low", &s::ci95_low}, field{"share_ci95_high", &s::ci95_high}};
 }
 constexpr auto describe(described_type<sampled_function_summary>) {
   using s = sampled_function_summary;
-  return std::tuple{field{"name?", &s::name}, field{"module?", &s::module},  field{"caller?", &s::caller}, field{"file?", &s::file},
+  return field_list{field{"name?", &s::name}, field{"module?", &s::module},  field{"caller?", &s::caller}, field{"file?", &s::file},
                     field{"line", &s::line},  field{"samples", &s::samples}, field{"time_ms", &s::time},   field{"*", &s::share_of_scope}};
 }
 constexpr auto describe(described_type<sampled_wait_summary>) {
   using s = sampled_wait_summary;
-  return std::tuple{field{"name", &s::name}, field{"calls", &s::calls}, field{"time_ms", &s::time}, field{"share", &s::share}};
+  return field_list{field{"name", &s::name}, field{"calls", &s::calls}, field{"time_ms", &s::time}, field{"share", &s::share}};
 }
 constexpr auto describe(described_type<sampled_scope_summary>) {
   using s = sampled_scope_summary;
-  return std::tuple{field{"path?", &s::path},         field{"scope", &s::scope},         field{"samples", &s::samples},
+  return field_list{field{"path?", &s::path},         field{"scope", &s::scope},         field{"samples", &s::samples},
                     field{"sampled_ms", &s::sampled}, field{"self_ms", &s::self},        field{"waiting_or_in_kernel", &s::waiting},
                     field{"waits", &s::waits},        field{"functions", &s::functions}, field{"other_functions", &s::other_functions},
                     field{"other_ms", &s::other_time}};
 }
 constexpr auto describe(described_type<host_samples_summary>) {
   using s = host_samples_summary;
-  return std::tuple{field{"mechanism", &s::mechanism},
+  return field_list{field{"mechanism", &s::mechanism},
                     field{"interval_us", &s::interval},
                     field{"samples", &s::samples},
                     field{"sampled_ms", &s::sampled},
@@ -309,7 +309,7 @@ constexpr auto describe(described_type<host_samples_summary>) {
 }
 constexpr auto describe(described_type<summary>) {
   using s = summary;
-  return std::tuple{field{"environment", &s::environment},
+  return field_list{field{"environment", &s::environment},
                     field{"covers", &s::covers_steps},
                     field{"steps", &s::steps},
                     field{"scopes", &s::scopes},

@@ -37,7 +37,7 @@ field(char const*, Member Struct::*) -> field<Struct, Member>;
 template <class Struct, class Member>
 field(char const*, Member Struct::*, char const*) -> field<Struct, Member>;
 
-/// Selects a description: `describe(described_type<T>{})` returns the fields of `T`, made by `fields_of`.
+/// Selects a description: `describe(described_type<T>{})` returns the `field_list` of `T`.
 template <class T>
 struct described_type {};
 
@@ -106,16 +106,38 @@ constexpr std::size_t is_same_member(Field const& first, Field const& second) {
   return first.member == second.member ? 1 : 0;
 }
 
-template <class Field, class Fields, std::size_t... Positions>
-constexpr std::size_t fields_of_member(Field const& one, Fields const& fields, std::index_sequence<Positions...>) {
-  return (is_same_member(one, std::get<Positions>(fields)) + ...);
+template <std::size_t Position, class Field>
+struct listed_field {
+  Field value;
+};
+
+template <class Positions, class... Fields>
+struct numbered_fields;
+template <std::size_t... Positions, class... Fields>
+struct numbered_fields<std::index_sequence<Positions...>, Fields...> : listed_field<Positions, Fields>... {
+  template <class Visit>
+  constexpr void for_each(Visit const& visit) const {
+    (visit(static_cast<listed_field<Positions, Fields> const&>(*this).value), ...);
+  }
+};
+
+/// The fields of a struct. Compiles in a fraction of the time and memory of `std::tuple`.
+template <class... Fields>
+struct field_list : numbered_fields<std::index_sequence_for<Fields...>, Fields...> {
+  static constexpr std::size_t size = sizeof...(Fields);
+  constexpr explicit field_list(Fields const&... fields) : numbered_fields<std::index_sequence_for<Fields...>, Fields...>{{fields}...} {}
+};
+
+template <std::size_t Position, class Field>
+constexpr Field const& field_at(listed_field<Position, Field> const& field) {
+  return field.value;
 }
 
 /// The number of pairs of fields that describe the same member.
 template <class... Fields>
-constexpr std::size_t repeated_members(std::tuple<Fields...> const& fields) {
+constexpr std::size_t repeated_members(field_list<Fields...> const& fields) {
   std::size_t pairs = 0;
-  for_each_element(fields, [&](auto const& one) { pairs += fields_of_member(one, fields, std::index_sequence_for<Fields...>{}); });
+  fields.for_each([&](auto const& one) { fields.for_each([&](auto const& other) { pairs += is_same_member(one, other); }); });
   return pairs - sizeof...(Fields);
 }
 
@@ -124,11 +146,18 @@ inline constexpr bool is_described = false;
 template <class T>
 inline constexpr bool is_described<T, std::void_t<decltype(describe(described_type<T>{}))>> = true;
 
+/// The description of a struct.
+template <class T>
+inline constexpr auto described_fields = describe(described_type<T>{});
+
 /// Whether there is a table of the members: `members_of(described_type<T>{})` calls a function with all of them.
 template <class T, class = void>
 inline constexpr bool is_record = false;
 template <class T>
 inline constexpr bool is_record<T, std::void_t<decltype(members_of(described_type<T>{}))>> = true;
+
+template <class T>
+inline constexpr bool has_no_repeated_member = repeated_members(described_fields<T>) == 0;
 
 /// Whether an archive takes the name of each described member before its value.
 template <class Archive, class = void>
@@ -140,10 +169,10 @@ inline constexpr bool takes_names<Archive, std::void_t<decltype(std::declval<Arc
 /// repeats a member.
 template <class Archive, class T, std::enable_if_t<is_described<T> && !is_record<T>, int> = 0>
 void fields(Archive& archive, T& value) {
-  constexpr auto all = describe(described_type<T>{});
-  static_assert(repeated_members(all) == 0, "a member is described twice");
-  static_cast<void>(&require_member_count<std::tuple_size_v<std::remove_const_t<decltype(all)>>, T>);
-  for_each_element(all, [&](auto const& each) {
+  using described = std::remove_const_t<T>;
+  static_assert(has_no_repeated_member<described>, "a member is described twice");
+  static_cast<void>(&require_member_count<decltype(described_fields<described>)::size, T>);
+  described_fields<described>.for_each([&](auto const& each) {
     if constexpr (takes_names<Archive>) archive.name(each.name);
     archive(value.*each.member);
   });

@@ -44,7 +44,6 @@
 #include "earlier_report.hpp"
 #include "first_screen.hpp"
 #include "html_page.hpp"
-#include "make_document.hpp"
 #include "report_code.hpp"
 #include "summary_json.hpp"
 #include "text_width.hpp"
@@ -264,8 +263,6 @@ inline summary read_summary(std::istream& file, std::uint64_t size) {
   return std::make_shared<summary const>(analyze(profile));
 }
 
-[[gnu::used]] inline document report_code::describe(summary const& what) { return make_document(what); }
-
 [[gnu::used]] inline void report_code::print(std::string_view format, summary const& what) {
   own_string const text = report_text(what);
   fmt::vprint({format.data(), format.size()}, fmt::make_format_args(text));
@@ -323,7 +320,7 @@ inline void write_summary_files(summary const& what, document const& made, std::
 
 [[gnu::used]] inline void report_code::write(profile const& profile, summary const& what, std::string const& directory,
                                              std::uint64_t trace_steps) {
-  write(profile, what, make_document(what), directory, trace_steps);
+  write(profile, what, describe(what), directory, trace_steps);
 }
 
 [[gnu::used]] inline std::vector<std::string> report_code::write(summary const& what, document const& made, std::string const& directory) {
@@ -356,18 +353,18 @@ inline void write_summary_files(summary const& what, document const& made, std::
 namespace profkit {
 
 [[gnu::used]] inline detail::own_string report_text(summary const& what) {
-  return detail::report_code::first_screen(detail::make_document(what), -1, {});
+  return detail::report_code::first_screen(detail::report_code::describe(what), -1, {});
 }
 
 [[gnu::used]] inline detail::own_string report_full_text(summary const& what) {
-  return detail::report_code::full_text(detail::make_document(what), false);
+  return detail::report_code::full_text(detail::report_code::describe(what), false);
 }
 
 [[gnu::used]] inline detail::own_string report_markdown(summary const& what) {
-  return detail::report_code::full_text(detail::make_document(what), true);
+  return detail::report_code::full_text(detail::report_code::describe(what), true);
 }
 
-[[gnu::used]] inline detail::own_string report_html(summary const& what) { return detail::html_page(detail::make_document(what)); }
+[[gnu::used]] inline detail::own_string report_html(summary const& what) { return detail::html_page(detail::report_code::describe(what)); }
 
 [[gnu::used]] inline detail::own_string report_json(summary const& what) { return detail::report_code::json(what, {}); }
 

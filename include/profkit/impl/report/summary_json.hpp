@@ -86,7 +86,7 @@ inline constexpr json_type json_type_of = json_type_for(described_type<T>{});
 
 template <class T, std::size_t Position>
 void const* json_member_in(void const* object) {
-  constexpr auto member = std::get<Position>(describe(described_type<T>{})).member;
+  constexpr auto member = field_at<Position>(described_fields<T>).member;
   return &(static_cast<T const*>(object)->*member);
 }
 
@@ -97,13 +97,11 @@ constexpr json_member json_member_of(field<Struct, Member> const& described, voi
 
 template <class T, std::size_t... Positions>
 constexpr std::array<json_member, sizeof...(Positions)> json_members_of(std::index_sequence<Positions...>) {
-  constexpr auto all = describe(described_type<T>{});
-  return {json_member_of(std::get<Positions>(all), &json_member_in<T, Positions>)...};
+  return {json_member_of(field_at<Positions>(described_fields<T>), &json_member_in<T, Positions>)...};
 }
 
 template <class T>
-inline constexpr auto json_members =
-    json_members_of<T>(std::make_index_sequence<std::tuple_size_v<decltype(describe(described_type<T>{}))>>{});
+inline constexpr auto json_members = json_members_of<T>(std::make_index_sequence<decltype(described_fields<T>)::size>{});
 
 template <class T>
 own_string json_text(T const& value, std::string_view key) {

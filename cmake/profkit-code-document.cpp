@@ -1,0 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The code that makes a document of a summary, compiled once for all targets that link profkit::profkit. The other parts of
+// `profkit/code.hpp` are in the other files profkit-code-*.cpp, which compile at the same time.
+
+#include <profkit/impl/report/make_document.hpp>
