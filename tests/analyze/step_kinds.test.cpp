@@ -92,7 +92,7 @@ TEST_CASE("one validation step among 35 training steps is a separate kind, and t
   CHECK(other.parts == part_names{"validation", "generation"});
   CHECK(other.steps == 1);
 
-  CHECK(summary.steps.host_verdict.verdict == profkit::step_verdict::noisy);
+  CHECK(summary.steps.host_verdict.verdict == profkit::step_verdict::uneven);
   CHECK(summary.steps.host.mean->count() == Approx(48.9).epsilon(0.01));
   CHECK(usual.times.host_verdict.verdict == profkit::step_verdict::stable);
   CHECK(usual.times.host.mean->count() == Approx(46.0).epsilon(0.001));
@@ -333,10 +333,10 @@ TEST_CASE("the index of a row comes from its scopes, not from their name", "[ste
   CHECK_FALSE(find_row(summary, "step/block_4")->index);
 }
 
-TEST_CASE("validation steps recorded on an H200 are a separate kind and do not make the others noisy", "[step_kinds]") {
+TEST_CASE("validation steps recorded on an H200 are a separate kind and do not make the others uneven", "[step_kinds]") {
   profkit::summary const summary = profkit::analyze(profkit::load(TEST_DATA "/validation-steps.profile"));
   CHECK(summary.steps.host.count == 34);
-  CHECK(summary.steps.host_verdict.verdict == profkit::step_verdict::noisy);
+  CHECK(summary.steps.host_verdict.verdict == profkit::step_verdict::uneven);
   REQUIRE(summary.kinds.size() == 2);
   profkit::step_kind_summary const& usual = summary.kinds[0];
   CHECK(usual.is_usual);

@@ -37,13 +37,6 @@ struct recorded_run {
 
 std::string any_run() { return GENERATE("small-512-fwd-fp32", "small-128-train-fp32"); }
 
-std::string csv_of(profkit::nsys_summary const& statistics, std::string const& name) {
-  for (profkit::detail::named_csv const& each : profkit::nsys_csv(statistics, true)) {
-    if (each.name == name) return each.content;
-  }
-  return {};
-}
-
 }  // namespace
 
 TEST_CASE("a recorded run has the kernels that Nsight Systems counted, and their time", "[recorded]") {

@@ -124,7 +124,10 @@ TEST_CASE("a summary that lacks one of two figures that belong together is refus
   check("GPU steps without a verdict", [](profkit::step_summary& steps) { steps.gpu_verdict.reset(); });
   check("an interval of the mean with one end", [](profkit::step_summary& steps) { steps.host_verdict.ci95_low.reset(); });
   check("an interval of the mean without its samples", [](profkit::step_summary& steps) { steps.gpu_verdict->effective_samples.reset(); });
-  check("uneven steps without a pattern", [](profkit::step_summary& steps) { steps.host_verdict.verdict = profkit::step_verdict::uneven; });
+  check("uneven steps without a pattern", [](profkit::step_summary& steps) {
+    steps.host_verdict.verdict = profkit::step_verdict::uneven;
+    steps.host_verdict.pattern.reset();
+  });
   check("a drift without its probability", [](profkit::step_summary& steps) { steps.gpu_period->verdict.drift_p_value.reset(); });
   check("a steady part without its begin", [](profkit::step_summary& steps) {
     steps.host_verdict.finding = profkit::warmup_finding::enough;

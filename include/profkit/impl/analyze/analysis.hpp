@@ -53,11 +53,11 @@ struct session_tables {
 
   template <class Archive>
   friend void fields(Archive& archive, session_tables& state) {
-    profile& values = state.values;
-    archive(values.paths), archive(values.gpu_names), archive(values.api_names), archive(values.counter_names);
-    archive(values.environment), archive(values.time), archive(values.precision), archive(values.measured_roofs);
-    archive(values.item_name), archive(values.collectors), archive(values.quality), archive(values.stop), archive(values.sampling);
-    if constexpr (Archive::is_reader) record_check{}.tables(values);
+    profile& kept = state.values;
+    archive(kept.paths), archive(kept.gpu_names), archive(kept.api_names), archive(kept.counter_names);
+    archive(kept.environment), archive(kept.time), archive(kept.precision), archive(kept.measured_roofs);
+    archive(kept.item_name), archive(kept.collectors), archive(kept.quality), archive(kept.stop), archive(kept.sampling);
+    if constexpr (Archive::is_reader) record_check{}.tables(kept);
   }
 };
 
