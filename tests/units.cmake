@@ -70,7 +70,7 @@ if(TARGET profkit_comparison AND NOT CMAKE_CXX_FLAGS MATCHES "-fsanitize")
   profkit_add_test_program(NAME write_pages SOURCES browser/write_pages.cpp LIBRARIES profkit_comparison NO_CATCH NO_TEST)
   target_compile_definitions(profkit_write_pages PRIVATE TEST_DATA="${CMAKE_CURRENT_SOURCE_DIR}/data" TEST_RANKS="${profkit_recorded_ranks}")
   add_test(NAME browser.pages COMMAND "${Python3_EXECUTABLE}" -B "${CMAKE_CURRENT_SOURCE_DIR}/browser/check_pages.py" "$<TARGET_FILE:profkit_write_pages>")
-  set_tests_properties(browser.pages PROPERTIES LABELS browser SKIP_RETURN_CODE 4 TIMEOUT 240 COST 60)
+  set_tests_properties(browser.pages PROPERTIES LABELS browser SKIP_RETURN_CODE 4 TIMEOUT 600 COST 60)
 endif()
 
 if(TARGET profkit_program)
