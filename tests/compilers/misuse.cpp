@@ -15,9 +15,9 @@ struct described_values {
 namespace profkit::detail {
 constexpr auto describe(described_type<described_values>) {
 #if defined(MEMBER_DESCRIBED_TWICE)
-  return std::tuple{field{"first", &described_values::first}, field{"second", &described_values::first}};
+  return field_list{field{"first", &described_values::first}, field{"second", &described_values::first}};
 #else
-  return std::tuple{field{"first", &described_values::first}, field{"second", &described_values::second}};
+  return field_list{field{"first", &described_values::first}, field{"second", &described_values::second}};
 #endif
 }
 }  // namespace profkit::detail

@@ -98,8 +98,8 @@ TEST_CASE("beyond the record budget, every record counts in the figures, and the
 TEST_CASE("beyond the capacity of a log, every dropped event is counted and the others are intact", "[log]") {
   auto const add_some = [] { profkit::add_work({1.0, 0.0}); };
   auto const allocate = [] {
-    static profkit::site heap{"heap", __FILE__, __LINE__};
-    profkit::record_allocation(heap, &heap, 8);
+    static profkit::site where{"heap", __FILE__, __LINE__};
+    profkit::record_allocation(where, &where, 8);
   };
   struct kind {
     char const* name;

@@ -250,7 +250,7 @@ inline std::vector<series_kind> series_catalogue() {
     }
     return r;
   });
-  for (S const period : {20, 50, 100})
+  for (S const period : {S{20}, S{50}, S{100}})
     add("every " + std::to_string(period) + "th x 10", [=](N& n, S c) {
       auto const phase = static_cast<S>(n.uniform() * static_cast<double>(period - 1));
       return long_steps(n, c, period, phase, 10);
@@ -302,7 +302,7 @@ inline std::vector<series_kind> series_catalogue() {
     r.mean = no_mean, r.is_even = false, r.changes = {at}, r.has_kinds = true;
     return r;
   });
-  for (S const first : {1, 5, 8, 50, 100})
+  for (S const first : {S{1}, S{5}, S{8}, S{50}, S{100}})
     add("first " + std::to_string(first) + " x 2", [=](N& n, S c) {
       return warming(n, c, {first, first}, [=](double i) { return i < static_cast<double>(first) ? 1.0 : 0.0; });
     });

@@ -53,8 +53,7 @@ class placed_values {
   template <class T>
   void add(std::string const& place, T const& what) {
     if constexpr (profkit::detail::is_described<T>) {
-      std::apply([&](auto const&... each) { (add(place + " " + each.name, what.*each.member), ...); },
-                 describe(profkit::detail::described_type<T>{}));
+      profkit::detail::described_fields<T>.for_each([&](auto const& each) { add(place + " " + each.name, what.*each.member); });
     } else if constexpr (std::is_enum_v<T>) {
       put(place, static_cast<double>(what));
     } else {

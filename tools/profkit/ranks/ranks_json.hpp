@@ -24,8 +24,7 @@ class job_json {
   static own_string text(T const& value, std::size_t depth) {
     if constexpr (is_described<T>) {
       json_object object{depth};
-      for_each_element(describe(described_type<T>{}),
-                       [&](auto const& each) { object.add(each.name, text(value.*each.member, depth + 1)); });
+      described_fields<T>.for_each([&](auto const& each) { object.add(each.name, text(value.*each.member, depth + 1)); });
       return object.text();
     } else if constexpr (std::is_same_v<T, milliseconds>) {
       return json_value(value.count());
