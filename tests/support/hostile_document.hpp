@@ -76,7 +76,7 @@ void replace_texts(profkit::detail::document& document, Next&& next) {
   for (key_figure& each : document.key_figures) set(each.name, each.value, each.note);
   auto const in_table = [&](data_table& table) {
     set(table.name, table.caption, table.folded_label);
-    for (column& each : table.columns) set(each.heading, each.explanation);
+    for (column& each : table.columns) set(each.heading);
     for (row& each : table.rows) {
       for (cell& content : each.cells) {
         set(content.detail);
