@@ -22,7 +22,8 @@ std::string printed_journal(std::filesystem::path const& file) { return profkit:
 std::string printed(profkit::summary const& summary) {
   std::string result = profkit::report_text(summary);
   result += profkit::report_full_text(summary) + profkit::report_json(summary) + profkit::report_html(summary);
-  for (profkit::detail::named_csv const& each : profkit::detail::csv_files(profkit::detail::make_document(summary))) result += each.content;
+  for (profkit::detail::named_csv const& each : profkit::detail::csv_files(profkit::detail::report_code::describe(summary)))
+    result += each.content;
   return result;
 }
 
@@ -36,7 +37,7 @@ std::vector<profkit::detail::named_csv> written(profkit::profile const& profile)
   result.push_back({"report.html", profkit::report_html(what)});
   result.push_back({"report.json", profkit::report_json(what)});
   result.push_back({"trace.json", profkit::trace_json(profile, launched, trace_steps)});
-  for (profkit::detail::named_csv& each : profkit::detail::csv_files(profkit::detail::make_document(what)))
+  for (profkit::detail::named_csv& each : profkit::detail::csv_files(profkit::detail::report_code::describe(what)))
     result.push_back(std::move(each));
   return result;
 }
