@@ -308,7 +308,12 @@ inline data_table losses_table(summary const& all) {
   data_table table{"losses"};
   table.add_columns({{"lost or unknown"}, {"of", column_kind::count}, {"count", column_kind::count}});
   auto const add = [&](std::string_view what, std::uint64_t total, std::uint64_t count) {
-    table.add_row().text(what).count(total > 0 ? std::optional{total} : std::nullopt, "the total is not counted").count(count);
+    row& next = table.add_row().text(what);
+    if (total > 0)
+      next.count(total);
+    else
+      next.missing("the total is not counted");
+    next.count(count);
   };
   for (lost_data const& each : losses(all)) add(each.what, each.total, each.count);
   if (all.gpu) add("GPU operations outside any scope", all.gpu->all.operations, all.gpu->unattributed_operations);
