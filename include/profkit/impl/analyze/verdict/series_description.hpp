@@ -294,6 +294,7 @@ class series_describer {
     while (at[first] < 0.85 * at[peak]) ++first;
     auto const from = at.begin() + static_cast<std::ptrdiff_t>(first);
     peak = static_cast<std::size_t>(std::max_element(from, from + static_cast<std::ptrdiff_t>(first / 2 + 1)) - at.begin());
+    if (2 * peak > max_lag) return;  // seen less than twice
     double comb = 0.0;
     double cycles = 0.0;
     for (std::size_t lag = peak; lag <= std::min(max_lag, 4 * peak); lag += peak) comb += at[lag], cycles += 1.0;
