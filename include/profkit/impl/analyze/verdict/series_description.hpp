@@ -283,14 +283,14 @@ class series_describer {
     std::size_t decay = 1;  // noise whose autocorrelation falls as fast in the beginning
     while (decay < max_lag && at[decay] > 0.5 * at[1]) ++decay;
     double const time = at[1] > 0.2 ? static_cast<double>(decay) / std::log(2.0) : (1.0 + at[1] * at[1]) / (1.0 - at[1] * at[1]);
-    std::size_t trough = 1;
-    while (trough < max_lag && at[trough] > 0.0) ++trough;
+    std::size_t valley = 1;
+    while (valley < max_lag && at[valley] > 0.0) ++valley;
     std::size_t peak = 0;
-    for (std::size_t lag = std::max<std::size_t>(trough, 2); lag <= count / 3; ++lag) {
+    for (std::size_t lag = std::max<std::size_t>(valley, 2); lag <= count / 3; ++lag) {
       if (peak == 0 || at[lag] > at[peak]) peak = lag;
     }
     if (peak == 0 || at[peak] < min_peak) return;
-    std::size_t first = std::max<std::size_t>(trough, 2);  // the largest peak can be at a multiple
+    std::size_t first = std::max<std::size_t>(valley, 2);  // the largest peak can be at a multiple
     while (at[first] < 0.85 * at[peak]) ++first;
     auto const from = at.begin() + static_cast<std::ptrdiff_t>(first);
     peak = static_cast<std::size_t>(std::max_element(from, from + static_cast<std::ptrdiff_t>(first / 2 + 1)) - at.begin());
