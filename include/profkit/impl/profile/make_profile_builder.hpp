@@ -325,6 +325,7 @@ template <class Record>
 }
 
 // Programs and collectors that are compiled elsewhere use these.
+/// @cond Doxygen takes instantiations for declarations.
 template bool profile_builder::add(scope_record const&);
 template bool profile_builder::add(step_record const&);
 template bool profile_builder::add(gpu_scope_record const&);
@@ -341,5 +342,6 @@ template bool profile_builder::add(device_utilization_record const&);
 template bool profile_builder::add(measured_roof_record const&);
 template bool profile_builder::add(collective_record const&);
 template bool profile_builder::add(sample_record const&);
+/// @endcond
 
 }  // namespace profkit
