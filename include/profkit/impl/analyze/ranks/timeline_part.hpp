@@ -10,6 +10,7 @@
 #include <tuple>
 #include <utility>
 
+#include "../../../summary.hpp"
 #include "../../../time.hpp"
 #include "../../profile/own_containers.hpp"
 #include "../../profile/own_memory.hpp"
