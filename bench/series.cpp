@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The error rates of what a report says about step times: simulated series of which the truth is known. Prints the Markdown tables of
+// The error rates of what a report says about step times: simulated series with a known truth. Prints the Markdown tables of
 // docs/statistics.md. The seeds are fixed, so the same number of series gives the same tables.
 //
 // Prints each cell, then the worst cells of each kind of series.

@@ -108,8 +108,8 @@ struct column {
   std::string heading;  ///< the printer adds the unit
   column_kind kind = column_kind::text;
   column_use use = column_use::always;
-  std::string_view explanation{};    ///< one sentence; a tooltip in HTML
-  std::string_view short_heading{};  ///< in text, "{}" stands for the unit; empty: `heading` and the unit
+  std::string_view explanation{};    ///< a constant; one sentence; a tooltip in HTML
+  std::string_view short_heading{};  ///< a constant; in text, "{}" stands for the unit; empty: `heading` and the unit
   std::optional<colour> legend{};    ///< colour of this quantity in the bars of the document; n/a: none
   bool is_difference = false;        ///< positive numbers have a plus sign
   double margin = 0.0;               ///< in a column of changes: smaller changes are not relevant

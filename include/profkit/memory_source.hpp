@@ -75,7 +75,7 @@ class memory_source : public collector {
 
   /// @brief Adds the readings to the profile.
   void drain(profile_builder& into, bool) final {
-    records_.take_all([&](memory_record& each) { into.add(std::move(each)); });
+    records_.take_all([&](memory_record const& each) { into.add(each); });
   }
 
  private:

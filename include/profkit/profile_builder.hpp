@@ -29,12 +29,6 @@ inline constexpr std::size_t max_allocators = 64;
 /// The name of all allocators beyond the bound.
 inline constexpr char const* other_allocators = "other allocators (beyond the first 64)";
 
-/// The number of records that count towards the record budget.
-[[nodiscard]] inline std::uint64_t count_records(profile const& profile) noexcept {
-  return profile.scopes.size() + profile.gpu_scopes.size() + profile.gpu_operations.size() + profile.api_calls.size() +
-         profile.counters.size() + profile.allocations.size() + profile.work.size() + profile.collectives.size() + profile.samples.size();
-}
-
 /// The tables by which a builder finds known entries.
 struct builder_tables;
 

@@ -176,6 +176,17 @@ inline known_series correlated(normal_numbers& numbers, std::size_t count, doubl
   return result;
 }
 
+/// Makes series of independent values. @param value makes one of them.
+template <class Value>
+auto independent_steps(double mean, bool has_tail, Value value) {
+  return [=](normal_numbers& numbers, std::size_t count) {
+    known_series result = each_step(numbers, count, [&](normal_numbers& from, std::size_t) { return value(from); });
+    result.mean = mean;
+    result.has_tail = has_tail;
+    return result;
+  };
+}
+
 }  // namespace catalogue
 
 /// Kinds of series that programs have. An ordinary step takes 100; the noise is 1 % unless the name says more.
@@ -187,12 +198,7 @@ inline std::vector<series_kind> series_catalogue() {
   std::vector<series_kind> all;
   auto const add = [&](std::string name, auto make) { all.push_back({std::move(name), std::move(make)}); };
   auto const independent = [&](std::string name, double mean, bool tail, auto value) {
-    add(std::move(name), [=](N& n, S count) {
-      known_series r = each_step(n, count, [&](N& from, S) { return value(from); });
-      r.mean = mean;
-      r.has_tail = tail;
-      return r;
-    });
+    add(std::move(name), independent_steps(mean, tail, value));
   };
   independent("white", 100, false, [](N& n) { return noise(n); });
   independent("white, 5 %", 100, false, [](N& n) { return noise(n, 100, 5); });
@@ -342,12 +348,7 @@ inline std::vector<series_kind> held_out_series() {
   std::vector<series_kind> all;
   auto const add = [&](std::string name, auto make) { all.push_back({std::move(name), std::move(make)}); };
   auto const independent = [&](std::string name, double mean, bool tail, auto value) {
-    add(std::move(name), [=](N& n, S count) {
-      known_series r = each_step(n, count, [&](N& from, S) { return value(from); });
-      r.mean = mean;
-      r.has_tail = tail;
-      return r;
-    });
+    add(std::move(name), independent_steps(mean, tail, value));
   };
   independent("white, 0.2 %", 100, false, [](N& n) { return noise(n, 100, 0.2); });
   independent("white, 15 %", 100, false, [](N& n) { return noise(n, 100, 15); });

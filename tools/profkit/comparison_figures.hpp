@@ -101,11 +101,7 @@ class html_pairs {
     if (count == 0) return {};
     own_string page = own_format("<div class=\"plot lines pairs\" role=\"img\" aria-label=\"{}\">\n<svg class=\"main\" height=\"{}\">\n",
                                  html_text(finding), bottom + 22);
-    for (double const tick : axis_.ticks()) {
-      double const at = pixels(tick);
-      page += own_format("<line class=\"grid\" x2=\"100%\" y1=\"{0}\" y2=\"{0}\"/><text class=\"tick\" x=\"-8\" y=\"{1}\">{2}</text>\n",
-                         html_number(at, 1), html_number(at + 4.0, 1), axis_.label(tick));
-    }
+    page += html_grid(axis_, [&](double tick) { return pixels(tick); });
     std::size_t const stride = count / 24 + 1;
     for (std::size_t i = 0; i < count; ++i) {
       double const left = (static_cast<double>(i) + 0.38) / static_cast<double>(count);

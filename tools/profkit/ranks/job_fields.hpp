@@ -2,7 +2,6 @@
 #pragma once
 
 #include <profkit/impl/profile/flat_records.hpp>
-#include <tuple>
 
 #include "job_summary.hpp"
 

@@ -184,6 +184,12 @@ struct job_map {
 /// @brief Minimum number of compared steps for naming a rank for which the others wait.
 inline constexpr std::uint64_t min_steps_for_straggler = 5;
 
+/// @brief A wait for a rank costs the others something if it is at least this many times as long as the clocks' bound.
+inline constexpr double min_clock_bounds = 3.0;
+
+/// @brief And at least this many times as long as the waits for other ranks.
+inline constexpr double min_other_waits = 2.0;
+
 /// @brief The figures of a job of many ranks.
 struct job_summary {
   std::string program;                         ///< first word of its command line

@@ -192,11 +192,9 @@ inline finding slow_host_finding(job_summary const& job) {
   finding result;
   milliseconds const imposed = job.ranks[host.rank].imposed;
   milliseconds const exposed = job.ranks[host.rank].imposed_exposed;
-  constexpr double min_bounds = 3.0;
-  constexpr double min_others = 2.0;
   milliseconds others{};
   for (job_rank_summary const& each : job.ranks) others += each.imposed / static_cast<double>(job.ranks.size());
-  bool const is_free = imposed < min_bounds * job.clocks.bound || imposed < min_others * others || exposed.count() <= 0.0;
+  bool const is_free = imposed < min_clock_bounds * job.clocks.bound || imposed < min_other_waits * others || exposed.count() <= 0.0;
   bool const is_unknown = lacks_ranks(job);
   result.headline = is_unknown ? fmt::format("{} has the slowest host:", capitalized(name))
                     : is_free  ? fmt::format("{} has the slowest host, which costs nothing yet:", capitalized(name))

@@ -109,8 +109,7 @@ inline section job_ranks_section(job_summary const& job) {
   result.how_to_read = fmt::format(
       "Means per step. Compute, exposed transfer, exposed waiting and idle add up to the step. A rank is a straggler if its own work takes "
       "longer than that of the others in two halves of the steps, by more than chance and the differences between processes explain, and "
-      "if "
-      "the others wait for it for at least 3 times the clocks' bound ({}).",
+      "if the others wait for it for at least 3 times the clocks' bound ({}).",
       time_words(job.clocks.bound));
   return result;
 }

@@ -197,6 +197,11 @@ class straggler_rule {
     return found;
   }
 
+  /// The number of steps with an event.
+  static std::size_t steps_with(own_vector<double> const& events) {
+    return static_cast<std::size_t>(std::count_if(events.begin(), events.end(), [](double each) { return each > 0.0; }));
+  }
+
   /// The number of events. Neighbouring steps are one event.
   static std::size_t count_of(own_vector<double> const& events) {
     std::size_t result = 0;
@@ -211,13 +216,11 @@ class straggler_rule {
 
   /// Whether the others wait for a rank: longer than the clocks' bound, and at least twice as long as for other ranks.
   [[nodiscard]] bool is_awaited(own_vector<std::size_t> const& which) const {
-    constexpr double min_bounds = 3.0;
-    constexpr double min_others = 2.0;
     double own = 0.0;
     for (std::size_t const each : which) own += waits_[each];
     double const others = std::accumulate(waits_.begin(), waits_.end(), 0.0) - own;
     auto const inside = static_cast<double>(which.size());
-    return own > 0.0 && own >= min_bounds * bound_ && own / inside * (ranks() - inside) >= min_others * others;
+    return own > 0.0 && own >= min_clock_bounds * bound_ && own / inside * (ranks() - inside) >= min_other_waits * others;
   }
 
   /// @param suspects chosen from the times of all scopes, or from the waits.
@@ -240,17 +243,15 @@ class straggler_rule {
       rank_steps const events = events_of(times.excess);
       if (!is_frequent(events, first)) return std::nullopt;
       result.ranks = {first};
-      result.steps =
-          static_cast<std::size_t>(std::count_if(events[first].begin(), events[first].end(), [](double each) { return each > 0.0; }));
+      result.steps = steps_with(events[first]);
     } else {
       result.ranks = steady(is_gpu, times, suspects);
       if (result.ranks.empty()) return std::nullopt;
       series = times.excess[result.ranks.front()];
       own_vector<double> const events = events_of(times.excess)[result.ranks.front()];
       double const rare = std::accumulate(events.begin(), events.end(), 0.0);
-      auto const count = static_cast<std::size_t>(std::count_if(events.begin(), events.end(), [](double each) { return each > 0.0; }));
       // A delay that is mostly in a few steps is not a delay of each step.
-      bool const is_in_few = 2 * count < steps_ && rare > 0.5 * std::accumulate(series.begin(), series.end(), 0.0);
+      bool const is_in_few = 2 * steps_with(events) < steps_ && rare > 0.5 * std::accumulate(series.begin(), series.end(), 0.0);
       if (is_in_few) return std::nullopt;
       series = without_extremes(std::move(series));
     }
@@ -315,7 +316,7 @@ class straggler_rule {
       if (squares <= 0.0) return;
       auto const steps = static_cast<double>(values.front().size());
       freedom = std::max(1.0, ranks - 1.0) * (steps - 1.0);
-      // The mean of the series is estimated, too, which lowers the autocorrelation. Source: M. G. Kendall, Biometrika 41 (1954).
+      // The mean is estimated from the same series, which lowers the autocorrelation. Source: M. G. Kendall, Biometrika 41 (1954).
       double const found = products / squares;
       double const unbiased = (found * steps + 1.0) / std::max(1.0, steps - 3.0);
       constexpr double doubt = 10.0;  // fewer values show no autocorrelation
@@ -354,7 +355,7 @@ class straggler_rule {
     result.freedom = result.others - 1.0;
     if (result.freedom > 0.0) result.deviation = std::sqrt(squares / result.freedom);
     if (std::count(is_suspect.begin(), is_suspect.end(), true) < 2) return result;
-    // The suspects were taken from the upper end, so the spread below the median counts, too.
+    // The suspects were taken from the upper end, so the spread below the median also counts.
     double const median = median_and_mad(all)->median;
     double below = 0.0, number = 0.0;
     for (double const each : all) {

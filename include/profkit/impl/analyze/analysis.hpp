@@ -36,29 +36,25 @@ struct session_tables {
 
   /// @param window knows the tables of the session so far, or the first entries of them.
   void set(profile const& window) {
-    auto const set_table = [&](auto table) {
+    for_each_element(tables, [&](auto table) {
       if ((values.*table).size() < (window.*table).size()) values.*table = window.*table;
-    };
-    set_table(&profile::paths), set_table(&profile::gpu_names), set_table(&profile::api_names), set_table(&profile::counter_names);
-    values.environment = window.environment;
-    values.time = window.time;
-    values.precision = window.precision;
-    values.measured_roofs = window.measured_roofs;
-    values.item_name = window.item_name;
-    values.collectors = window.collectors;
-    values.quality = window.quality;
-    values.stop = window.stop;
-    values.sampling = window.sampling;
+    });
+    for_each_element(others, [&](auto member) { values.*member = window.*member; });
   }
 
   template <class Archive>
   friend void fields(Archive& archive, session_tables& state) {
-    profile& kept = state.values;
-    archive(kept.paths), archive(kept.gpu_names), archive(kept.api_names), archive(kept.counter_names);
-    archive(kept.environment), archive(kept.time), archive(kept.precision), archive(kept.measured_roofs);
-    archive(kept.item_name), archive(kept.collectors), archive(kept.quality), archive(kept.stop), archive(kept.sampling);
-    if constexpr (Archive::is_reader) record_check{}.tables(kept);
+    auto const write_or_read = [&](auto member) { archive(state.values.*member); };
+    for_each_element(tables, write_or_read);
+    for_each_element(others, write_or_read);
+    if constexpr (Archive::is_reader) record_check{}.tables(state.values);
   }
+
+ private:
+  static constexpr auto tables = std::tuple{&profile::paths, &profile::gpu_names, &profile::api_names, &profile::counter_names};
+  static constexpr auto others =
+      std::tuple{&profile::environment, &profile::time,    &profile::precision, &profile::measured_roofs, &profile::item_name,
+                 &profile::collectors,  &profile::quality, &profile::stop,      &profile::sampling};
 };
 
 /// The figures that `analysis` accumulates.

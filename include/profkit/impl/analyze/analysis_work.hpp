@@ -198,7 +198,8 @@ class analysis_work {
     all_.trend.append({records, own, operations != nullptr ? &operations->all() : nullptr, [&](timed_operation const& each) {
                          return each.is_counted() || around.contains(launch_moment(records, *launched, each.record));
                        }});
-    scope_memory{records, own, measured_time::of_window(records, all_time, frame.has_steps), frame.memory, all_.memory};
+    measured_time const steps = measured_time::of_window(records, all_time, frame.has_steps);
+    scope_memory{records, own, steps, frame.memory, all_.memory}.add();
     if (launched != nullptr) all_.timeline.append(timeline_recorder{records, frame, *launched, operations}.make());
     all_.memory.settle(*all_.own);
     all_.gpu.settle(*all_.own);

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <tuple>
-
 #include "../profile/flat_records.hpp"
 #include "step_kind_summary.hpp"
 #include "verdict/verdict_summary.hpp"

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <tuple>
-
 #include "../../summary.hpp"
 #include "../profile/flat_records.hpp"
 #include "check_summary.hpp"

@@ -120,7 +120,7 @@ class measured_roof final : public collector {
   /// @brief Adds the rates to the profile. Fails if there are none.
   void start(profile_builder& into) override {
     if (roofs_.empty()) fail("nothing was measured");
-    for (measured_roof_record& each : roofs_) into.add(std::move(each));
+    for (measured_roof_record const& each : roofs_) into.add(each);
   }
 
  private:

@@ -192,14 +192,6 @@ __attribute__((noinline)) void make_room(own_vector<Record>& list, std::uint64_t
   }
 }
 
-template <class Record, class... Records>
-inline constexpr bool is_one_of = (std::is_same_v<Record, Records> || ...);
-
-/// Whether the record budget bounds the number of records: see `count_records`.
-template <class Record>
-inline constexpr bool counts_towards_budget = is_one_of<Record, scope_record, gpu_scope_record, gpu_operation_record, api_call_record,
-                                                        counter_record, allocation_record, work_record, collective_record, sample_record>;
-
 /// Whether there is a record for each step, so that each list has a limit.
 template <class Record>
 inline constexpr bool is_of_steps =

@@ -410,4 +410,32 @@ void for_each_member(First& first, Second& second, Visit const& visit) {
       [&](auto const&... entries) { (visit(first.*member_of(entries), second.*member_of(entries)), ...); });
 }
 
+template <class Record, class... Records>
+inline constexpr bool is_one_of = (std::is_same_v<Record, Records> || ...);
+
+/// Whether the record budget bounds the number of records.
+template <class Record>
+inline constexpr bool counts_towards_budget = is_one_of<Record, scope_record, gpu_scope_record, gpu_operation_record, api_call_record,
+                                                        counter_record, allocation_record, work_record, collective_record, sample_record>;
+
+template <class Member>
+inline constexpr bool is_in_budget = false;
+template <class Record>
+inline constexpr bool is_in_budget<own_vector<Record>> = counts_towards_budget<Record>;
+
+/// Calls a function with each list of a profile whose records count towards the record budget.
+template <class Profile, class Visit>
+void for_each_list_in_budget(Profile& of, Visit const& visit) {
+  for_each_member(of, of, [&](auto& member, auto const&) {
+    if constexpr (is_in_budget<std::decay_t<decltype(member)>>) visit(member);
+  });
+}
+
+/// The number of records that count towards the record budget.
+[[nodiscard]] inline std::uint64_t count_records(profile const& of) noexcept {
+  std::uint64_t result = 0;
+  for_each_list_in_budget(of, [&](auto const& list) { result += list.size(); });
+  return result;
+}
+
 }  // namespace profkit::detail

@@ -189,7 +189,7 @@ inline std::string verdict_advice(verdict_summary const& verdict) {
       return "Measure more steps (steps=N), or until the mean is known (steps=auto).";
     case step_verdict::still_warming:
       if (!verdict.steady_from) return "Use more warm-up steps (warmup=N), until the first measured steps are as long as the others.";
-      return fmt::format("Use at least {} warm-up steps (warmup={}).", verdict.steady_from.value_or(0), verdict.steady_from.value_or(0));
+      return fmt::format("Use at least {} warm-up steps (warmup={}).", *verdict.steady_from, *verdict.steady_from);
     case step_verdict::drifting:
       return "Look for other load and for things that grow with the steps (memory, lists); measure longer.";
     case step_verdict::uneven:

@@ -72,6 +72,19 @@ class html_axis {
   int decimals_ = 0;
 };
 
+/// Horizontal lines across a picture at the ticks of its vertical axis, with the texts of the ticks at their left.
+/// @param pixels_of called with a value; returns its distance from the upper edge.
+template <class Pixels>
+own_string html_grid(html_axis const& axis, Pixels const& pixels_of) {
+  own_string page;
+  for (double const tick : axis.ticks()) {
+    double const at = pixels_of(tick);
+    page += own_format("<line class=\"grid\" x2=\"100%\" y1=\"{0}\" y2=\"{0}\"/><text class=\"tick\" x=\"-8\" y=\"{1}\">{2}</text>\n",
+                       html_number(at, 1), html_number(at + 4.0, 1), axis.label(tick));
+  }
+  return page;
+}
+
 /// A logarithmic axis that begins and ends at a power of ten.
 class html_log_axis {
  public:
@@ -109,11 +122,7 @@ class html_lines {
     if (figure_.lines.empty()) return {};
     own_string page = own_format("<div class=\"plot lines\" role=\"img\" aria-label=\"{}\">\n<svg class=\"main\" height=\"{}\">\n",
                                  html_text(finding), bottom + 22);
-    for (double const tick : y_.ticks()) {
-      double const at = y_pixels(tick);
-      page += own_format("<line class=\"grid\" x2=\"100%\" y1=\"{0}\" y2=\"{0}\"/><text class=\"tick\" x=\"-8\" y=\"{1}\">{2}</text>\n",
-                         html_number(at, 1), html_number(at + 4.0, 1), y_.label(tick));
-    }
+    page += html_grid(y_, [&](double tick) { return y_pixels(tick); });
     for (double const tick : x_.ticks()) {
       page +=
           own_format("<text class=\"tick mid\" x=\"{}\" y=\"{}\">{}</text>\n", html_percent(x_.share(tick)), bottom + 17, x_.label(tick));

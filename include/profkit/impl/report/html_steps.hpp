@@ -207,11 +207,7 @@ class html_steps {
     html_axis const axis{0.0, largest > 0.0 ? largest : 1.0, 3};
     auto const strip_y = [&](double value) { return strip_bottom - axis.share(value) * (strip_bottom - strip_top); };
     double const bar = std::min(0.4, 0.03 * static_cast<double>(marks_.size()));  // a small number of steps has narrow bars
-    own_string page;
-    for (double const tick : axis.ticks()) {
-      page += own_format("<line class=\"grid\" x2=\"100%\" y1=\"{0}\" y2=\"{0}\"/><text class=\"tick\" x=\"-8\" y=\"{1}\">{2}</text>\n",
-                         html_number(strip_y(tick), 1), html_number(strip_y(tick) + 4.0, 1), axis.label(tick));
-    }
+    own_string page = html_grid(axis, strip_y);
     for (std::size_t i = 0; i < marks_.size(); ++i) {
       step_mark const& each = marks_[i];
       double const top = strip_y(each.median);
@@ -290,11 +286,7 @@ class html_steps {
   }
 
   [[nodiscard]] own_string panel(html_axis const& axis) const {
-    own_string page;
-    for (double const tick : axis.ticks()) {
-      page += own_format("<line class=\"grid\" x2=\"100%\" y1=\"{0}\" y2=\"{0}\"/><text class=\"tick\" x=\"-8\" y=\"{1}\">{2}</text>\n",
-                         html_number(y(axis, tick), 1), html_number(y(axis, tick) + 4.0, 1), axis.label(tick));
-    }
+    own_string page = html_grid(axis, [&](double tick) { return y(axis, tick); });
     double const begin = static_cast<double>(warmup_marks());
     own_string const width = x(static_cast<double>(marks_.size()) - begin);
     if (figure_.half_interval > 0.0 && axis.contains(figure_.mean)) {

@@ -201,6 +201,7 @@ class summary_json_writer {
   using form = json_type::form;
   using idle_times = std::array<milliseconds, idle_causes>;
 
+  // NOLINTBEGIN(misc-no-recursion): objects are nested as the members of a summary are, a few levels
   /// @param from an object of the type; null: its members are n/a.
   void add_members(json_object& to, json_naming const& names, json_type const& type, void const* from) {
     std::string_view rest = names.shown;
@@ -340,6 +341,7 @@ class summary_json_writer {
     to.add("dense", json_value(true));
     add_member(to, {}, {"source?", "", &words}, &what_.limits.source);
   }
+  // NOLINTEND(misc-no-recursion)
 
   void add_verdict_words(json_object& to, std::string const& prefix, std::string_view name, verdict_summary const* from) const {
     std::string words;

@@ -225,14 +225,16 @@ inline interval with_readings_at_end(interval step) {
 /// time in the scopes; none without allocators.
 class scope_memory {
  public:
-  /// Adds the figures of a window.
   /// @param own the stretch that the window owns.
   /// @param around the measured time of all steps in the profile.
   scope_memory(profile const& profile, interval const& own, measured_time const& around, memory_before const& before, memory_sums& to)
-      : profile_{profile}, own_{own}, before_{before}, to_{to}, with_ends_{steps_with_ends(around)} {
-    if (profile.allocators.empty()) return;
-    find_scopes(around);
-    own_vector<allocator_changes> const changes = memory_change_finder{profile, own, before}.changes();
+      : profile_{profile}, own_{own}, around_{around}, before_{before}, to_{to}, with_ends_{steps_with_ends(around)} {}
+
+  /// Adds the figures of the window.
+  void add() && {
+    if (profile_.allocators.empty()) return;
+    find_scopes();
+    own_vector<allocator_changes> const changes = memory_change_finder{profile_, own_, before_}.changes();
     for (std::uint32_t i = 0; i < changes.size(); ++i) add(i, changes[i]);
   }
 
@@ -251,7 +253,7 @@ class scope_memory {
     return measured_time::of_stretches(std::move(steps));
   }
 
-  void find_scopes(measured_time const& around) {
+  void find_scopes() {
     if (!profile_.allocations.empty()) {
       scope_of_ = innermost_scopes(
           profile_, thread_lanes{profile_}, profile_.allocations, [](std::uint32_t) { return true; },
@@ -259,7 +261,7 @@ class scope_memory {
       balance_of_.assign(profile_.scopes.size(), no_balance);
     }
     is_measured_.reserve(profile_.scopes.size());
-    measured_time_cursor in{around};
+    measured_time_cursor in{around_};
     own_vector<bool> has_path(profile_.paths.size());
     for (std::uint32_t i = 0; i < profile_.scopes.size(); ++i) {
       scope_record const& scope = profile_.scopes[i];
@@ -360,6 +362,7 @@ class scope_memory {
 
   profile const& profile_;
   interval own_;
+  measured_time const& around_;
   memory_before const& before_;
   memory_sums& to_;
   measured_time with_ends_;

@@ -28,7 +28,7 @@ inline std::optional<level_change_summary> summarize_change(own_vector<step_grou
   own_vector<double> ms;
   ms.reserve(steps.size());
   for (step_group const& step : steps) ms.push_back(step.mean_ms());
-  auto const found = ::profkit::describe(ms).change;
+  auto const found = ::profkit::describe_parts(ms).change;
   if (!found) return std::nullopt;
   step_group const& step = steps[found->at];
   level_change_summary result;

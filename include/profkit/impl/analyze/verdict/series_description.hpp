@@ -142,24 +142,31 @@ class series_describer {
   explicit series_describer(series_values const& series) : series_{series}, rest_{series}, count_{series.size()} {}
 
   [[nodiscard]] series_description describe() {
-    if (count_ >= min_values) {
-      found_.shape = series_shape::even;
-      find_kinds();
-      if (found_.shape == series_shape::even) find_smooth_period();
-      if (!has_levels()) {
-        find_warmup();
-        find_change();
-        find_tail();
-      }
-    }
+    find_parts();
+    if (count_ >= min_values && !has_levels()) find_tail();
     if (count_ >= 4) find_trend();
     find_interval();
+    return found_;
+  }
+
+  [[nodiscard]] series_description describe_parts() {
+    find_parts();
     return found_;
   }
 
  private:
   static constexpr std::size_t min_values = 10;
   static constexpr std::size_t min_part = 5;
+
+  void find_parts() {
+    if (count_ < min_values) return;
+    found_.shape = series_shape::even;
+    find_kinds();
+    if (found_.shape == series_shape::even) find_smooth_period();
+    if (has_levels()) return;
+    find_warmup();
+    find_change();
+  }
 
   [[nodiscard]] bool has_levels() const { return found_.shape == series_shape::levels; }
 
@@ -297,7 +304,10 @@ class series_describer {
     if (2 * peak > max_lag) return;  // seen less than twice
     double comb = 0.0;
     double cycles = 0.0;
-    for (std::size_t lag = peak; lag <= std::min(max_lag, 4 * peak); lag += peak) comb += at[lag], cycles += 1.0;
+    for (std::size_t lag = peak; lag <= std::min(max_lag, 4 * peak); lag += peak) {
+      comb += at[lag];
+      cycles += 1.0;
+    }
     double const chance = std::sqrt(time / static_cast<double>(count - peak) / cycles);
     if (at[2 * peak] < 0.5 * at[peak] || comb / cycles < std::max(peak < 4 ? 0.6 : min_peak, 3.0 * chance)) return;
     double const deviation = std::sqrt(at[peak] * variance);
@@ -467,7 +477,8 @@ class series_describer {
       for (std::size_t early = 0; early < late; ++early)
         slopes.push_back((points[late] - points[early]) / static_cast<double>(late - early));
     }
-    return median_of(std::move(slopes)) / static_cast<double>(values.size() / points.size());
+    std::size_t const values_a_point = values.size() / points.size();
+    return median_of(std::move(slopes)) / static_cast<double>(values_a_point);
   }
 
   void find_interval() {
@@ -495,6 +506,11 @@ class series_describer {
 /// @param values in the order in which they were measured.
 [[nodiscard]] inline series_description describe(::profkit::detail::own_vector<double> const& values) {
   return detail::series_describer{values}.describe();
+}
+
+/// @brief The warm-up and the change of a series, as in `describe`, in less time. Trend, interval and tail are not looked for.
+[[nodiscard]] inline series_description describe_parts(::profkit::detail::own_vector<double> const& values) {
+  return detail::series_describer{values}.describe_parts();
 }
 
 }  // namespace profkit

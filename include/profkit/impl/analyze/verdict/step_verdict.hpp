@@ -174,10 +174,6 @@ inline double effective_steps(mean_interval const& of_groups, ::profkit::detail:
   return std::min(all, of_groups.effective * ratio * ratio);
 }
 
-}  // namespace detail
-
-namespace detail {
-
 /// Whether the warm-up was enough.
 inline void set_warmup(verdict_summary& result, series_description const& found, timed_steps const& steps) {
   if (found.shape == series_shape::too_short) return;
@@ -189,16 +185,13 @@ inline void set_warmup(verdict_summary& result, series_description const& found,
   } else if (found.warmup > 0) {
     result.finding = warmup_finding::too_short;
     if (!found.is_gradual) result.steady_from = index(found.warmup);
-    auto const begin = steps.ms.begin() + static_cast<std::ptrdiff_t>(steps.warmup);
-    double const early = std::accumulate(begin, begin + static_cast<std::ptrdiff_t>(found.warmup), 0.0) / static_cast<double>(found.warmup);
-    double const later = std::accumulate(begin + static_cast<std::ptrdiff_t>(found.warmup), steps.ms.end(), 0.0) /
-                         static_cast<double>(steps.ms.size() - steps.warmup - found.warmup);
-    result.change = later / early - 1.0;
+    std::size_t const steady = steps.warmup + found.warmup;
+    result.change = mean_between(steps.ms, steady, steps.ms.size()) / mean_between(steps.ms, steps.warmup, steady) - 1.0;
   } else if (result.has_drift) {
     result.finding = warmup_finding::drifting;
   } else {
     result.finding = warmup_finding::enough;
-    std::size_t const all = steps.warmup > 0 ? ::profkit::describe(steps.ms).warmup : 0;  // fewer can be enough
+    std::size_t const all = steps.warmup > 0 ? ::profkit::describe_parts(steps.ms).warmup : 0;  // fewer can be enough
     result.steady_from = steps.steps[std::min(all, steps.warmup)];
   }
 }

@@ -92,9 +92,7 @@ namespace profkit::detail {
 
 inline void window_stream::lose_waiting() noexcept {
   lost_ += count_records(waiting_);
-  auto const clear = [](auto&... lists) { (lists.clear(), ...); };
-  clear(waiting_.scopes, waiting_.gpu_scopes, waiting_.gpu_operations, waiting_.api_calls, waiting_.counters, waiting_.allocations,
-        waiting_.work, waiting_.collectives, waiting_.samples);
+  for_each_list_in_budget(waiting_, [](auto& list) { list.clear(); });
   know_waiting();
 }
 
