@@ -425,16 +425,16 @@ inline constexpr bool is_in_budget<own_vector<Record>> = counts_towards_budget<R
 
 /// Calls a function with each list of a profile whose records count towards the record budget.
 template <class Profile, class Visit>
-void for_each_list_in_budget(Profile& of, Visit const& visit) {
-  for_each_member(of, of, [&](auto& member, auto const&) {
+void for_each_list_in_budget(Profile& profile, Visit const& visit) {
+  for_each_member(profile, profile, [&](auto& member, auto const&) {
     if constexpr (is_in_budget<std::decay_t<decltype(member)>>) visit(member);
   });
 }
 
 /// The number of records that count towards the record budget.
-[[nodiscard]] inline std::uint64_t count_records(profile const& of) noexcept {
+[[nodiscard]] inline std::uint64_t count_records(profile const& profile) noexcept {
   std::uint64_t result = 0;
-  for_each_list_in_budget(of, [&](auto const& list) { result += list.size(); });
+  for_each_list_in_budget(profile, [&](auto const& list) { result += list.size(); });
   return result;
 }
 
