@@ -10,6 +10,7 @@ set(
   profkit-code.cmake
   profkit-code-analysis.cpp
   profkit-code-document.cpp
+  profkit-code-files.cpp
   profkit-code-html.cpp
   profkit-code-report.cpp
   profkit-code-session.cpp

@@ -18,6 +18,7 @@
 #include "impl/report/html_printer.hpp"
 #include "impl/report/make_document.hpp"
 #include "impl/report/make_report.hpp"
+#include "impl/report/trace_json.hpp"
 #include "impl/session/load_report.hpp"
 #include "impl/session/make_options.hpp"
 #include "impl/session/make_session.hpp"

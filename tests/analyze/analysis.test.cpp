@@ -2,6 +2,8 @@
 #include <profkit/analyze.hpp>
 #include <profkit/error.hpp>
 #include <profkit/impl/analyze/analysis.hpp>
+#include <profkit/impl/analyze/gpu/gpu_step_periods.hpp>
+#include <profkit/impl/analyze/window.hpp>
 #include <profkit/impl/analyze/windows/window_stream.hpp>
 #include <profkit/save_load.hpp>
 

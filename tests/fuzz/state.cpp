@@ -3,6 +3,7 @@
 // The input is the state of an analysis, without the checksum of its layout.
 #include <profkit/error.hpp>
 #include <profkit/impl/analyze/analysis.hpp>
+#include <profkit/impl/analyze/window.hpp>
 #include <profkit/impl/profile/archive_reader.hpp>
 
 #include <cstddef>

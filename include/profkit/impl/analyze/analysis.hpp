@@ -7,19 +7,41 @@
 #include "../../profile.hpp"
 #include "../../summary.hpp"
 #include "../../time.hpp"
-#include "gpu/attribution.hpp"
-#include "window.hpp"
 
-namespace profkit::detail {
+namespace profkit {
+
+struct attribution;
+struct window;
+struct window_frame;
+
+namespace detail {
 
 struct analysis_parts;
 class archive_reader;
 class archive_writer;
 class layout_archive;
 
-}  // namespace profkit::detail
+/// A value of a type that is incomplete where its owner is defined. It is copied with the owner.
+template <class T>
+class boxed {
+ public:
+  boxed() : value_{std::make_unique<T>()} {}
+  boxed(boxed const& other) : value_{std::make_unique<T>(*other.value_)} {}
+  boxed(boxed&&) noexcept = default;
+  boxed& operator=(boxed other) noexcept {
+    value_.swap(other.value_);
+    return *this;
+  }
+  ~boxed() = default;
 
-namespace profkit {
+  [[nodiscard]] T* operator->() const noexcept { return value_.get(); }
+  [[nodiscard]] T& operator*() const noexcept { return *value_; }
+
+ private:
+  std::unique_ptr<T> value_;  ///< null: moved from
+};
+
+}  // namespace detail
 
 /// @brief The figures of a session, computed window by window.
 ///
@@ -34,13 +56,14 @@ class analysis {
 
   analysis(analysis const&);
   analysis(analysis&&) noexcept;
-  analysis& operator=(analysis);
+  analysis& operator=(analysis const&);
+  analysis& operator=(analysis&&) noexcept;
   ~analysis();
 
   /// @brief Adds a window. The windows of a session are added in time order and do not overlap.
   /// @param each the window; takes time proportional to its records (n log n if they are out of order).
   /// @throws profkit::error if it begins before the end of the previous window.
-  void add(window const& each) { add(each.records, each.frame); }
+  void add(window const& each);
 
   /// @brief Adds a window without copying its records. The windows of a session are added in time order and do not overlap.
   /// @param records the records of the window.
@@ -62,7 +85,7 @@ class analysis {
   friend void fields(detail::archive_writer&, analysis&);
   friend void fields(detail::layout_archive&, analysis&);
 
-  std::unique_ptr<detail::analysis_parts> parts_;  ///< null: moved from
+  detail::boxed<detail::analysis_parts> parts_;
 };
 
 }  // namespace profkit

@@ -315,16 +315,14 @@ namespace profkit {
   return detail::analysis_work::of_whole(profile, with);
 }
 
-[[gnu::used]] inline analysis::analysis(analyze_options with) : parts_{std::make_unique<detail::analysis_parts>()} {
-  parts_->options = std::move(with);
-}
-[[gnu::used]] inline analysis::analysis(analysis const& other) : parts_{std::make_unique<detail::analysis_parts>(*other.parts_)} {}
+[[gnu::used]] inline analysis::analysis(analyze_options with) { parts_->options = std::move(with); }
+[[gnu::used]] inline analysis::analysis(analysis const&) = default;
 [[gnu::used]] inline analysis::analysis(analysis&&) noexcept = default;
-[[gnu::used]] inline analysis& analysis::operator=(analysis other) {
-  parts_.swap(other.parts_);
-  return *this;
-}
+[[gnu::used]] inline analysis& analysis::operator=(analysis const&) = default;
+[[gnu::used]] inline analysis& analysis::operator=(analysis&&) noexcept = default;
 [[gnu::used]] inline analysis::~analysis() = default;
+
+[[gnu::used]] inline void analysis::add(window const& each) { add(each.records, each.frame); }
 
 [[gnu::used]] inline void analysis::add(profile const& records, window_frame const& frame, attribution const* launched) {
   detail::analysis_work{*parts_}.add(records, frame, launched);

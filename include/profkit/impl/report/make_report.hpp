@@ -47,7 +47,6 @@
 #include "report_code.hpp"
 #include "summary_json.hpp"
 #include "text_width.hpp"
-#include "trace_json.hpp"
 
 namespace profkit::detail {
 
@@ -313,8 +312,7 @@ inline void write_summary_files(summary const& what, document const& made, std::
                                                                  std::string const& directory, std::uint64_t trace_steps) {
   report_folder folder{directory};
   write_summary_files(what, made, {"trace.json"}, folder);
-  folder.write("trace.json",
-               [&](std::filesystem::path const& path, replacing) { write_trace_json(profile, attribute(profile), trace_steps, path); });
+  folder.write("trace.json", [&](std::filesystem::path const& path, replacing) { write_trace(profile, path.string(), trace_steps); });
   return std::move(folder).finish();
 }
 
@@ -327,21 +325,6 @@ inline void write_summary_files(summary const& what, document const& made, std::
   report_folder folder{directory};
   write_summary_files(what, made, {}, folder);
   return std::move(folder).finish();
-}
-
-[[gnu::used]] inline void report_code::write_trace(profile const& profile, std::string const& path, std::uint64_t steps) {
-  write_trace_json(profile, attribute(profile), steps, absolute_path(path));
-}
-
-[[gnu::used]] inline void report_code::write_default_trace(profile const& profile, std::string const& path, std::uint64_t steps) {
-  std::filesystem::path const place = absolute_path(path);
-  std::error_code failure;
-  std::filesystem::file_status const there = std::filesystem::symlink_status(place, failure);
-  if (std::filesystem::exists(there) && !(is_trace_json(path) && std::filesystem::is_regular_file(there))) {
-    throw error{"cannot write " + shown_path(place.string()) + ": it exists and is not a trace of profkit. Remove it, or use out=DIR",
-                EEXIST};
-  }
-  write_trace_json(profile, attribute(profile), steps, place);
 }
 
 [[gnu::used]] inline own_string report_code::json(summary const& what, std::vector<std::string> const& files) {

@@ -19,7 +19,7 @@ struct document;
 /// The beginning of a summary file.
 inline constexpr std::string_view summary_magic = "profkit-summary\n";
 
-/// What sessions and the program do with reports; `make_document.hpp` and `make_report.hpp` define it.
+/// What sessions and the program do with reports; `make_document.hpp`, `make_report.hpp` and `trace_json.hpp` define it.
 struct report_code {
   static std::shared_ptr<summary const> summarize(profile const& profile);
   /// The document that the other functions print.

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <cerrno>
 #include <charconv>
 #include <chrono>
 #include <cstddef>
@@ -14,9 +15,11 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <type_traits>
 #include <utility>
 
+#include "../../error.hpp"
 #include "../../profile.hpp"
 #include "../../time.hpp"
 #include "../../version.hpp"
@@ -26,6 +29,7 @@
 #include "../profile/file_access.hpp"
 #include "../profile/own_memory.hpp"
 #include "json_text.hpp"
+#include "report_code.hpp"
 #include "report_view.hpp"
 #include "trace_content.hpp"
 
@@ -323,5 +327,24 @@ inline void write_trace_json(profile const& profile, attribution const& launched
   detail::put_trace_json(profile, launched, steps, file);
   file.close();
 }
+
+namespace detail {
+
+[[gnu::used]] inline void report_code::write_trace(profile const& profile, std::string const& path, std::uint64_t steps) {
+  write_trace_json(profile, attribute(profile), steps, absolute_path(path));
+}
+
+[[gnu::used]] inline void report_code::write_default_trace(profile const& profile, std::string const& path, std::uint64_t steps) {
+  std::filesystem::path const place = absolute_path(path);
+  std::error_code failure;
+  std::filesystem::file_status const there = std::filesystem::symlink_status(place, failure);
+  if (std::filesystem::exists(there) && !(is_trace_json(path) && std::filesystem::is_regular_file(there))) {
+    throw error{"cannot write " + shown_path(place.string()) + ": it exists and is not a trace of profkit. Remove it, or use out=DIR",
+                EEXIST};
+  }
+  write_trace_json(profile, attribute(profile), steps, place);
+}
+
+}  // namespace detail
 
 }  // namespace profkit

@@ -75,7 +75,7 @@ struct recorded_so_far {
     if (!windows) return std::nullopt;
     windows->waiting().quality = profile.quality;
     windows->add_rest(has_steps);
-    profile.quality.untraced_records -= windows->kept().move_to(profile);
+    profile.quality.untraced_records -= windows->move_kept_to(profile);
     return windows->sums().finish();
   }
 };
@@ -230,7 +230,7 @@ class session_recording {
   /// Returns the profile, after `figures`.
   [[nodiscard]] profile take_profile() {
     profile result = content_.take();
-    result.quality.untraced_records -= windows_.kept().move_to(result);
+    result.quality.untraced_records -= windows_.move_kept_to(result);
     return result;
   }
 
@@ -270,7 +270,7 @@ class session_recording {
 
   /// With `keep=last:N` and `keep=slowest:K`: after the first step begins, the profile keeps only records of kept steps.
   void keep_only_chosen_steps() noexcept {
-    if (!windows_.kept().is_all() && logs_->has_steps()) content_.keep_no_more();
+    if (!windows_.keeps_all() && logs_->has_steps()) content_.keep_no_more();
   }
 
   /// Whether the figures cover more records than the profile, or are mostly computed already.

@@ -19,6 +19,8 @@
 #include "../gpu/gpu_step_periods.hpp"
 #include "../time/measured_time.hpp"
 #include "../window.hpp"
+#include "kept_records.hpp"
+#include "live_memory.hpp"
 #include "state.hpp"
 #include "window_border.hpp"
 #include "window_stream.hpp"
@@ -26,6 +28,32 @@
 // Adding windows to a stream, and its state.
 
 namespace profkit::detail {
+
+/// What a stream knows of the windows before the next one.
+struct window_parts {
+  live_memory memory;
+  kept_parts kept;
+  gpu_step_period_ends ends;                     ///< ends of the latest GPU periods
+  own_vector<gpu_step_period> open_gpu_periods;  ///< GPU periods of added steps that end after the last window
+};
+
+inline auto window_stream::members() {
+  return listed(known_scopes_, known_calls_, known_collectives_, unfinished_, sums_, parts_->memory, has_steps_, from_, windows_,
+                steps_thread_, parts_->ends, parts_->open_gpu_periods);
+}
+
+[[gnu::used]] inline window_stream::window_stream(analyze_options with, window_waits waits) : sums_{std::move(with)}, waits_{waits} {}
+[[gnu::used]] inline window_stream::window_stream(window_stream const&) = default;
+[[gnu::used]] inline window_stream::window_stream(window_stream&&) noexcept = default;
+[[gnu::used]] inline window_stream& window_stream::operator=(window_stream const&) = default;
+[[gnu::used]] inline window_stream& window_stream::operator=(window_stream&&) noexcept = default;
+[[gnu::used]] inline window_stream::~window_stream() = default;
+
+[[gnu::used]] inline void window_stream::keep(kept_steps const& which) { parts_->kept = kept_parts{which}; }
+
+[[gnu::used]] inline bool window_stream::keeps_all() const noexcept { return parts_->kept.is_all(); }
+
+[[gnu::used]] inline std::uint64_t window_stream::move_kept_to(profile& to) { return parts_->kept.move_to(to); }
 
 [[gnu::used]] inline void window_stream::take(profile_builder& from) {
   follower_.copy_new(from.so_far(), waiting_);
@@ -82,8 +110,8 @@ namespace profkit::detail {
 
 [[gnu::used]] inline void window_stream::resume(own_string const& figures, profile waiting) {
   read_state(figures, *this);
-  memory_.check(waiting);
-  check_periods(open_gpu_periods_);
+  parts_->memory.check(waiting);
+  check_periods(parts_->open_gpu_periods);
   check_read(from_ == timestamp::min() || from_ >= timestamp{} - std::chrono::hours{1}, "a window ends before 1970");
   check_read(sums_.until() <= from_, "a window ends after the last one");
   check_read(!steps_thread_ || *steps_thread_ < waiting.threads.size(), "steps without thread");
@@ -148,10 +176,10 @@ inline void window_stream::add(attribution const& launched, timestamp border, bo
     frame.steps_thread = steps_thread_;
     find_gpu_steps(launched, frame);
   }
-  frame.memory = memory_.before(waiting_, frame.own);
+  frame.memory = parts_->memory.before(waiting_, frame.own);
   sums_.add(waiting_, frame, &launched);
-  memory_.pass(waiting_, frame.own, frame.memory);
-  kept_.take(waiting_, launched, frame.own);
+  parts_->memory.pass(waiting_, frame.own, frame.memory);
+  parts_->kept.take(waiting_, launched, frame.own);
   from_ = border;
   ++windows_;
 }
@@ -162,19 +190,19 @@ inline void window_stream::find_steps_thread() {
 }
 
 inline void window_stream::find_gpu_steps(attribution const& launched, window_frame& frame) {
-  gpu_step_periods found = gpu_step_period_finder{waiting_, launched}.find(from_, ends_);
+  gpu_step_periods found = gpu_step_period_finder{waiting_, launched}.find(from_, parts_->ends);
   auto const is_later = [&](gpu_step_period const& each) { return waiting_.steps[each.step].time.begin >= frame.own.end; };
   for (auto* const list : {&found.warmup, &found.measured}) {
     list->erase(std::remove_if(list->begin(), list->end(), is_later), list->end());
   }
-  if (!found.warmup.empty()) ends_.warmup = found.warmup.back().time.end;
-  if (!found.measured.empty()) ends_.measured = found.measured.back().time.end;
-  own_vector<gpu_step_period> measured = open_gpu_periods_;
+  if (!found.warmup.empty()) parts_->ends.warmup = found.warmup.back().time.end;
+  if (!found.measured.empty()) parts_->ends.measured = found.measured.back().time.end;
+  own_vector<gpu_step_period> measured = parts_->open_gpu_periods;
   measured.insert(measured.end(), found.measured.begin(), found.measured.end());
   frame.gpu_wall = parts_in(measured, frame.own);
   auto const is_over = [&](gpu_step_period const& each) { return each.time.end <= frame.own.end; };
   measured.erase(std::remove_if(measured.begin(), measured.end(), is_over), measured.end());
-  open_gpu_periods_ = std::move(measured);
+  parts_->open_gpu_periods = std::move(measured);
   frame.gpu_steps = std::move(found);
 }
 

@@ -15,35 +15,9 @@
 #include "../gpu/counted_operations.hpp"
 #include "../time/adopted_scopes.hpp"
 #include "../time/thread_timeline.hpp"
+#include "window_stream.hpp"
 
 namespace profkit::detail {
-
-/// How long a window waits for late data.
-struct window_waits {
-  /// A thread may be preempted between reading the time of an event and writing it.
-  std::chrono::nanoseconds for_threads = std::chrono::milliseconds{20};
-  /// Operations without a known launching call, such as those of a CUDA graph, have arrived this long after their beginning.
-  std::chrono::nanoseconds for_graphs = std::chrono::milliseconds{50};
-  /// A launching call has no operation if the operation of a call this much later has arrived.
-  std::chrono::nanoseconds for_operations = std::chrono::seconds{5};
-  /// Maximum wait for GPU work.
-  std::chrono::nanoseconds for_work = std::chrono::seconds{60};
-  /// Maximum wait for the end of a scope.
-  std::chrono::nanoseconds for_scopes = std::chrono::seconds{60};
-  /// Replaces `for_threads` if no figure depends on the order of events on different threads. A late record then counts in the next window.
-  std::chrono::nanoseconds for_threads_in_any_order = std::chrono::milliseconds{1};
-
-  /// Shorter waits if many records are waiting.
-  [[nodiscard]] window_waits with_waiting(std::size_t records) const noexcept {
-    constexpr std::size_t few = std::size_t{1} << 17U;
-    window_waits result = *this;
-    if (records > few) result.for_scopes /= 60;
-    if (records > 2 * few) result.for_scopes = {};
-    if (records > 4 * few) result.for_work /= 10;
-    if (records > 16 * few) result.for_work /= 6;
-    return result;
-  }
-};
 
 /// Whether the figures or the end of a window depend on launching calls or on the nesting of scopes.
 inline bool needs_attribution(profile const& profile) {

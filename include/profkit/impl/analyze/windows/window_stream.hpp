@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -15,25 +16,58 @@
 #include "../../profile/own_memory.hpp"
 #include "../../profile/profile_follower.hpp"
 #include "../analysis.hpp"
-#include "../gpu/gpu_step_periods.hpp"
-#include "../window.hpp"
-#include "kept_records.hpp"
-#include "live_memory.hpp"
-#include "state.hpp"
-#include "window_border.hpp"
 
 namespace profkit::detail {
+
+/// How long a window waits for late data.
+struct window_waits {
+  /// A thread may be preempted between reading the time of an event and writing it.
+  std::chrono::nanoseconds for_threads = std::chrono::milliseconds{20};
+  /// Operations without a known launching call, such as those of a CUDA graph, have arrived this long after their beginning.
+  std::chrono::nanoseconds for_graphs = std::chrono::milliseconds{50};
+  /// A launching call has no operation if the operation of a call this much later has arrived.
+  std::chrono::nanoseconds for_operations = std::chrono::seconds{5};
+  /// Maximum wait for GPU work.
+  std::chrono::nanoseconds for_work = std::chrono::seconds{60};
+  /// Maximum wait for the end of a scope.
+  std::chrono::nanoseconds for_scopes = std::chrono::seconds{60};
+  /// Replaces `for_threads` if no figure depends on the order of events on different threads. A late record then counts in the next window.
+  std::chrono::nanoseconds for_threads_in_any_order = std::chrono::milliseconds{1};
+
+  /// Shorter waits if many records are waiting.
+  [[nodiscard]] window_waits with_waiting(std::size_t records) const noexcept {
+    constexpr std::size_t few = std::size_t{1} << 17U;
+    window_waits result = *this;
+    if (records > few) result.for_scopes /= 60;
+    if (records > 2 * few) result.for_scopes = {};
+    if (records > 4 * few) result.for_work /= 10;
+    if (records > 16 * few) result.for_work /= 6;
+    return result;
+  }
+};
+
+struct window_parts;
 
 /// Computes the figures of a running session window by window, and forgets the records of each window after adding it.
 class window_stream {
  public:
-  explicit window_stream(analyze_options with = {}, window_waits waits = {}) : sums_{std::move(with)}, waits_{waits} {}
+  explicit window_stream(analyze_options with = {}, window_waits waits = {});
+
+  window_stream(window_stream const&);
+  window_stream(window_stream&&) noexcept;
+  window_stream& operator=(window_stream const&);
+  window_stream& operator=(window_stream&&) noexcept;
+  ~window_stream();
 
   /// Sets the steps whose records are kept. To be called before the first window.
-  void keep(kept_steps const& which) { kept_ = kept_parts{which}; }
+  void keep(kept_steps const& which);
 
-  /// The kept records.
-  [[nodiscard]] kept_parts& kept() noexcept { return kept_; }
+  /// Whether the records of all steps are kept.
+  [[nodiscard]] bool keeps_all() const noexcept;
+
+  /// Moves the records of the kept steps to the ends of the lists of a profile, in step order.
+  /// @return the number of moved records, not counting the step records.
+  std::uint64_t move_kept_to(profile& to);
 
   /// Whether enough was recorded since the last time to take records and to look for a border.
   [[nodiscard]] bool is_due(profile_builder const& from) const noexcept {
@@ -78,10 +112,7 @@ class window_stream {
   /// The number of added windows.
   [[nodiscard]] std::uint64_t windows() const noexcept { return windows_; }
 
-  auto members() {
-    return listed(known_scopes_, known_calls_, known_collectives_, unfinished_, sums_, memory_, has_steps_, from_, windows_, steps_thread_,
-                  ends_, open_gpu_periods_);
-  }
+  auto members();
 
  private:
   void lose_waiting() noexcept;
@@ -137,16 +168,13 @@ class window_stream {
   std::uint64_t known_collectives_ = 0;
   std::set<std::pair<std::uint32_t, timestamp>> unfinished_;  ///< thread and beginning of scopes for which the stream no longer waits
   analysis sums_;
-  live_memory memory_;
-  kept_parts kept_;
+  boxed<window_parts> parts_;
   window_waits waits_;
   bool has_steps_ = false;
   timestamp from_ = timestamp::min();  ///< end of the last window
   std::uint64_t windows_ = 0;
   std::uint64_t lost_ = 0;
   std::optional<std::uint32_t> steps_thread_;
-  gpu_step_period_ends ends_;                     ///< ends of the latest GPU periods
-  own_vector<gpu_step_period> open_gpu_periods_;  ///< GPU periods of added steps that end after the last window
 };
 
 }  // namespace profkit::detail
