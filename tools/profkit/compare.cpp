@@ -86,7 +86,8 @@ class comparer {
       return;
     }
     double const difference = row.b_ms - row.a_ms;
-    if (row.a_ms > 0.0) row.change = difference / row.a_ms;
+    if (row.a_ms > 0.0)
+      row.change = row.b_ms / row.a_ms * (row.is_gpu || !result_.machine ? 1.0 : std::exp(-result_.machine->certain())) - 1.0;
     if (!row.figure.empty()) {
       if (!result_.is_noise_measured) row.says = verdict::unsure;
     } else if (row.kind != row_kind::function && row.scopes == 1) {  // else single steps are not known
@@ -189,11 +190,12 @@ class comparer {
   void judge(comparison_row& row, row_family const& family, std::size_t position, log_range const& change) const {
     double const error = row.figure.empty() ? 0.0 : std::log((1.0 + quantile_error) / (1.0 - quantile_error));
     auto const share_of = [&](log_range const& logs) { return std::pair{std::expm1(logs.low - error), std::expm1(logs.high + error)}; };
+    row.change = std::expm1(family.estimate(position));
     row.range = share_of(change);
     row.own = share_of(family.change_alone(position, 2.0 * options_.error_rate));
     row.spread = family.spread(position);
     double const margin = std::max(options_.margin, floor_of(row) / row.a_ms);
-    bool const matters = std::abs(std::expm1(std::log1p(*row.change) - family.certain_machine_change())) >= margin;
+    bool const matters = std::abs(*row.change) >= margin;
     if (matters && row.range->first > 0.0) {
       row.says = verdict::slower;
     } else if (matters && row.range->second < 0.0) {

@@ -47,7 +47,9 @@ struct comparison_row {
   double b_ms = 0.0;
   double a_count = 0.0;  ///< scopes per run if times are of single scopes; 0: times are per step
   double b_count = 0.0;
-  std::optional<double> change;                    ///< relative to A; n/a if A does not have the row, like the following members
+  /// Relative to A, without the time that the step thread is known to have waited for a processor, like `range` and `own`. n/a if A does
+  /// not have the row, like the following members.
+  std::optional<double> change;
   std::optional<std::pair<double, double>> range;  ///< range of the program's change, valid for all rows at once; see `row_family::change`
   std::optional<std::pair<double, double>> own;    ///< 90 % interval of this row alone; see `row_family::change_alone`
   std::optional<double> spread;                    ///< standard deviation between runs of one side, as a share of the mean

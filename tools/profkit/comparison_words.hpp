@@ -133,15 +133,17 @@ inline std::string machine_text(comparison const& comparison) {
   if (!comparison.machine) return "host speed: unknown, since a run has no probe (an older profkit, or no measured step)";
   constexpr double equal = 0.02;
   double const ratio = std::expm1(comparison.machine->log_ratio());
-  std::string const how = fmt::format("probe {}, waiting for a processor {}", percent_of(std::expm1(comparison.machine->probe)),
-                                      percent_of(std::expm1(comparison.machine->waiting)));
+  constexpr double visible = 0.005;
+  std::string const how = fmt::format("probe {}, waiting for a processor {}{}", percent_of(std::expm1(comparison.machine->probe)),
+                                      percent_of(std::expm1(comparison.machine->waiting)),
+                                      std::abs(comparison.machine->certain()) < visible ? "" : ", which no change includes");
   if (std::abs(ratio) < equal) return "host speed: the machines are equally fast (" + how + ")";
   std::string text = ratio > 0.0
                          ? fmt::format("host speed: the machine of B is {:.1f} % slower ({})", 100.0 * ratio, how)
                          : fmt::format("host speed: the machine of B is faster, it takes {:.1f} % less time ({})", -100.0 * ratio, how);
   comparison_row const& step = comparison.rows.front();
   if (step.kind != row_kind::step || !step.change) return text;
-  double const rest = (1.0 + *step.change) / (1.0 + ratio) - 1.0;
+  double const rest = step.b_ms / step.a_ms / (1.0 + ratio) - 1.0;
   bool const is_step_open = step.says == verdict::unsure || step.says == verdict::same;
   return text + fmt::format("; {}without the machine's part the step changed by {}",
                             is_step_open ? "the program is not shown to be slower or faster: " : "", percent_of(rest));

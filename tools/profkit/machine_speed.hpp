@@ -31,11 +31,13 @@ struct machine_change {
   /// The change of a host time that follows the speed of the machine fully.
   [[nodiscard]] double log_ratio() const { return probe + waiting; }
 
+  /// The change of a host time that the program certainly did not cause.
+  [[nodiscard]] double certain() const { return is_waiting_certain ? waiting : 0.0; }
+
   /// The possible change of a host time because of the machine: a time follows the probe fully, partly or not at all.
   [[nodiscard]] log_range effect() const {
-    double const certain = is_waiting_certain ? waiting : 0.0;
-    double const open = log_ratio() - certain;
-    return {certain + std::min(0.0, open), certain + std::max(0.0, open)};
+    double const open = log_ratio() - certain();
+    return {certain() + std::min(0.0, open), certain() + std::max(0.0, open)};
   }
 };
 

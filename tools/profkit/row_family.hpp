@@ -61,14 +61,14 @@ class row_family {
     return {seen.low - half, seen.high + half};
   }
 
-  /// The part of all changes that the program certainly did not cause.
-  [[nodiscard]] double certain_machine_change() const { return machine_.is_waiting_certain ? machine_.waiting : 0.0; }
+  /// The change of a row without the part that the program certainly did not cause. It lies in all ranges of the row.
+  [[nodiscard]] double estimate(std::size_t row) const { return rows_[row].log_ratio() - machine_.certain(); }
 
   /// The range of the change of a row caused by the program, if the machine caused no more than the change of most rows.
   /// @param machine the result of `machine_range`.
   [[nodiscard]] log_range change(std::size_t row, log_range const& machine, double error) const {
     double const shared = std::clamp(median_change_, machine.low, machine.high);
-    double const certain = certain_machine_change();
+    double const certain = machine_.certain();
     double const half = half_width(own_[row], error);
     double const middle = rows_[row].log_ratio();
     return {middle - std::max(certain, shared) - half, middle - std::min(certain, shared) + half};
