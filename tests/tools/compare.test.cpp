@@ -196,11 +196,29 @@ TEST_CASE("a run without a scope counts with time 0 for it", "[compare]") {
   CHECK(find(result, "step/work").b_ms == Approx(1.0));
 }
 
-TEST_CASE("new GPU work is SLOWER by any limit", "[compare]") {
+TEST_CASE("GPU work that only one side has is NEW or GONE, and decides no limit itself", "[compare]") {
   comparison const result = compare({plain_run(0.0)}, {plain_run(1.0)});
-  CHECK(find(result, "step/work").says == verdict::slower);
+  CHECK(find(result, "step/work").says == verdict::added);
   CHECK_FALSE(find(result, "step/work").change);
-  CHECK(is_slower_by(find(result, "step/work"), 10.0));
+  CHECK(decide(result, "", 0.03).too_slow.empty());
+  CHECK(find(compare({plain_run(1.0)}, {plain_run(0.0)}), "step/work").says == verdict::gone);
+  // The scope that was asked for is open, like a step without time.
+  compare_options of_work;
+  of_work.scope = "step/work";
+  CHECK(decide(compare({plain_run(0.0)}, {plain_run(1.0)}, of_work), "step/work", 0.03).says() == decision::outcome::undecided);
+  run_figures no_time = plain_run(1.0);
+  no_time.step.mean_ms = 0.0;
+  CHECK(find(compare({no_time}, {plain_run(1.0)}), "step time").says == verdict::unsure);
+  CHECK(decide(compare({no_time}, {plain_run(1.0)}), "", 0.03).says() == decision::outcome::undecided);
+  CHECK(decide(compare({no_time}, {no_time}), "", 0.03).too_slow.empty());
+}
+
+TEST_CASE("what only some runs of a side have is UNSURE", "[compare]") {
+  std::vector<run_figures> const never(2, plain_run(0.0));
+  std::vector<run_figures> const sometimes{plain_run(0.0), plain_run(1.0)};
+  CHECK(find(compare(never, sometimes), "step/work").says == verdict::unsure);
+  CHECK(find(compare(sometimes, never), "step/work").says == verdict::unsure);
+  CHECK(find(compare(never, {2, plain_run(1.0)}), "step/work").says == verdict::added);
 }
 
 TEST_CASE("scopes are compared by GPU time if both sides have it, otherwise by host time, or as requested", "[compare]") {
@@ -361,6 +379,16 @@ TEST_CASE("a noisy scope leaves a limit undecided only if it could make the step
   };
   CHECK(open_with(0.3) == "step/noisy");
   CHECK(open_with(0.01).empty());
+  // So many runs are needed as keep the scope from making the step slower by the limit, not the scope itself.
+  comparison result = compare({plain_run(1.0)}, {plain_run(1.0)});
+  comparison_row& work = result.rows[2];
+  REQUIRE(work.name == "step/work");
+  result.rows = {work};
+  result.rows[0].own = std::pair{-0.9, 1.0};
+  result.rows[0].spread = 0.3;
+  result.gpu_total_ms = 5.0;
+  decision const of_part = decide(result, "", 0.1);
+  CHECK(of_part.runs == runs_to_decide(0.3, 0.5));
 }
 
 TEST_CASE("the number of runs that would decide comes from a power calculation", "[compare]") {

@@ -71,7 +71,7 @@ class comparer {
 
   [[nodiscard]] bool is_judged(row_input const& input) const {
     bool const has_noise = input.row.figure.empty() || result_.is_noise_measured;
-    return has_noise && input.is_in_a && input.is_in_b && std::max(input.row.a_ms, input.row.b_ms) > floor_of(input.row);
+    return has_noise && input.row.a_ms > 0.0 && input.row.b_ms > 0.0 && std::max(input.row.a_ms, input.row.b_ms) > floor_of(input.row);
   }
 
   /// The parts of a row that need no statistics of several rows.
@@ -81,11 +81,13 @@ class comparer {
     row.a_ms = mean_of(input.a);
     row.b_ms = mean_of(input.b);
     if (row.kind != row_kind::step) judged += is_judged(input) ? 1 : 0;
-    if (input.is_in_a != input.is_in_b) {
-      row.says = input.is_in_a ? verdict::gone : verdict::added;
+    if ((row.a_ms > 0.0) != (row.b_ms > 0.0)) {
+      // What only some runs of a side have can be missing on the other side by chance.
+      std::vector<figures> const& having = row.a_ms > 0.0 ? input.a : input.b;
+      bool const is_in_all = std::all_of(having.begin(), having.end(), [](figures const& each) { return each.mean_ms > 0.0; });
+      row.says = !is_in_all || row.kind == row_kind::step ? verdict::unsure : row.a_ms > 0.0 ? verdict::gone : verdict::added;
       return;
     }
-    double const difference = row.b_ms - row.a_ms;
     if (row.a_ms > 0.0)
       row.change = row.b_ms / row.a_ms * (row.is_gpu || !result_.machine ? 1.0 : std::exp(-result_.machine->certain())) - 1.0;
     if (!row.figure.empty()) {
@@ -93,11 +95,7 @@ class comparer {
     } else if (row.kind != row_kind::function && row.scopes == 1) {  // else single steps are not known
       row.effect = hedges_g(input.a, input.b);
     }
-    if (!is_judged(input) || (row.a_ms > 0.0 && row.b_ms > 0.0)) return;
-    row.says = difference > 0.0 ? verdict::slower : verdict::faster;
   }
-
-  [[nodiscard]] bool has_range(row_input const& input) const { return is_judged(input) && input.row.a_ms > 0.0 && input.row.b_ms > 0.0; }
 
   /// Noise between runs as standard deviations: the part shared by all rows of this kind, and the part of each row.
   [[nodiscard]] std::pair<double, double> noise_of(bool is_gpu) const {
@@ -108,7 +106,7 @@ class comparer {
   }
 
   void judge_step() {
-    if (inputs_.empty() || inputs_.front().row.kind != row_kind::step || !has_range(inputs_.front())) return;
+    if (inputs_.empty() || inputs_.front().row.kind != row_kind::step || !is_judged(inputs_.front())) return;
     row_input& input = inputs_.front();
     double const noise = result_.host_noise;  // also for GPU times, which include gaps between kernels
     row_family const family{{{side_of_row{input.a}, side_of_row{input.b}, 0.0, true}}, noise * noise, machine()};
@@ -149,7 +147,7 @@ class comparer {
   void judge_families(row_list const& rows, bool are_members, double error_rate, std::size_t count) {
     std::array<row_list, 4 + quantile_names.size()> families;
     for (row_input* const each : rows) {
-      if (has_range(*each)) families[family_of(each->row)].push_back(each);
+      if (is_judged(*each)) families[family_of(each->row)].push_back(each);
     }
     auto const used = std::count_if(families.begin(), families.end(), [](row_list const& each) { return !each.empty(); });
     for (row_list const& each : families) {

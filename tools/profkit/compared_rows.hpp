@@ -30,8 +30,6 @@ struct row_input {
   std::vector<figures> a;
   std::vector<figures> b;
   double copies = 0.0;  ///< share of the time that copies from and to the host take
-  bool is_in_a = false;
-  bool is_in_b = false;
 };
 
 inline bool is_inside(std::string_view path, std::string_view scope) {
@@ -130,7 +128,6 @@ class compared_rows {
         (side == &a_ ? input.a : input.b).push_back(by_period ? *period : input.row.is_gpu ? *gpu : host);
       }
     }
-    input.is_in_a = input.is_in_b = true;
     inputs_.push_back(std::move(input));
   }
 
@@ -204,9 +201,9 @@ class compared_rows {
       scope_of_runs const& of_runs = scopes[row.scopes.front()];
       row_input input = scope_input(of_runs, row.path, by_gpu);
       input.place = row.scopes.front();
-      bool const is_in_both = input.is_in_a && input.is_in_b;
       inputs_.push_back(std::move(input));
-      for (std::size_t which = 0; is_in_both && which < quantile_names.size(); ++which) add_quantile(of_runs, which);
+      bool const is_in_all = std::find(of_runs.begin(), of_runs.end(), nullptr) == of_runs.end();
+      for (std::size_t which = 0; is_in_all && which < quantile_names.size(); ++which) add_quantile(of_runs, which);
       return;
     }
     row_input sum;
@@ -239,8 +236,6 @@ class compared_rows {
       for (std::size_t run = 0; run < sum.a.size(); ++run) add_figures(sum.a[run], member.a[run]);
       for (std::size_t run = 0; run < sum.b.size(); ++run) add_figures(sum.b[run], member.b[run]);
     }
-    sum.is_in_a = sum.is_in_a || member.is_in_a;
-    sum.is_in_b = sum.is_in_b || member.is_in_b;
     sum.row.a_count += member.row.a_count;
     sum.row.b_count += member.row.b_count;
   }
@@ -348,8 +343,8 @@ class compared_rows {
       if (std::max(samples[0], samples[1]) < min_samples) return;
       row_input input = input_of(of_runs, row_kind::function, any.name,
                                  [](function_figures const* function) { return function ? function->host : figures{}; });
-      if (!input.is_in_a && !would_be_seen(a_, any.path, mean_of(input.b), min_samples)) return;
-      if (!input.is_in_b && !would_be_seen(b_, any.path, mean_of(input.a), min_samples)) return;
+      if (mean_of(input.a) <= 0.0 && !would_be_seen(a_, any.path, mean_of(input.b), min_samples)) return;
+      if (mean_of(input.b) <= 0.0 && !would_be_seen(b_, any.path, mean_of(input.a), min_samples)) return;
       inputs_.push_back(std::move(input));
     });
   }
@@ -441,7 +436,6 @@ class compared_rows {
       figures mine = figures_of(of_runs[run]);
       if (of_runs[run] == nullptr) mine.steps = (is_a ? a_[run] : b_[run - a_.size()]).step.steps;
       (is_a ? input.a : input.b).push_back(mine);
-      (is_a ? input.is_in_a : input.is_in_b) |= of_runs[run] != nullptr;
     }
     return input;
   }

@@ -299,8 +299,6 @@ class comparison_changes {
                                                  each.says == verdict::faster || each.says == verdict::slower};
     } else if (each.says == verdict::added || each.says == verdict::gone) {
       range.value = std::string{each.says == verdict::added ? "only after" : "only before"};
-    } else if (has_changed(each)) {
-      range.value = std::string{each.a_ms > 0.0 ? "no time after" : "no time before"};
     }
     auto const text = [](std::string words) { return words == profkit::detail::not_measured ? cell{} : cell{std::move(words)}; };
     line.cells = {{std::move(name), each.name},

@@ -30,8 +30,7 @@ inline constexpr std::size_t max_runs = 1000;
 
 /// Whether the whole range of a row is at or above `limit`.
 [[nodiscard]] inline bool is_slower_by(comparison_row const& row, double limit) {
-  if (row.says != verdict::slower) return false;
-  return !row.range || row.range->first >= limit;
+  return row.says == verdict::slower && row.range->first >= limit;
 }
 
 /// The number of runs per side that show, with a probability of 80 %, that an unchanged row is slower by less than `limit`, at 5 %. An
@@ -52,15 +51,17 @@ inline constexpr std::size_t max_runs = 1000;
 
 namespace detail {
 
-/// Whether a scope or kernel can make the step slower by the limit, according to its range.
-inline bool counts_for_limit(comparison_row const& row, comparison const& comparison, std::string const& scope, double limit) {
-  if (row.kind == row_kind::step || row.name == scope) return true;
-  if (!row.figure.empty()) return false;  // a quantile is not a part of the time of a run
+/// The change of a row that makes the step slower by the limit, and is not below the limit: a smaller one does not keep the decision open.
+/// n/a for a quantile, which is not a part of the time of a run.
+inline std::optional<double> change_that_counts(comparison_row const& row, comparison const& comparison, std::string const& scope,
+                                                double limit) {
+  if (!row.figure.empty()) return std::nullopt;
+  if (row.kind == row_kind::step || row.name == scope) return limit;
   double total = row.is_gpu ? comparison.gpu_total_ms : comparison.host_total_ms;
   for (comparison_row const& each : comparison.rows) {
     if (!scope.empty() && each.name == scope) total = each.occurrences() * std::max(each.a_ms, each.b_ms);
   }
-  return row.own->second * row.a_ms * row.occurrences() >= limit * total;
+  return std::max(limit, limit * total / (row.a_ms * row.occurrences()));
 }
 
 }  // namespace detail
@@ -79,14 +80,19 @@ inline bool counts_for_limit(comparison_row const& row, comparison const& compar
     if (row.kind == row_kind::function) return;  // its scope counts
     if (is_slower_by(row, limit)) {
       result.too_slow.push_back(&row);
-    } else if (row.own && row.own->second >= limit && detail::counts_for_limit(row, comparison, scope, limit)) {
+      return;
+    }
+    std::optional<double> const counts = detail::change_that_counts(row, comparison, scope, limit);
+    // Without an interval nothing is known of the whole; a part counts in the rows around it.
+    bool const is_whole = row.kind == row_kind::step || row.name == scope;
+    if (counts && (row.own ? row.own->second >= *counts : is_whole && row.b_ms > 0.0)) {
       result.open.push_back(&row);
       bool const follows_machine = !row.is_gpu || row.kind == row_kind::step;
       if (follows_machine && comparison.machine) {
         log_range const machine = comparison.machine->effect();
         if (machine.high - machine.low >= std::log1p(limit)) result.do_machines_differ = true;
       }
-      runs = std::max(runs, runs_to_decide(*row.spread, limit).value_or(max_runs + 1));
+      runs = std::max(runs, row.spread ? runs_to_decide(*row.spread, *counts).value_or(max_runs + 1) : max_runs + 1);
     }
   };
   for (comparison_row const& row : comparison.rows) add(row);

@@ -35,8 +35,7 @@ inline std::string shown_name(comparison_row const& row) {
     return row.kind == row_kind::step ? name : std::string{detail::name_of(row.kind)} + " " + name;
   };
   for (comparison_row const* const row : decision.too_slow) {
-    text += fmt::format("profkit compare: {} is slower by {} at least\n", title(*row),
-                        row->range ? detail::plain_percent(row->range->first) : "any limit: A has none of it");
+    text += fmt::format("profkit compare: {} is slower by {} at least\n", title(*row), detail::plain_percent(row->range->first));
   }
   if (decision.says() != decision::outcome::undecided) return text;
   text +=
