@@ -89,6 +89,9 @@ TEST_CASE("a slower scope is named, and fails a limit below its range", "[progra
   auto const failed = folder.run("compare --fail-if-slower 3%" + sides);
   CHECK(failed.code == 1);
   CHECK_THAT(failed.err, ContainsSubstring("scope step/forward/attention is slower by "));
+  CHECK_THAT(failed.out, ContainsSubstring("Fails: "));
+  CHECK_THAT(result["reason"].get<std::string>(), ContainsSubstring(" is slower by "));
+  CHECK(failed.err.find(result["reason"].get<std::string>()) != std::string::npos);
   CHECK(folder.run("compare --fail-if-slower 30% --scope step/forward" + sides).code == 0);
   CHECK(folder.run("compare --fail-if-slower 3% --scope step/backward" + sides).code == 0);
   auto const backwards = folder.run("compare --fail-if-slower 3% --scope step/forward" + quoted(folder.path / "b") +
@@ -109,6 +112,10 @@ TEST_CASE("an undecided comparison ends with exit code 3, and names the row and 
       undecided.err,
       ContainsSubstring("undecided: these runs do not show whether B is slower by 3 % or more\n  step time: +0.0 %, 90 % interval ") &&
           ContainsSubstring("estimate: more than 1000 runs a side would decide"));
+  // Screen and JSON have it, too, and no other number of runs.
+  CHECK_THAT(undecided.out, ContainsSubstring("Undecided: these runs do not show whether B is slower by 3 % or more.") &&
+                                ContainsSubstring("Estimate: more than 1000 runs a side would decide") &&
+                                !ContainsSubstring("would be needed"));
   // The shared part and the individual parts differ by 2.5 %.
   std::string const with_known_noise = "compare --fail-if-slower 3% --scope step/forward --gpu-noise 2.5%" + sides;
   auto const needed = profkit_program::runs_to_decide(0.025 * std::sqrt(2.0), 0.03);

@@ -6,6 +6,8 @@
 
 #include "compare.hpp"
 #include "comparison_figures.hpp"
+#include "decision.hpp"
+#include "decision_text.hpp"
 #include "made_runs.hpp"
 #include "program_run.hpp"
 
@@ -295,6 +297,32 @@ TEST_CASE("a layer that changed otherwise than its siblings is a finding, with w
   CHECK_THAT(of_even.findings.front().headline, ContainsSubstring("Slower: layer_7 of layer_*"));
   CHECK_THAT(of_even.findings.front().text, ContainsSubstring("layer_7/part_2: +"));
   CHECK(of_even.findings.front().scope == "step/layer_7/part_2");
+}
+
+TEST_CASE("what decides the exit code is the first finding, however small, and one number of runs is asked for", "[html]") {
+  made_program after = layers(0.002);
+  after.slow_layer = 7;
+  after.slow_factor = 1.08;  // 0.3 % of the step
+  made_sides const sides{4, layers(0.002), after};
+  comparison const result = compare(sides.a, sides.b, sides.options);
+  CHECK(result.count(verdict::slower) == 0);
+  decision const decided = decide(result, "", 0.03);
+  REQUIRE(decided.says() == decision::outcome::fails);
+  auto const document = make_comparison_document(result, {"old", "new", sides.a, sides.b}, sides.options, false, &decided);
+  CHECK_THAT(document.findings.front().headline, ContainsSubstring("Fails: scope step/layer_7") && ContainsSubstring(" is slower by "));
+  CHECK_THAT(section_of(document, "changes").answer, ContainsSubstring("Numbered scopes: ") && ContainsSubstring(" slower."));
+  CHECK_THAT(decision_text(decided, true), ContainsSubstring("is slower by "));
+
+  made_program loud = layers(0.002);
+  loud.host_common_noise = 0.2;
+  made_sides const open{2, loud, loud};
+  comparison const unknown = compare(open.a, open.b, open.options);
+  decision const undecided = decide(unknown, "", 0.03);
+  REQUIRE(undecided.says() == decision::outcome::undecided);
+  auto const page = make_comparison_document(unknown, {"old", "new", open.a, open.b}, open.options, false, &undecided);
+  CHECK_THAT(page.findings.front().headline, ContainsSubstring("Undecided: "));
+  CHECK(std::count_if(page.findings.begin(), page.findings.end(),
+                      [](auto const& each) { return each.action.find("runs a side") != std::string::npos; }) == 1);
 }
 
 TEST_CASE("a row that takes no time on one side is GONE", "[html]") {

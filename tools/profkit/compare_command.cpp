@@ -106,7 +106,7 @@ int run_compare(compare_arguments const& given) {
   }
   std::optional<decision> const decided = given.limit ? std::optional{decide(result, given.options.scope, *given.limit)} : std::nullopt;
   compared_sides const sides{given.a, given.b, a, b};
-  profkit::detail::document const made = make_comparison_document(result, sides, given.options, given.all);
+  profkit::detail::document const made = make_comparison_document(result, sides, given.options, given.all, decided ? &*decided : nullptr);
   if (!given.html.empty()) profkit::detail::write_file(given.html, profkit::detail::html_page(made));
   if (given.format == text_format::json) {
     fmt::print("{}", comparison_json(result, sides, given.options, decided ? &*decided : nullptr));
@@ -114,7 +114,7 @@ int run_compare(compare_arguments const& given) {
     fmt::print("{}", comparison_text(made, given.format == text_format::markdown));
   }
   if (!decided) return exit_success;
-  fmt::print(stderr, "{}", decision_text(*decided, *given.limit, result.is_noise_measured));
+  fmt::print(stderr, "{}", decision_text(*decided, result.is_noise_measured));
   switch (decided->says()) {
     case decision::outcome::fails:
       return exit_slower;

@@ -249,17 +249,22 @@ class comparison_changes {
         std::count_if(result_.rows.begin(), result_.rows.end(), [](comparison_row const& each) { return each.scopes > 1; }));
   }
 
-  /// "Rows: 4 faster, 5 slower, 1 new; 2 same, 15 unsure.", without verdicts that no row has.
+  /// "Rows: 4 faster, 5 slower, 1 new; 2 same, 15 unsure. Numbered scopes: 1 slower.", without verdicts that no row has.
   [[nodiscard]] std::string verdicts_text() const {
     std::string changed;
     std::string others;
+    std::string members;
+    auto const add = [](std::string& to, std::size_t count, verdict says) {
+      if (count > 0) to += fmt::format("{}{} {}", to.empty() ? "" : ", ", count, word_of(says));
+    };
     for (verdict const says : {verdict::faster, verdict::slower, verdict::added, verdict::gone, verdict::same, verdict::unsure}) {
-      std::size_t const count = result_.count(says);
-      if (count == 0) continue;
-      std::string& to = says == verdict::same || says == verdict::unsure ? others : changed;
-      to += fmt::format("{}{} {}", to.empty() ? "" : ", ", count, word_of(says));
+      bool const is_open = says == verdict::same || says == verdict::unsure;
+      add(is_open ? others : changed, result_.count(says), says);
+      auto const has_it = [&](comparison_member const& each) { return each.scope.says == says; };
+      if (!is_open) add(members, static_cast<std::size_t>(std::count_if(result_.members.begin(), result_.members.end(), has_it)), says);
     }
-    return fmt::format("Rows: {}{}.", changed.empty() ? "none changed" : changed, others.empty() ? others : "; " + others);
+    return fmt::format("Rows: {}{}.{}", changed.empty() ? "none changed" : changed, others.empty() ? others : "; " + others,
+                       members.empty() ? members : " Numbered scopes: " + members + ".");
   }
 
   /// The complete name of a row.

@@ -61,9 +61,9 @@ namespace {
 }  // namespace detail
 
 profkit::detail::document make_comparison_document(comparison const& result, compared_sides const& sides, compare_options const& options,
-                                                   bool all) {
+                                                   bool all, decision const* decided) {
   detail::comparison_tree const tree{result};
-  detail::comparison_findings const head{result, tree, sides, options};
+  detail::comparison_findings const head{result, tree, sides, options, decided};
   detail::comparison_changes const changes{result, tree, options};
   profkit::detail::document document;
   document.title = "profkit compare";

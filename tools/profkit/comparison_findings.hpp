@@ -7,6 +7,7 @@
 #include <profkit/impl/report/numbers.hpp>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <cstddef>
 #include <optional>
@@ -18,6 +19,7 @@
 #include "comparison_tree.hpp"
 #include "comparison_words.hpp"
 #include "decision.hpp"
+#include "decision_text.hpp"
 #include "run_figures.hpp"
 
 namespace profkit_program::detail {
@@ -25,9 +27,11 @@ namespace profkit_program::detail {
 /// The head of a comparison: what became faster and slower, by how much, and what the noise hides.
 class comparison_findings {
  public:
-  /// @param result, tree, sides, options must outlive this.
-  comparison_findings(comparison const& result, comparison_tree const& tree, compared_sides const& sides, compare_options const& options)
-      : result_{result}, tree_{tree}, sides_{sides}, options_{options} {}
+  /// @param result, tree, sides, options, decided must outlive this.
+  /// @param decided null without a limit.
+  comparison_findings(comparison const& result, comparison_tree const& tree, compared_sides const& sides, compare_options const& options,
+                      decision const* decided)
+      : result_{result}, tree_{tree}, sides_{sides}, options_{options}, decided_{decided} {}
 
   [[nodiscard]] std::string headline() const {
     comparison_row const* const whole = tree_.step();
@@ -51,6 +55,7 @@ class comparison_findings {
 
   [[nodiscard]] std::vector<profkit::detail::finding> findings() const {
     std::vector<profkit::detail::finding> findings;
+    add_decision(findings);
     for (verdict const says : {verdict::slower, verdict::faster}) {
       add_part(findings, says);
       add_row(findings, says);
@@ -85,6 +90,20 @@ class comparison_findings {
   }
 
  private:
+  /// What decides the exit code comes first.
+  void add_decision(std::vector<profkit::detail::finding>& to) const {
+    if (decided_ == nullptr) return;
+    profkit::detail::finding found = decision_finding(*decided_, result_.is_noise_measured);
+    if (found.headline.empty()) return;
+    if (decided_->says() == decision::outcome::fails) found.headline = "fails: " + found.headline;
+    for (std::string* const each : {&found.headline, &found.text, &found.action}) {
+      if (each->empty()) continue;
+      each->front() = static_cast<char>(std::toupper(static_cast<unsigned char>(each->front())));
+      *each += ".";
+    }
+    to.push_back(std::move(found));
+  }
+
   /// Whether the change of a row is worth a sentence: 1 % of the step.
   [[nodiscard]] bool matters(comparison_row const& row) const {
     comparison_row const* const whole = tree_.step();
@@ -235,17 +254,19 @@ class comparison_findings {
     found.text = fmt::format("Runs of one side differ by {} (standard deviation{}), so a change of the step below {} cannot be told.",
                              plain_percent(std::round(1000.0 * *whole->spread) / 1000.0), result_.is_noise_measured ? "" : ", assumed",
                              plain_percent(std::round(100.0 * half) / 100.0));
+    to.push_back(std::move(found));
+    if (decided_ != nullptr && decided_->says() == decision::outcome::undecided) return;  // the first finding has the number of runs
     std::optional<std::size_t> const runs = runs_to_decide(*whole->spread, wanted);
-    found.action =
+    to.back().action =
         runs ? fmt::format("For {}3\xc2\xa0% make about {} runs a side, in turns, or use a quieter machine.", plus_minus, *runs)
              : fmt::format("For {}3\xc2\xa0% use a quieter machine: more than {} runs a side would be needed.", plus_minus, max_runs);
-    to.push_back(std::move(found));
   }
 
   comparison const& result_;
   comparison_tree const& tree_;
   compared_sides const& sides_;
   compare_options const& options_;
+  decision const* decided_;
 };
 
 }  // namespace profkit_program::detail

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "decision_text.hpp"
 #include "run_figures.hpp"
 
 namespace profkit_program {
@@ -38,6 +39,10 @@ std::string comparison_json(comparison const& comparison, compared_sides const& 
   side("b", sides.path_b, sides.b);
   add(document, "failed", decided != nullptr ? std::optional{decided->says() == decision::outcome::fails} : std::nullopt);
   add(document, "outcome", decided != nullptr ? std::optional{detail::name_of(decided->says())} : std::nullopt);
+  add(document, "reason",
+      decided != nullptr && decided->says() != decision::outcome::passes
+          ? std::optional{decision_finding(*decided, comparison.is_noise_measured).headline}
+          : std::nullopt);
   add(document, "runs_needed", decided != nullptr ? decided->runs : std::nullopt);
   json_object& machine = document.object("machine", comparison.machine.has_value());
   if (comparison.machine) {
@@ -69,7 +74,12 @@ std::string comparison_json(comparison const& comparison, compared_sides const& 
     range(to, "own_90_percent_interval", row.own);
     add(to, "noise", row.spread);
     add(to, "hedges_g", row.effect);
-    if (decided != nullptr) add(to, "undecided", std::find(decided->open.begin(), decided->open.end(), &row) != decided->open.end());
+    if (decided == nullptr) return;
+    auto const is_in = [&](std::vector<comparison_row const*> const& some) {
+      return std::find(some.begin(), some.end(), &row) != some.end();
+    };
+    add(to, "fails", is_in(decided->too_slow));
+    add(to, "undecided", is_in(decided->open));
   };
   profkit::detail::json_list rows{document.depth() + 1};
   for (comparison_row const& row : comparison.rows) {

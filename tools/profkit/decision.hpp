@@ -18,6 +18,7 @@ namespace profkit_program {
 struct decision {
   enum class outcome { passes, fails, undecided };
 
+  double limit = 0.0;                           ///< as given
   std::vector<comparison_row const*> too_slow;  ///< rows slower by the limit or more, with confidence
   std::vector<comparison_row const*> open;      ///< undecided rows
   std::optional<std::size_t> runs;              ///< estimated number of runs per side to decide; n/a if more than 1000
@@ -75,6 +76,7 @@ inline std::optional<double> change_that_counts(comparison_row const& row, compa
 /// @param limit above 0.
 [[nodiscard]] inline decision decide(comparison const& comparison, std::string const& scope, double limit) {
   decision result;
+  result.limit = limit;
   std::size_t runs = comparison.runs + 1;
   auto const add = [&](comparison_row const& row) {
     if (row.kind == row_kind::function) return;  // its scope counts
