@@ -40,9 +40,10 @@ class side_of_row {
     for (figures const& each : runs) {
       deviations_.push_back((each.mean_ms - mean_) / mean_);
       auto const steps = static_cast<std::size_t>(each.steps);
-      double const effective = profkit::effective_samples(steps, profkit::unbiased_autocorrelation(each.autocorrelation, steps));
+      double const usual = profkit::effective_samples(steps, profkit::unbiased_autocorrelation(each.autocorrelation, steps));
+      double const effective = std::max(1.0, usual / each.slow);
       double const spread = each.std_ms / mean_;
-      double const part = spread * spread / effective / (runs_ * runs_);
+      double const part = std::isinf(each.slow) ? each.slow : spread * spread * each.slow / usual / (runs_ * runs_);
       within_ += part;
       within_squared_over_freedom_ += part * part / std::max(1.0, effective - 1.0);
     }
@@ -52,7 +53,7 @@ class side_of_row {
   [[nodiscard]] double runs() const { return runs_; }
   /// Relative distance of each run from the mean of all.
   [[nodiscard]] std::vector<double> const& deviations() const { return deviations_; }
-  /// Variance of the mean caused by the variation of steps within runs.
+  /// Variance of the mean caused by the variation of steps within runs; infinite if a run has no mean.
   [[nodiscard]] double within() const { return within_; }
   /// For the degrees of freedom of a sum of variances.
   [[nodiscard]] double within_squared_over_freedom() const { return within_squared_over_freedom_; }
@@ -72,8 +73,9 @@ struct run_noise {
   double freedom = 0.0;       ///< degrees of freedom of `variance`
   double runs_freedom = 0.0;  ///< number of runs minus 2; 0: one run per side, so `variance` is unknown
   double both = 2.0;          ///< a variance between runs times this is that of the ratio: 1/m + 1/n for m and n runs
-  double within = 0.0;        ///< variance of the ratio caused by the variation of steps within runs
+  double within = 0.0;        ///< variance of the ratio caused by the variation of steps within runs; infinite if unknown
   double within_squared_over_freedom = 0.0;
+  bool is_shared = false;  ///< contains the part that all rows of a run share
 
   /// Whether the runs spread more than the assumption allows, at 5 %.
   [[nodiscard]] bool refutes_assumption() const {
@@ -86,26 +88,46 @@ struct run_noise {
   }
 };
 
-/// The half-width of the interval around the logarithm of a ratio that contains the true value with a probability of 1 - `error`.
+/// The half-width of the interval around the logarithm of a ratio that contains the true value with a probability of 1 - `error`. Infinite
+/// if nothing is known.
 ///
-/// Computes two intervals around the same middle and returns the narrower one. The first uses the assumed spread and is wrong with a
-/// probability of `error` / (1 + f), where f is the number of runs minus 2. The second is Student's interval from the measured spread and
-/// is wrong with the rest of `error`. Both hold with 1 - `error` (Bonferroni). One run per side relies on the assumption alone; its
-/// influence decreases smoothly with each further run. If the runs refute the assumption, the first interval is dropped.
+/// The shared part with fewer than 6 runs: whole runs can be of two kinds, and runs of one side that are all of one kind resemble each
+/// other without being typical. With 5 runs the sides differ so in 1 of 16 comparisons, with 6 in 1 of 32. So the assumed variance counts
+/// like `prior_freedom` further runs. One run per side relies on it alone.
+///
+/// Everything else: the narrower one of two intervals around the same middle. The first uses the assumed spread and is wrong with a
+/// probability of `error` / (1 + f), at least a fifth of it, where f is the number of runs minus 2. The second is Student's interval from
+/// the measured spread and is wrong with the rest of `error`. Both hold with 1 - `error` (Bonferroni). If the runs refute the assumption,
+/// the first interval is dropped. Runs that resemble each other by chance do not hide what the steps in them show: `within` is the smallest
+/// variance.
 /// @param error above 0, below 1.
 [[nodiscard]] inline double half_width(run_noise const& noise, double error) {
-  double const share = 1.0 / (1.0 + noise.runs_freedom);
-  double result = std::numeric_limits<double>::infinity();
-  if (!noise.refutes_assumption()) {
-    double const variance = noise.assumed * noise.both + noise.within;
-    // Source: F. E. Satterthwaite, "An approximate distribution of estimates of variance components", Biometrics Bulletin 2 (1946).
-    double const squares = noise.within_squared_over_freedom;
-    double const freedom = squares > 0.0 ? std::clamp(variance * variance / squares, 1.0, known) : known;
-    result = quantile(1.0 - error * share, freedom) * std::sqrt(variance);
+  constexpr double min_freedom = 4.0;  // 6 runs
+  constexpr double prior_freedom = 2.0;
+  double const runs = noise.runs_freedom;
+  bool const is_within_known = std::isfinite(noise.within);
+  double const measured = noise.variance * noise.both;
+  // Source: F. E. Satterthwaite, "An approximate distribution of estimates of variance components", Biometrics Bulletin 2 (1946).
+  auto const half = [&](double share, double variance, double squares_over_freedom) {
+    double const freedom = squares_over_freedom > 0.0 ? std::clamp(variance * variance / squares_over_freedom, 1.0, known) : known;
+    return quantile(share, freedom) * std::sqrt(variance);
+  };
+  double const unknown = std::numeric_limits<double>::infinity();
+  if (runs <= 0.0 || (noise.is_shared && runs < min_freedom)) {
+    if (!is_within_known) return unknown;
+    double const beyond = runs > 0.0 ? std::max(0.0, measured - noise.within) : 0.0;
+    double const between = (prior_freedom * noise.assumed * noise.both + runs * beyond) / (prior_freedom + runs);
+    double const squares = runs > 0.0 ? between * between / (prior_freedom + runs) : 0.0;
+    return half(1.0 - error, between + noise.within, squares + noise.within_squared_over_freedom);
   }
-  if (noise.runs_freedom <= 0.0) return result;
-  double const t = quantile(1.0 - error * (1.0 - share), std::min(noise.freedom, known));
-  return std::min(result, t * std::sqrt(noise.variance * noise.both));
+  constexpr double min_share = 0.2;
+  double const share = std::max(min_share, 1.0 / (1.0 + runs));
+  double result = unknown;
+  if (is_within_known && !noise.refutes_assumption())
+    result = half(1.0 - error * share, noise.assumed * noise.both + noise.within, noise.within_squared_over_freedom);
+  bool const is_within_larger = is_within_known && noise.within > measured;
+  double const squares = is_within_larger ? noise.within_squared_over_freedom : measured * measured / std::min(noise.freedom, known);
+  return std::min(result, half(1.0 - error * (1.0 - share), is_within_larger ? noise.within : measured, squares));
 }
 
 /// The difference of the means in units of the spread of single steps: Hedges' g. n/a if the steps do not vary.

@@ -189,17 +189,20 @@ class comparer {
     double const error = row.figure.empty() ? 0.0 : std::log((1.0 + quantile_error) / (1.0 - quantile_error));
     auto const share_of = [&](log_range const& logs) { return std::pair{std::expm1(logs.low - error), std::expm1(logs.high + error)}; };
     row.change = std::expm1(family.estimate(position));
-    row.range = share_of(change);
-    row.own = share_of(family.change_alone(position, 2.0 * options_.error_rate));
     row.spread = family.spread(position);
+    log_range const own = family.change_alone(position, 2.0 * options_.error_rate);
+    row.says = verdict::unsure;
+    if (!std::isfinite(change.low) || !std::isfinite(own.low)) return;
+    row.range = share_of(change);
+    row.own = share_of(own);
     double const margin = std::max(options_.margin, floor_of(row) / row.a_ms);
     bool const matters = std::abs(*row.change) >= margin;
     if (matters && row.range->first > 0.0) {
       row.says = verdict::slower;
     } else if (matters && row.range->second < 0.0) {
       row.says = verdict::faster;
-    } else {
-      row.says = -margin < row.own->first && row.own->second < margin ? verdict::same : verdict::unsure;
+    } else if (-margin < row.own->first && row.own->second < margin) {
+      row.says = verdict::same;
     }
   }
 

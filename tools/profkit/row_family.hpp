@@ -78,6 +78,7 @@ class row_family {
   [[nodiscard]] log_range change_alone(std::size_t row, double error) const {
     run_noise together = own_[row];
     together.assumed += common_.assumed;
+    together.is_shared = true;
     if (runs_freedom_ > 0.0) {
       double const sum = together.variance + common_.variance;
       double const squares =
@@ -130,6 +131,7 @@ class row_family {
   void find_common(std::vector<std::vector<double>>& all, double assumed) {
     median_change_ = median_of_parts([](family_row const& row) { return row.log_ratio(); });
     common_.assumed = assumed;
+    common_.is_shared = true;
     common_.both = rows_.front().both();
     common_.within = median_of_parts([](family_row const& row) { return row.a.within() + row.b.within(); });
     common_.within_squared_over_freedom =
@@ -160,11 +162,22 @@ class row_family {
           (machine_.is_waiting_certain ? -1.0 : 1.0) * machine_.waiting_deviations[run];
     }
     double const squares = product(machine, machine);
+    common_.freedom = squares > 0.0 ? runs_freedom_ - 0.5 : runs_freedom_;
     if (squares > 0.0) {
       double const slope = std::clamp(product(deviations, machine) / squares, 0.0, 1.0);
-      for (std::size_t run = 0; run < deviations.size(); ++run) deviations[run] -= slope * machine[run];
+      double rest = 0.0;
+      double rest_of_full = 0.0;
+      for (std::size_t run = 0; run < deviations.size(); ++run) {
+        rest_of_full += (deviations[run] - machine[run]) * (deviations[run] - machine[run]);
+        deviations[run] -= slope * machine[run];
+        rest += deviations[run] * deviations[run];
+      }
+      // The error of the slope counts where machines differ, but no more than the error of the probe does with the full slope.
+      double const difference = machine_.log_ratio() - machine_.certain();
+      double const of_slope = rest * (1.0 + difference * difference / (squares * common_.both));
+      common_.variance = std::min(of_slope, std::max(rest, rest_of_full)) / common_.freedom;
+      return;
     }
-    common_.freedom = squares > 0.0 ? runs_freedom_ - 0.5 : runs_freedom_;
     common_.variance = product(deviations, deviations) / common_.freedom;
   }
 

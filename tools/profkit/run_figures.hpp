@@ -18,6 +18,9 @@ struct figures {
   double mean_ms = 0.0;
   double std_ms = 0.0;           ///< standard deviation of the sample
   double autocorrelation = 0.0;  ///< lag 1, without bias correction; 0 if n/a
+  /// Variance of the mean relative to what `autocorrelation` says, from the description of the series: slow changes, or rare long steps.
+  /// Infinite if further steps may have another mean: `profkit::series_description::without_mean`.
+  double slow = 1.0;
 };
 
 inline constexpr std::array<char const*, 3> quantile_names{"p50", "p95", "p99"};

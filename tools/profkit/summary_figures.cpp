@@ -2,6 +2,7 @@
 #include "summary_figures.hpp"
 
 #include <profkit/error.hpp>
+#include <profkit/impl/analyze/verdict/series_description.hpp>
 #include <profkit/impl/report/folded_scopes.hpp>
 #include <profkit/impl/report/headline.hpp>
 #include <profkit/impl/report/picture_section.hpp>
@@ -13,10 +14,13 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <set>
 #include <utility>
 #include <vector>
+
+#include "autocorrelation.hpp"
 
 namespace profkit_program {
 
@@ -68,7 +72,7 @@ class summary_figures {
     if (steps.host_samples.size() < 2) {
       fail("steps.samples_ms has " + std::to_string(steps.host_samples.size()) + " measured steps, at least 2 are needed");
     }
-    result_.step = figures_of(steps.host_samples);
+    result_.step = figures_of_steps(steps.host_samples);
     result_.gpu_step = gpu_step_of(steps);
     result_.gpu_period = gpu_period_of(steps);
     result_.budget = budget_of(what_.budget);
@@ -77,12 +81,12 @@ class summary_figures {
   }
 
   [[nodiscard]] static std::optional<figures> gpu_step_of(profkit::step_summary const& steps) {
-    return steps.gpu_samples.size() >= 2 ? std::optional{figures_of(steps.gpu_samples)} : std::nullopt;
+    return steps.gpu_samples.size() >= 2 ? std::optional{figures_of_steps(steps.gpu_samples)} : std::nullopt;
   }
 
   [[nodiscard]] static std::optional<figures> gpu_period_of(profkit::step_summary const& steps) {
     bool const is_known = steps.gpu_period && steps.gpu_period->is_longer && steps.gpu_period->samples.size() >= 2;
-    return is_known ? std::optional{figures_of(steps.gpu_period->samples)} : std::nullopt;
+    return is_known ? std::optional{figures_of_steps(steps.gpu_period->samples)} : std::nullopt;
   }
 
   void add_usual_steps() {
@@ -91,7 +95,7 @@ class summary_figures {
     if (kind.times.host_samples.size() < 2 || kind.steps > what_.steps.host.count) return;
     result_.usual = usual_steps{kind.parts,
                                 what_.steps.host.count - kind.steps,
-                                figures_of(kind.times.host_samples),
+                                figures_of_steps(kind.times.host_samples),
                                 gpu_step_of(kind.times),
                                 gpu_period_of(kind.times),
                                 budget_of(kind.budget)};
@@ -129,8 +133,8 @@ class summary_figures {
       if (result_.has_steps) {
         if (!row.per_step) fail_without_steps("scopes", i);
         if (scope.path == row.path) scope.number = number_of(row);
-        scope.host = figures_of(row.per_step->host, row.per_step->steps);
-        if (row.per_step->gpu) scope.gpu = figures_of(*row.per_step->gpu, row.per_step->gpu_steps);
+        scope.host = figures_of_part(figures_of(row.per_step->host, row.per_step->steps), result_.step);
+        if (row.per_step->gpu) scope.gpu = figures_of_part(figures_of(*row.per_step->gpu, row.per_step->gpu_steps), gpu_steps());
         if (row.per_step->host_copies) scope.host_copies_ms = row.per_step->host_copies->count();
       } else {
         if (row.depth == 0) result_.step.mean_ms += row.host.total.count();
@@ -186,8 +190,8 @@ class summary_figures {
     for (std::size_t i = 0; i < what_.gpu->kernels.size(); ++i) {
       profkit::kernel_summary const& row = what_.gpu->kernels[i];
       if (!row.per_step) fail_without_steps("kernels", i);
-      result_.kernels->push_back(
-          {row.name, unique(taken, row.mangled.empty() ? row.name : row.mangled), figures_of(row.per_step->gpu, row.per_step->steps)});
+      result_.kernels->push_back({row.name, unique(taken, row.mangled.empty() ? row.name : row.mangled),
+                                  figures_of_part(figures_of(row.per_step->gpu, row.per_step->steps), gpu_steps())});
     }
   }
 
@@ -265,29 +269,13 @@ class summary_figures {
     if (what_.steps.gpu_verdict) doubt("GPU step time", *what_.steps.gpu_verdict);
   }
 
+  /// The steps whose series says how slowly GPU times vary.
+  [[nodiscard]] figures gpu_steps() const { return result_.gpu_period.value_or(result_.gpu_step.value_or(figures{})); }
+
   static double ms(std::optional<profkit::milliseconds> value) { return value ? value->count() : 0.0; }
 
   static figures figures_of(profkit::per_step_figures const& row, std::uint64_t steps) {
     return {steps, row.mean.count(), ms(row.standard_deviation), row.autocorrelation.value_or(0.0)};
-  }
-
-  /// @param samples at least one.
-  static figures figures_of(std::vector<profkit::milliseconds> const& samples) {
-    auto const count = static_cast<double>(samples.size());
-    double sum = 0.0;
-    for (profkit::milliseconds const each : samples) sum += each.count();
-    double const mean = sum / count;
-    double squares = 0.0;
-    double products = 0.0;  // of neighbouring samples
-    double before = 0.0;
-    for (profkit::milliseconds const each : samples) {
-      double const difference = each.count() - mean;
-      squares += difference * difference;
-      products += before * difference;
-      before = difference;
-    }
-    double const deviation = samples.size() > 1 ? std::sqrt(squares / (count - 1.0)) : 0.0;
-    return {samples.size(), mean, deviation, squares > 0.0 ? std::clamp(products / squares, -1.0, 1.0) : 0.0};
   }
 
   /// Distinguishes rows with the same name by their order.
@@ -304,6 +292,42 @@ class summary_figures {
 }  // namespace
 
 }  // namespace detail
+
+figures figures_of_steps(std::vector<profkit::milliseconds> const& samples) {
+  auto const count = static_cast<double>(samples.size());
+  profkit::detail::own_vector<double> values;
+  double sum = 0.0;
+  for (profkit::milliseconds const each : samples) {
+    values.push_back(each.count());
+    sum += each.count();
+  }
+  double const mean = sum / count;
+  double squares = 0.0;
+  double products = 0.0;  // of neighbouring samples
+  double before = 0.0;
+  for (double const each : values) {
+    double const difference = each - mean;
+    squares += difference * difference;
+    products += before * difference;
+    before = difference;
+  }
+  double const deviation = samples.size() > 1 ? std::sqrt(squares / (count - 1.0)) : 0.0;
+  figures result{samples.size(), mean, deviation, squares > 0.0 ? std::clamp(products / squares, -1.0, 1.0) : 0.0};
+  profkit::series_description const found = profkit::describe(values);
+  if (found.without_mean) {
+    result.slow = std::numeric_limits<double>::infinity();
+  } else if (found.interval) {
+    double const usual =
+        profkit::effective_samples(values.size(), profkit::unbiased_autocorrelation(result.autocorrelation, values.size()));
+    result.slow = std::max(1.0, usual / found.interval->effective);
+  }
+  return result;
+}
+
+figures figures_of_part(figures part, figures const& step) {
+  if (std::isfinite(step.slow)) part.slow = step.slow;
+  return part;
+}
 
 run_figures figures_of_run(profkit::summary const& run, std::string file) { return detail::summary_figures{run, std::move(file)}.make(); }
 

@@ -4,10 +4,18 @@
 #include <profkit/summary.hpp>
 
 #include <string>
+#include <vector>
 
 #include "run_figures.hpp"
 
 namespace profkit_program {
+
+/// The figures of a series of step times, which `profkit::describe` describes.
+/// @param samples at least one.
+[[nodiscard]] figures figures_of_steps(std::vector<profkit::milliseconds> const& samples);
+
+/// The figures of a scope or kernel. Its times vary as slowly as those of the step, because they have no series of their own.
+[[nodiscard]] figures figures_of_part(figures part, figures const& step);
 
 /// The figures of one run, for a comparison.
 /// @param file the source of the summary, for error messages.

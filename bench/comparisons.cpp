@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How often `profkit compare` calls a program changed that is compared with itself: simulated runs of known kinds. Prints the Markdown
+// table of docs/compare.md. The seeds are fixed, so the same number of comparisons gives the same table.
+//
+// usage: profkit_comparisons [COMPARISONS [held|fit [NAME]]]   per cell, 200 by default; only kinds whose name contains NAME
+// The rules were fixed on the kinds of `fit`. `held` has other kinds, with other seeds.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "../tests/support/series_catalogue.hpp"
+#include "compare.hpp"
+#include "decision.hpp"
+#include "summary_figures.hpp"
+
+namespace {
+
+using namespace profkit_program;
+
+constexpr std::array<std::size_t, 5> run_counts{1, 2, 3, 5, 10};
+constexpr std::size_t scopes = 9;
+
+/// How runs differ: a factor of all times of each run, of A, then of B. `machine` is the part that the probe of the host's speed sees.
+struct run_factors {
+  std::vector<double> program;
+  std::vector<double> machine;
+};
+
+/// Runs of one program, and how they differ.
+struct run_kind {
+  std::string name;
+  std::function<known_series(normal_numbers&, std::size_t)> steps;
+  std::function<void(normal_numbers&, run_factors&)> differ;
+  double appears = 0.0;  ///< probability of a run in which one step has an additional scope
+  double rare_ms = 0.0;  ///< time of that scope
+  bool has_gpu = false;
+  std::size_t count = 30;  ///< of steps
+};
+
+figures figures_of(std::vector<double> const& ms) {
+  std::vector<profkit::milliseconds> steps;
+  for (double const each : ms) steps.emplace_back(each);
+  return figures_of_steps(steps);
+}
+
+/// Of a scope nothing is known but mean, spread and autocorrelation.
+figures figures_of_scope(std::vector<double> const& ms, figures const& step) {
+  figures result = figures_of(ms);
+  result.slow = 1.0;
+  return figures_of_part(result, step);
+}
+
+run_figures make_run(run_kind const& kind, normal_numbers& numbers, double factor, double machine, bool is_in_one_scope) {
+  std::vector<double> ms = kind.steps(numbers, kind.count).ms;
+  for (double& each : ms) each *= factor * machine;
+  std::array<std::vector<double>, scopes> parts;
+  for (double const each : ms) {
+    double rest = each;
+    for (std::size_t i = 0; i + 1 < scopes; ++i) {
+      double const usual = is_in_one_scope ? 100.0 * factor * machine : each;
+      parts[i].push_back(usual / static_cast<double>(scopes) * (1.0 + 0.01 * numbers.next()));
+      rest -= parts[i].back();
+    }
+    parts.back().push_back((std::max)(rest, 0.1));
+  }
+  run_figures run;
+  run.file = "made";
+  run.probe_us = 100.0 * machine * std::exp(0.03 * numbers.next());
+  run.waiting = 0.0;
+  run.step = figures_of(ms);
+  if (kind.has_gpu) run.kernels.emplace();
+  scope_figures whole;
+  whole.path = "step";
+  whole.host = run.step;
+  if (kind.has_gpu) whole.gpu = run.step;
+  run.scopes.push_back(whole);
+  auto const add = [&](std::string const& name, figures const& times) {
+    scope_figures scope;
+    scope.path = "step/" + name;
+    scope.around = "step";
+    scope.host = times;
+    if (kind.has_gpu) {
+      scope.gpu = times;
+      run.kernels->push_back({name, name, times});
+    }
+    run.scopes.push_back(scope);
+  };
+  for (std::size_t i = 0; i < scopes; ++i) add("part_" + std::to_string(i), figures_of_scope(parts[i], run.step));
+  if (kind.appears > 0.0) {
+    std::vector<double> rare(kind.count, 0.0);
+    if (numbers.uniform() < kind.appears) rare[kind.count / 2] = kind.rare_ms;
+    add("rare", figures_of_scope(rare, run.step));
+  }
+  return run;
+}
+
+/// Other kinds of runs for `fit`, and for `held`.
+std::vector<run_kind> run_kinds(bool is_fit) {
+  std::vector<run_kind> all;
+  auto const white = [](normal_numbers& n, std::size_t count) { return known_series{made_series(n, count, 1.0)}; };
+  auto const add = [&](std::string name, std::function<void(normal_numbers&, run_factors&)> differ) {
+    all.push_back({std::move(name), white, std::move(differ)});
+  };
+  auto const each_run = [](auto value) {
+    return [=](normal_numbers& n, run_factors& of) {
+      for (double& each : of.program) each = value(n);
+    };
+  };
+  auto const text = [](double share) { return std::to_string(static_cast<int>(std::lround(100.0 * share))) + " %"; };
+  for (double const noise : is_fit ? std::array{0.01, 0.05, 0.1} : std::array{0.02, 0.03, 0.08})
+    add("runs differ by " + text(noise), each_run([=](normal_numbers& n) { return std::exp(noise * n.next()); }));
+  for (double const apart : is_fit ? std::array{0.05, 0.2} : std::array{0.1, 0.15})
+    add("runs in two groups, " + text(apart) + " apart",
+        each_run([=](normal_numbers& n) { return n.uniform() < 0.5 ? 1.0 : 1.0 + apart; }));
+  double const odd = is_fit ? 0.25 : 0.1;
+  add("1 run in " + std::to_string(static_cast<int>(1.0 / odd)) + " takes 20 % longer",
+      each_run([=](normal_numbers& n) { return n.uniform() < odd ? 1.2 : 1.0; }));
+  add(is_fit ? "runs have heavy tails, 2 %" : "runs have heavy tails, 3 %", each_run([=](normal_numbers& n) {
+        double const normal = n.next();
+        return std::exp((is_fit ? 0.02 : 0.03) * normal /
+                        std::sqrt(-2.0 * std::log(n.uniform()) / 2.0));  // Student's t, 2 degrees of freedom
+      }));
+  double const slower = is_fit ? 1.3 : 1.5;
+  add("the machine of B is slower by " + text(slower - 1.0), [=](normal_numbers& n, run_factors& of) {
+    for (std::size_t i = 0; i < of.machine.size(); ++i)
+      of.machine[i] = (i < of.machine.size() / 2 ? 1.0 : slower) * std::exp(0.02 * n.next());
+  });
+  for (bool const is_alternated : {true, false}) {
+    double const decay = is_fit ? 0.9 : 0.8;
+    add(std::string{"the machine drifts, sides "} + (is_alternated ? "alternated" : "one after the other"),
+        [=](normal_numbers& n, run_factors& of) {
+          double level = n.next();
+          for (std::size_t i = 0; i < of.machine.size(); ++i) {
+            of.machine[is_alternated ? i / 2 + i % 2 * of.machine.size() / 2 : i] = std::exp(0.05 * level);
+            level = decay * level + std::sqrt(1.0 - decay * decay) * n.next();
+          }
+        });
+  }
+  for (double const appears : is_fit ? std::array{0.02, 0.3, 0.9} : std::array{0.1, 0.5, 0.7}) {
+    for (bool const has_gpu : {false, true}) {
+      add("a " + std::string{has_gpu ? "GPU " : ""} + "scope in " + text(appears) + " of runs",
+          each_run([](normal_numbers& n) { return std::exp(0.005 * n.next()); }));
+      all.back().appears = appears;
+      all.back().rare_ms = is_fit ? 0.5 : 60.0;
+      all.back().has_gpu = has_gpu;
+    }
+  }
+  for (std::size_t const count : {std::size_t{30}, std::size_t{100}}) {
+    for (series_kind const& kind : is_fit ? series_catalogue() : held_out_series()) {
+      all.push_back({kind.name + ", " + std::to_string(count) + " steps", kind.make,
+                     each_run([](normal_numbers& n) { return std::exp(0.005 * n.next()); })});
+      all.back().count = count;
+    }
+  }
+  return all;
+}
+
+bool has_changed(comparison_row const& row) { return row.says == verdict::faster || row.says == verdict::slower; }
+
+bool is_outside(comparison_row const& row) {
+  return row.change && ((row.range && (*row.change < row.range->first || *row.change > row.range->second)) ||
+                        (row.own && (*row.change < row.own->first || *row.change > row.own->second)));
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  std::size_t const trials = count > 1 ? std::strtoul(arguments[1], nullptr, 10) : 200;
+  bool const is_fit = count > 2 && std::strcmp(arguments[2], "fit") == 0;
+  char const* const only = count > 3 ? arguments[3] : "";
+  std::printf(
+      "| runs | step changed: 1 | 2 | 3 | 5 | 10 runs | another row: 1 | 2 | 3 | 5 | 10 runs | exit code 1, at most | x2 fails, 2 | 3 "
+      "|\n|---|");
+  for (int i = 0; i < 13; ++i) std::printf("---:|");
+  std::printf("\n");
+  std::uint64_t seed = is_fit ? 1 : 5001;
+  std::size_t outside = 0;
+  for (run_kind const& kind : run_kinds(is_fit)) {
+    ++seed;
+    if (kind.name.find(only) == std::string::npos) continue;
+    std::array<std::vector<double>, 4> shares;  // step, rows, exit code 1, twice the time
+    for (std::size_t const runs : run_counts) {
+      normal_numbers numbers{1000 * seed + runs};
+      std::array<std::size_t, 4> found{};
+      for (std::size_t trial = 0; trial < trials; ++trial) {
+        run_factors factors{std::vector<double>(2 * runs, 1.0), std::vector<double>(2 * runs, 1.0)};
+        kind.differ(numbers, factors);
+        std::array<std::vector<run_figures>, 2> sides;
+        for (std::size_t i = 0; i < 2 * runs; ++i)
+          sides[i / runs].push_back(make_run(kind, numbers, factors.program[i], factors.machine[i], trial % 2 == 0));
+        comparison const result = compare(sides[0], sides[1], {});
+        found[0] += has_changed(result.rows.front()) ? 1U : 0U;
+        found[1] += std::any_of(result.rows.begin() + 1, result.rows.end(), has_changed) ? 1U : 0U;
+        found[2] += decide(result, "", 0.03).says() == decision::outcome::fails ? 1U : 0U;
+        outside += std::any_of(result.rows.begin(), result.rows.end(), is_outside) ? 1U : 0U;
+        sides[1].clear();
+        for (std::size_t i = runs; i < 2 * runs; ++i)
+          sides[1].push_back(make_run(kind, numbers, 2.0 * factors.program[i], factors.machine[i], trial % 2 == 0));
+        found[3] += decide(compare(sides[0], sides[1], {}), "", 0.03).says() == decision::outcome::fails ? 1U : 0U;
+      }
+      for (std::size_t i = 0; i < found.size(); ++i)
+        shares[i].push_back(100.0 * static_cast<double>(found[i]) / static_cast<double>(trials));
+    }
+    std::printf("| %s |", kind.name.c_str());
+    for (std::size_t const which : {0U, 1U})
+      for (double const each : shares[which]) std::printf(" %.1f |", each);
+    std::printf(" %.1f | %.0f | %.0f |\n", *std::max_element(shares[2].begin(), shares[2].end()), shares[3][1], shares[3][2]);
+    std::fflush(stdout);
+  }
+  std::printf("\n%zu comparisons of a program with itself had a value outside its range.\n", outside);
+  return 0;
+}
