@@ -44,24 +44,19 @@ struct run_kind {
   double appears = 0.0;  ///< probability of a run in which one step has an additional scope
   double rare_ms = 0.0;  ///< time of that scope
   bool has_gpu = false;
-  std::size_t count = 30;  ///< of steps
 };
 
-figures figures_of(std::vector<double> const& ms) {
-  std::vector<profkit::milliseconds> steps;
-  for (double const each : ms) steps.emplace_back(each);
-  return figures_of_steps(steps);
+std::vector<profkit::milliseconds> samples_of(std::vector<double> const& ms) {
+  std::vector<profkit::milliseconds> result;
+  for (double const each : ms) result.emplace_back(each);
+  return result;
 }
 
-/// Of a scope nothing is known but mean, spread and autocorrelation.
-figures figures_of_scope(std::vector<double> const& ms, figures const& step) {
-  figures result = figures_of(ms);
-  result.slow = 1.0;
-  return figures_of_part(result, step);
-}
-
-run_figures make_run(run_kind const& kind, normal_numbers& numbers, double factor, double machine, bool is_in_one_scope) {
-  std::vector<double> ms = kind.steps(numbers, kind.count).ms;
+/// @param trial makes 30 or 100 steps, whose variation is that of one scope or of all.
+run_figures make_run(run_kind const& kind, normal_numbers& numbers, double factor, double machine, std::size_t trial) {
+  std::size_t const count = trial % 4 < 2 ? 30 : 100;
+  bool const is_in_one_scope = trial % 2 == 0;
+  std::vector<double> ms = kind.steps(numbers, count).ms;
   for (double& each : ms) each *= factor * machine;
   std::array<std::vector<double>, scopes> parts;
   for (double const each : ms) {
@@ -77,7 +72,7 @@ run_figures make_run(run_kind const& kind, normal_numbers& numbers, double facto
   run.file = "made";
   run.probe_us = 100.0 * machine * std::exp(0.03 * numbers.next());
   run.waiting = 0.0;
-  run.step = figures_of(ms);
+  run.step = figures_of_steps(samples_of(ms));
   if (kind.has_gpu) run.kernels.emplace();
   scope_figures whole;
   whole.path = "step";
@@ -95,11 +90,12 @@ run_figures make_run(run_kind const& kind, normal_numbers& numbers, double facto
     }
     run.scopes.push_back(scope);
   };
-  for (std::size_t i = 0; i < scopes; ++i) add("part_" + std::to_string(i), figures_of_scope(parts[i], run.step));
+  for (std::size_t i = 0; i < scopes; ++i)
+    add("part_" + std::to_string(i), figures_of_part(figures_of_samples(samples_of(parts[i])), run.step));
   if (kind.appears > 0.0) {
-    std::vector<double> rare(kind.count, 0.0);
-    if (numbers.uniform() < kind.appears) rare[kind.count / 2] = kind.rare_ms;
-    add("rare", figures_of_scope(rare, run.step));
+    std::vector<double> rare(count, 0.0);
+    if (numbers.uniform() < kind.appears) rare[count / 2] = kind.rare_ms;
+    add("rare", figures_of_part(figures_of_samples(samples_of(rare)), run.step));
   }
   return run;
 }
@@ -112,8 +108,8 @@ std::vector<run_kind> run_kinds(bool is_fit) {
     all.push_back({std::move(name), white, std::move(differ)});
   };
   auto const each_run = [](auto value) {
-    return [=](normal_numbers& n, run_factors& of) {
-      for (double& each : of.program) each = value(n);
+    return [=](normal_numbers& n, run_factors& factors) {
+      for (double& each : factors.program) each = value(n);
     };
   };
   auto const text = [](double share) { return std::to_string(static_cast<int>(std::lround(100.0 * share))) + " %"; };
@@ -131,17 +127,17 @@ std::vector<run_kind> run_kinds(bool is_fit) {
                         std::sqrt(-2.0 * std::log(n.uniform()) / 2.0));  // Student's t, 2 degrees of freedom
       }));
   double const slower = is_fit ? 1.3 : 1.5;
-  add("the machine of B is slower by " + text(slower - 1.0), [=](normal_numbers& n, run_factors& of) {
-    for (std::size_t i = 0; i < of.machine.size(); ++i)
-      of.machine[i] = (i < of.machine.size() / 2 ? 1.0 : slower) * std::exp(0.02 * n.next());
+  add("the machine of B is slower by " + text(slower - 1.0), [=](normal_numbers& n, run_factors& factors) {
+    for (std::size_t i = 0; i < factors.machine.size(); ++i)
+      factors.machine[i] = (i < factors.machine.size() / 2 ? 1.0 : slower) * std::exp(0.02 * n.next());
   });
   for (bool const is_alternated : {true, false}) {
     double const decay = is_fit ? 0.9 : 0.8;
     add(std::string{"the machine drifts, sides "} + (is_alternated ? "alternated" : "one after the other"),
-        [=](normal_numbers& n, run_factors& of) {
+        [=](normal_numbers& n, run_factors& factors) {
           double level = n.next();
-          for (std::size_t i = 0; i < of.machine.size(); ++i) {
-            of.machine[is_alternated ? i / 2 + i % 2 * of.machine.size() / 2 : i] = std::exp(0.05 * level);
+          for (std::size_t i = 0; i < factors.machine.size(); ++i) {
+            factors.machine[is_alternated ? i / 2 + i % 2 * factors.machine.size() / 2 : i] = std::exp(0.05 * level);
             level = decay * level + std::sqrt(1.0 - decay * decay) * n.next();
           }
         });
@@ -155,13 +151,8 @@ std::vector<run_kind> run_kinds(bool is_fit) {
       all.back().has_gpu = has_gpu;
     }
   }
-  for (std::size_t const count : {std::size_t{30}, std::size_t{100}}) {
-    for (series_kind const& kind : is_fit ? series_catalogue() : held_out_series()) {
-      all.push_back({kind.name + ", " + std::to_string(count) + " steps", kind.make,
-                     each_run([](normal_numbers& n) { return std::exp(0.005 * n.next()); })});
-      all.back().count = count;
-    }
-  }
+  auto const quiet = each_run([](normal_numbers& n) { return std::exp(0.005 * n.next()); });
+  for (series_kind const& kind : is_fit ? series_catalogue() : held_out_series()) all.push_back({"steps: " + kind.name, kind.make, quiet});
   return all;
 }
 
@@ -197,7 +188,7 @@ int main(int count, char** arguments) {
         kind.differ(numbers, factors);
         std::array<std::vector<run_figures>, 2> sides;
         for (std::size_t i = 0; i < 2 * runs; ++i)
-          sides[i / runs].push_back(make_run(kind, numbers, factors.program[i], factors.machine[i], trial % 2 == 0));
+          sides[i / runs].push_back(make_run(kind, numbers, factors.program[i], factors.machine[i], trial));
         comparison const result = compare(sides[0], sides[1], {});
         found[0] += has_changed(result.rows.front()) ? 1U : 0U;
         found[1] += std::any_of(result.rows.begin() + 1, result.rows.end(), has_changed) ? 1U : 0U;
@@ -205,7 +196,7 @@ int main(int count, char** arguments) {
         outside += std::any_of(result.rows.begin(), result.rows.end(), is_outside) ? 1U : 0U;
         sides[1].clear();
         for (std::size_t i = runs; i < 2 * runs; ++i)
-          sides[1].push_back(make_run(kind, numbers, 2.0 * factors.program[i], factors.machine[i], trial % 2 == 0));
+          sides[1].push_back(make_run(kind, numbers, 2.0 * factors.program[i], factors.machine[i], trial));
         found[3] += decide(compare(sides[0], sides[1], {}), "", 0.03).says() == decision::outcome::fails ? 1U : 0U;
       }
       for (std::size_t i = 0; i < found.size(); ++i)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compare.hpp"
+#include "../support/made_series.hpp"
 #include "../support/testing.hpp"
 
 #include "change_estimate.hpp"
@@ -7,6 +8,7 @@
 #include "decision.hpp"
 #include "machine_speed.hpp"
 #include "moderated_variance.hpp"
+#include "summary_figures.hpp"
 
 using namespace profkit_program;
 
@@ -35,6 +37,12 @@ compare_options quiet() {
   compare_options options;
   options.gpu_noise = 0.002;
   return options;
+}
+
+figures described(std::vector<double> const& ms, run_statistic which = run_statistic::mean) {
+  std::vector<profkit::milliseconds> steps;
+  for (double const each : ms) steps.emplace_back(each);
+  return figures_of_steps(steps, which);
 }
 
 }  // namespace
@@ -73,7 +81,94 @@ TEST_CASE("with several runs the interval is the narrower one of the assumed and
     CHECK(noise.refutes_assumption());
     CHECK(half_width(noise, 0.05) == Approx(2.99853 * std::sqrt(0.0003 * noise.both)).epsilon(1e-4));
   }
+  SECTION("what the steps in the runs show is not hidden by runs that agree") {
+    noise.variance = 0.0;
+    noise.within = 0.01;
+    CHECK(half_width(noise, 0.05) >= 1.96 * 0.1);
+  }
   CHECK(half_width(noise, 0.01) > half_width(noise, 0.05));
+}
+
+TEST_CASE("fewer than 6 runs that agree are not trusted in what all rows share", "[compare]") {
+  run_noise noise;
+  noise.assumed = 0.01;
+  noise.is_shared = true;
+  noise.runs_freedom = noise.freedom = 2.0;  // two runs a side
+  noise.both = 1.0;
+  // Student's distribution with 4 degrees of freedom; the assumed variance counts like two runs.
+  CHECK(half_width(noise, 0.05) == Approx(2.77645 * std::sqrt(0.5 * 0.01)).epsilon(1e-4));
+  noise.variance = 0.03;
+  CHECK(half_width(noise, 0.05) == Approx(2.77645 * std::sqrt(0.5 * (0.01 + 0.03))).epsilon(1e-4));
+  noise.runs_freedom = noise.freedom = 4.0;
+  noise.both = 2.0 / 3.0;
+  noise.variance = 0.0001;
+  CHECK(half_width(noise, 0.05) == Approx(2.99853 * std::sqrt(0.0001 * noise.both)).epsilon(1e-4));
+  noise.within = std::numeric_limits<double>::infinity();  // the runs themselves are all that is known
+  CHECK(half_width(noise, 0.05) == Approx(2.99853 * std::sqrt(0.0001 * noise.both)).epsilon(1e-4));
+  noise.runs_freedom = noise.freedom = 2.0;
+  CHECK(std::isinf(half_width(noise, 0.05)));
+}
+
+TEST_CASE("a step whose mean is not known is UNSURE with few runs, and open for a limit", "[compare]") {
+  run_figures run = plain_run(1.0);
+  run.probe_us = 100.0;
+  run.step.slow = std::numeric_limits<double>::infinity();
+  run.step.std_ms = 1.0;
+  run_figures twice = run;
+  twice.step.mean_ms = 20.0;
+  comparison const few = compare({run}, {twice});
+  CHECK(find(few, "step time").says == verdict::unsure);
+  CHECK_FALSE(find(few, "step time").range);
+  CHECK(decide(few, "", 0.03).says() == decision::outcome::undecided);
+  comparison const more = compare({3, run}, {3, twice});
+  CHECK(find(more, "step time").says == verdict::slower);
+}
+
+TEST_CASE("two groups of runs are no change with two runs per side, nor is a scope that some runs have", "[compare]") {
+  auto const run = [](double factor, double rare_ms) {
+    run_figures result = plain_run(factor);
+    result.probe_us = 100.0;
+    for (scope_figures& scope : result.scopes) scope.host.mean_ms *= factor;
+    result.step.mean_ms *= factor;
+    auto const add = [&](std::string name, double ms) {
+      result.scopes.push_back({"step/" + name, {30, ms, 0.001, 0.0}, std::nullopt, 0.0});
+      result.scopes.back().around = "step";
+    };
+    for (int i = 0; i < 6; ++i) add("part_" + std::to_string(i), factor);
+    add("rare", rare_ms);
+    for (scope_figures& scope : result.scopes) scope.gpu.reset();
+    result.kernels.reset();
+    return result;
+  };
+  comparison const groups = compare({run(1.0, 1.0), run(1.001, 1.0)}, {run(1.15, 1.15), run(1.151, 1.15)});
+  for (comparison_row const& each : groups.rows) CHECK(each.says == verdict::unsure);
+  comparison const rare = compare({run(1.0, 1.0), run(1.001, 0.0)}, {run(1.0, 1.0), run(1.001, 1.0)});
+  CHECK(find(rare, "step/rare").says == verdict::unsure);
+}
+
+TEST_CASE("the description of its steps says how well the mean of a run is known", "[compare]") {
+  normal_numbers numbers{3};
+  std::vector<double> const white = made_series(numbers, 300, 1.0);
+  CHECK(described(white).slow < 1.3);
+  std::vector<double> slow = made_series(numbers, 300, 1.0, 0.98);
+  for (double& each : slow) each += 1.5 * numbers.next();
+  CHECK(described(slow).slow > 2.0);
+  std::vector<double> changed = white;
+  for (std::size_t i = 150; i < changed.size(); ++i) changed[i] *= 1.2;
+  CHECK(std::isinf(described(changed).slow));
+  CHECK(figures_of_part({30, 1.0, 0.1, 0.0}, described(changed)).slow == 1.0);
+  CHECK(figures_of_part({30, 1.0, 0.1, 0.0}, described(slow)).slow == described(slow).slow);
+}
+
+TEST_CASE("rare long steps move the mean of a run, and neither its median nor its minimum", "[compare]") {
+  normal_numbers numbers{3};
+  std::vector<double> const white = made_series(numbers, 300, 1.0);
+  std::vector<double> with_spikes = white;
+  for (std::size_t i = 7; i < with_spikes.size(); i += 50) with_spikes[i] *= 10.0;
+  CHECK(described(with_spikes, run_statistic::mean).mean_ms > 110.0);
+  CHECK(described(with_spikes, run_statistic::median).mean_ms == Approx(described(white, run_statistic::median).mean_ms).epsilon(0.005));
+  CHECK(described(with_spikes, run_statistic::minimum).mean_ms == *std::min_element(white.begin(), white.end()));
+  CHECK(described(white, run_statistic::median).std_ms == Approx(1.2533).epsilon(0.2));
 }
 
 TEST_CASE("the prior of variances is estimated from many variances", "[compare]") {
@@ -109,6 +204,9 @@ TEST_CASE("a row's variance is shrunk towards the prior, weighted by degrees of 
   CHECK(moderate(0.4, 2.0, {0.1, 4.0}, 5.0).freedom == Approx(5.0));  // limited by the degrees of freedom of all rows together
   CHECK(moderate(0.4, 2.0, {}, 100.0).variance == Approx(0.4));
   CHECK(moderate(0.4, 2.0, {0.1, std::numeric_limits<double>::infinity()}, 100.0).variance == Approx(0.1));
+  // Unless it refutes the prior.
+  CHECK(moderate(4.0, 2.0, {0.1, std::numeric_limits<double>::infinity()}, 100.0).variance == Approx(4.0));
+  CHECK(moderate(40.0, 2.0, {0.1, 8.0}, 100.0).freedom == Approx(2.0));
 }
 
 TEST_CASE("Hedges' g is the difference divided by the spread of steps, with a correction for few steps", "[compare]") {

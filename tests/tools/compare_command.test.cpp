@@ -101,6 +101,23 @@ TEST_CASE("a slower scope is named, and fails a limit below its range", "[progra
   CHECK_THAT(folder.run("compare --format markdown" + sides).out, ContainsSubstring("| SLOWER | scope | step/forward/attention | GPU |"));
 }
 
+TEST_CASE("medians and minima of runs can be compared", "[program]") {
+  program_folder const folder;
+  std::string const sides = quoted(folder.write("a", made_report())) + quoted(folder.write("b", made_report(1.2))) + quiet_options;
+  for (std::string const statistic : {"mean", "median", "minimum"}) {
+    auto const json_run = folder.run("compare --format json --statistic " + statistic + sides);
+    REQUIRE(json_run.code == 0);
+    json const result = json::parse(json_run.out);
+    CHECK(result["statistic"] == statistic);
+    CHECK(result["rows"][0]["figure"] == statistic);
+    for (json const& row : result["rows"]) {
+      if (row["of"] == "scope" && statistic != "mean") CHECK(row["time"] == "host");
+    }
+    CHECK_THAT(folder.run("compare --all --statistic " + statistic + sides).out, ContainsSubstring(statistic));
+  }
+  CHECK(folder.run("compare --statistic mode" + sides).code == 2);
+}
+
 TEST_CASE("an undecided comparison ends with exit code 3, and names the row and the number of runs that would decide", "[program]") {
   program_folder const folder;
   std::string const sides = quoted(folder.write("a", made_report())) + quoted(folder.write("b", made_report()));

@@ -92,7 +92,8 @@ class comparer {
       row.change = row.b_ms / row.a_ms * (row.is_gpu || !result_.machine ? 1.0 : std::exp(-result_.machine->certain())) - 1.0;
     if (!row.figure.empty()) {
       if (!result_.is_noise_measured) row.says = verdict::unsure;
-    } else if (row.kind != row_kind::function && row.scopes == 1) {  // else single steps are not known
+    } else if (row.kind != row_kind::function && row.scopes == 1 &&
+               options_.statistic == run_statistic::mean) {  // else single steps are not known
       row.effect = hedges_g(input.a, input.b);
     }
   }
@@ -217,6 +218,16 @@ class comparer {
     };
     differ("host", &run_figures::host);
     differ("GPU", &run_figures::gpu);
+    std::uint64_t low = a_.front().step.steps;
+    std::uint64_t high = low;
+    for (auto const* const side : {&a_, &b_}) {
+      for (run_figures const& run : *side) {
+        low = std::min(low, run.step.steps);
+        high = std::max(high, run.step.steps);
+      }
+    }
+    if (options_.statistic == run_statistic::minimum && 2 * low < high)
+      result_.notes.push_back(fmt::format("runs have {} to {} steps: the minimum of more steps is smaller", low, high));
     add_doubts();
   }
 

@@ -91,8 +91,8 @@ void check_steps(std::vector<run_figures> const& a, std::vector<run_figures> con
 }
 
 int run_compare(compare_arguments const& given) {
-  std::vector<run_figures> const a = read_side(given.a);
-  std::vector<run_figures> const b = read_side(given.b);
+  std::vector<run_figures> const a = read_side(given.a, given.options.statistic);
+  std::vector<run_figures> const b = read_side(given.b, given.options.statistic);
   check_steps(a, b);
   if (given.options.time == time_kind::gpu) {
     check_gpu_times(a);
@@ -146,6 +146,12 @@ void add_compare_command(CLI::App& app, command& chosen) {
       ->transform(CLI::CheckedTransformer{times})
       ->type_name("")
       ->option_text("auto|gpu|host [auto]");
+  std::map<std::string, run_statistic> const statistics = {
+      {"mean", run_statistic::mean}, {"median", run_statistic::median}, {"minimum", run_statistic::minimum}};
+  compare.add_option("--statistic", given->options.statistic, "Of the steps of a run, and of the calls of a scope or kernel")
+      ->transform(CLI::CheckedTransformer{statistics})
+      ->type_name("")
+      ->option_text("mean|median|minimum [mean]");
   compare.add_option("--scope", given->options.scope, "Only the scope with this path, and those inside it")->type_name("PATH");
   std::map<std::string, text_format> const formats = {
       {"text", text_format::text}, {"json", text_format::json}, {"markdown", text_format::markdown}};
@@ -172,7 +178,7 @@ void add_compare_command(CLI::App& app, command& chosen) {
       "  1  --fail-if-slower: the step, a scope or a kernel is slower by that much, with 95 % confidence\n"
       "  2  bad arguments or input\n"
       "  3  --fail-if-slower: these runs cannot decide it; stderr says about how many runs a side would\n"
-      "Noise is assumed where there is one run a side, and counts for less with each further run.");
+      "Noise is assumed where there is one run a side, and counts for less with each further run. Use three or more.");
   compare.callback([given, &chosen] { chosen = [given] { return run_compare(*given); }; });
 }
 

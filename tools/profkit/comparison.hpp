@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "machine_speed.hpp"
+#include "run_figures.hpp"
 
 namespace profkit_program {
 
@@ -33,6 +34,7 @@ struct compare_options {
   double error_rate = 0.05;            ///< rate of wrong FASTER and SLOWER: for the step, and for all other rows together
   double member_share = 0.2;           ///< part of `error_rate` for single numbered scopes, if there are rows of several
   time_kind time = time_kind::automatic;
+  run_statistic statistic = run_statistic::mean;  ///< what the runs were read with
   std::string scope;  ///< only the scope with this path and the scopes inside; empty: all scopes, kernels and the step
 };
 

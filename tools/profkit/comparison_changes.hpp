@@ -31,7 +31,7 @@ class comparison_changes {
 
   /// The parts of the step: GPU busy and idle time if scopes are compared by GPU time, else host time. Both add up to the step.
   [[nodiscard]] std::optional<profkit::detail::section> where_from() const {
-    if (tree_.step() == nullptr) return std::nullopt;
+    if (tree_.step() == nullptr || options_.statistic != run_statistic::mean) return std::nullopt;  // only means add up
     profkit::detail::section section{"parts", "Where the change comes from", {}, {}, {}};
     if (!result_.budget && has_gpu_parts()) {
       section.answer =

@@ -32,7 +32,14 @@ namespace {
     table.rows.push_back({{profkit::detail::cell{std::move(what)}, profkit::detail::cell{std::move(how)}}});
   };
   bool const has_step = !result.rows.empty() && result.rows.front().kind == row_kind::step;
-  add("times", result.has_steps ? "means of a step" : "the mean and quantiles of one scope");
+  std::string const statistic = statistic_names[static_cast<std::size_t>(options.statistic)];
+  if (!result.has_steps) {
+    add("times", fmt::format("the {} and quantiles of one scope", statistic));
+  } else if (options.statistic == run_statistic::mean) {
+    add("times", "means of a step");
+  } else {
+    add("times", fmt::format("the {0} of the steps; the {0} of the calls of a scope or kernel, times the calls per step", statistic));
+  }
   if (has_step && result.rows.front().spread) {
     add("noise between runs", fmt::format("{:.1f}\xc2\xa0% for the step (standard deviation), {}", 100.0 * *result.rows.front().spread,
                                           result.is_noise_measured ? "from the runs" : "assumed"));

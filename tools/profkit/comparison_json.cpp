@@ -50,6 +50,8 @@ std::string comparison_json(comparison const& comparison, compared_sides const& 
     add(machine, "probe_change", std::expm1(comparison.machine->probe));
     add(machine, "waiting_change", std::expm1(comparison.machine->waiting));
   }
+  std::string const statistic = statistic_names[static_cast<std::size_t>(options.statistic)];
+  add(document, "statistic", statistic);
   add(document, "covers", comparison.has_steps ? "measured steps" : "session");
   add(document, "noise", comparison.is_noise_measured ? "measured" : "assumed");
   add(document, "gpu_noise", options.gpu_noise);
@@ -64,7 +66,7 @@ std::string comparison_json(comparison const& comparison, compared_sides const& 
     add(to, "of", detail::name_of(row.kind));
     add(to, "name", row.name);
     add(to, "time", row.is_gpu ? "GPU" : "host");
-    add(to, "figure", row.figure.empty() ? "mean" : row.figure.c_str());
+    add(to, "figure", row.figure.empty() ? statistic : row.figure);
     add(to, "a_ms", row.a_ms);
     add(to, "b_ms", row.b_ms);
     add(to, "a_count", comparison.has_steps ? std::nullopt : std::optional{row.a_count});

@@ -45,7 +45,7 @@ inline std::string reason_of(comparison_row const& row, bool fails) {
 [[nodiscard]] inline profkit::detail::finding decision_finding(decision const& decision, bool is_noise_measured) {
   profkit::detail::finding result;
   if (decision.says() == decision::outcome::passes) return result;
-  constexpr std::size_t max_shown = 5;
+  constexpr std::size_t max_shown = 8;
   bool const fails = decision.says() == decision::outcome::fails;
   std::vector<comparison_row const*> const& rows = fails ? decision.too_slow : decision.open;
   std::string const limit = detail::plain_percent(decision.limit);
@@ -60,7 +60,9 @@ inline std::string reason_of(comparison_row const& row, bool fails) {
   result.action = fmt::format("estimate: {} runs a side would decide (runs differ by {:.1f} %, {}; power 80 %)",
                               decision.runs ? "about " + std::to_string(*decision.runs) : "more than " + std::to_string(max_runs),
                               100.0 * spread, is_noise_measured ? "as these runs show" : "which is assumed");
-  if (decision.do_machines_differ) result.action += "; the machines differ by more than the limit: run A and B on one machine, in turns";
+  if (!decision.do_machines_differ) return result;
+  result.action += "; ";
+  result.action += "the machines differ by more than the limit: run A and B on one machine, in turns";
   return result;
 }
 

@@ -72,9 +72,9 @@ inline void check_nesting(std::string_view json, std::filesystem::path const& fi
 
 /// Reads one report.json or summary.profkit.
 /// @throws profkit::error that names the file, and what is wrong with it.
-[[nodiscard]] inline run_figures read_run(std::filesystem::path const& file) {
+[[nodiscard]] inline run_figures read_run(std::filesystem::path const& file, run_statistic which) {
   profkit::summary const summary = profkit::is_summary_file(file) ? profkit::load_summary(file) : read_report_json(file);
-  return figures_of_run(summary, file.string());
+  return figures_of_run(summary, file.string(), which);
 }
 
 namespace detail {
@@ -92,12 +92,12 @@ inline std::optional<std::filesystem::path> report_in(std::filesystem::path cons
 
 /// The runs of one side: a report.json or summary.profkit, a folder that holds one, or a folder of such folders.
 /// @throws profkit::error that names what is wrong.
-[[nodiscard]] inline std::vector<run_figures> read_side(std::filesystem::path const& path) {
+[[nodiscard]] inline std::vector<run_figures> read_side(std::filesystem::path const& path, run_statistic which) {
   namespace fs = std::filesystem;
   std::error_code ignored;
   if (!fs::exists(path, ignored)) throw profkit::error{path.string() + ": does not exist"};
-  if (!fs::is_directory(path, ignored)) return {read_run(path)};
-  if (auto const own = detail::report_in(path)) return {read_run(*own)};
+  if (!fs::is_directory(path, ignored)) return {read_run(path, which)};
+  if (auto const own = detail::report_in(path)) return {read_run(*own, which)};
   std::vector<fs::path> files;
   for (fs::directory_entry const& each : fs::directory_iterator{path}) {
     if (auto const found = detail::report_in(each.path())) files.push_back(*found);
@@ -106,7 +106,7 @@ inline std::optional<std::filesystem::path> report_in(std::filesystem::path cons
   std::sort(files.begin(), files.end());
   std::vector<run_figures> result;
   result.reserve(files.size());
-  for (fs::path const& file : files) result.push_back(read_run(file));
+  for (fs::path const& file : files) result.push_back(read_run(file, which));
   return result;
 }
 

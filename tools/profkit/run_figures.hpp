@@ -12,11 +12,15 @@
 
 namespace profkit_program {
 
+/// The figure of a run that is compared.
+enum class run_statistic : std::uint8_t { mean, median, minimum };
+inline constexpr std::array<char const*, 3> statistic_names{"mean", "median", "minimum"};  ///< by `run_statistic`
+
 /// Time per step over the measured steps of a run; a step without the item counts as 0. In a run without steps: time per scope.
 struct figures {
-  std::uint64_t steps = 0;  ///< number of steps, or of scopes
-  double mean_ms = 0.0;
-  double std_ms = 0.0;           ///< standard deviation of the sample
+  std::uint64_t steps = 0;       ///< number of steps, or of scopes
+  double mean_ms = 0.0;          ///< the mean, or what `run_statistic` says
+  double std_ms = 0.0;           ///< standard deviation of the sample; of another statistic: its standard error times sqrt(`steps`)
   double autocorrelation = 0.0;  ///< lag 1, without bias correction; 0 if n/a
   /// Variance of the mean relative to what `autocorrelation` says, from the description of the series: slow changes, or rare long steps.
   /// Infinite if further steps may have another mean: `profkit::series_description::without_mean`.

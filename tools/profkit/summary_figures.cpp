@@ -28,10 +28,19 @@ namespace detail {
 
 namespace {
 
+/// The standard error of a statistic times sqrt(`count`), for normal values with a standard deviation of 1. Source: H. A. David and H. N.
+/// Nagaraja, "Order Statistics", 3rd ed. (2003), 10.2 and 10.5.
+double error_factor(run_statistic which, std::uint64_t count) {
+  auto const n = static_cast<double>(std::max<std::uint64_t>(count, 2));
+  return which == run_statistic::mean ? 1.0 : which == run_statistic::median ? 1.2533 : 1.2825 * std::sqrt(n / (2.0 * std::log(n)));
+}
+
 /// Converts the summary of one run to the figures of a comparison.
 class summary_figures {
  public:
-  summary_figures(profkit::summary const& what, std::string file) : what_{what} { result_.file = std::move(file); }
+  summary_figures(profkit::summary const& what, std::string file, run_statistic which) : what_{what}, which_{which} {
+    result_.file = std::move(file);
+  }
 
   [[nodiscard]] run_figures make() && {
     result_.host = what_.environment.host;
@@ -72,7 +81,7 @@ class summary_figures {
     if (steps.host_samples.size() < 2) {
       fail("steps.samples_ms has " + std::to_string(steps.host_samples.size()) + " measured steps, at least 2 are needed");
     }
-    result_.step = figures_of_steps(steps.host_samples);
+    result_.step = figures_of_steps(steps.host_samples, which_);
     result_.gpu_step = gpu_step_of(steps);
     result_.gpu_period = gpu_period_of(steps);
     result_.budget = budget_of(what_.budget);
@@ -80,13 +89,13 @@ class summary_figures {
     add_series();
   }
 
-  [[nodiscard]] static std::optional<figures> gpu_step_of(profkit::step_summary const& steps) {
-    return steps.gpu_samples.size() >= 2 ? std::optional{figures_of_steps(steps.gpu_samples)} : std::nullopt;
+  [[nodiscard]] std::optional<figures> gpu_step_of(profkit::step_summary const& steps) const {
+    return steps.gpu_samples.size() >= 2 ? std::optional{figures_of_steps(steps.gpu_samples, which_)} : std::nullopt;
   }
 
-  [[nodiscard]] static std::optional<figures> gpu_period_of(profkit::step_summary const& steps) {
+  [[nodiscard]] std::optional<figures> gpu_period_of(profkit::step_summary const& steps) const {
     bool const is_known = steps.gpu_period && steps.gpu_period->is_longer && steps.gpu_period->samples.size() >= 2;
-    return is_known ? std::optional{figures_of_steps(steps.gpu_period->samples)} : std::nullopt;
+    return is_known ? std::optional{figures_of_steps(steps.gpu_period->samples, which_)} : std::nullopt;
   }
 
   void add_usual_steps() {
@@ -95,14 +104,14 @@ class summary_figures {
     if (kind.times.host_samples.size() < 2 || kind.steps > what_.steps.host.count) return;
     result_.usual = usual_steps{kind.parts,
                                 what_.steps.host.count - kind.steps,
-                                figures_of_steps(kind.times.host_samples),
+                                figures_of_steps(kind.times.host_samples, which_),
                                 gpu_step_of(kind.times),
                                 gpu_period_of(kind.times),
                                 budget_of(kind.budget)};
   }
 
-  [[nodiscard]] static std::optional<budget_figures> budget_of(std::optional<profkit::budget_summary> const& budget) {
-    if (!budget || budget->steps == 0) return std::nullopt;
+  [[nodiscard]] std::optional<budget_figures> budget_of(std::optional<profkit::budget_summary> const& budget) const {
+    if (!budget || budget->steps == 0 || which_ != run_statistic::mean) return std::nullopt;  // only means add up
     auto const steps = static_cast<double>(budget->steps);
     budget_figures result{budget->is_of_gpu, budget->wall.count() / steps, {}};
     std::set<std::string> taken;
@@ -132,14 +141,19 @@ class summary_figures {
       if (row.parent && *row.parent < i) scope.around = paths[*row.parent];
       if (result_.has_steps) {
         if (!row.per_step) fail_without_steps("scopes", i);
-        if (scope.path == row.path) scope.number = number_of(row);
-        scope.host = figures_of_part(figures_of(row.per_step->host, row.per_step->steps), result_.step);
-        if (row.per_step->gpu) scope.gpu = figures_of_part(figures_of(*row.per_step->gpu, row.per_step->gpu_steps), gpu_steps());
-        if (row.per_step->host_copies) scope.host_copies_ms = row.per_step->host_copies->count();
+        if (which_ != run_statistic::mean) {
+          scope.host = figures_of_part(figures_of_calls(row.host, row.per_step->steps), result_.step);
+        } else {
+          if (scope.path == row.path) scope.number = number_of(row);
+          scope.host = figures_of_part(figures_of(row.per_step->host, row.per_step->steps), result_.step);
+          if (row.per_step->gpu) scope.gpu = figures_of_part(figures_of(*row.per_step->gpu, row.per_step->gpu_steps), gpu_steps());
+          if (row.per_step->host_copies) scope.host_copies_ms = row.per_step->host_copies->count();
+        }
       } else {
         if (row.depth == 0) result_.step.mean_ms += row.host.total.count();
         if (row.host.count == 0 || !row.host.mean) continue;  // open during the whole run
-        scope.host = {row.host.count, row.host.mean->count(), ms(row.host.standard_deviation), 0.0};
+        scope.host = which_ == run_statistic::mean ? figures{row.host.count, row.host.mean->count(), ms(row.host.standard_deviation), 0.0}
+                                                   : figures_of_calls(row.host, row.host.count);
         scope.count = row.host.count;
         scope.quantiles_ms = {ms(row.host.median), ms(row.host.p95), ms(row.host.p99)};
       }
@@ -190,15 +204,17 @@ class summary_figures {
     for (std::size_t i = 0; i < what_.gpu->kernels.size(); ++i) {
       profkit::kernel_summary const& row = what_.gpu->kernels[i];
       if (!row.per_step) fail_without_steps("kernels", i);
-      result_.kernels->push_back({row.name, unique(taken, row.mangled.empty() ? row.name : row.mangled),
-                                  figures_of_part(figures_of(row.per_step->gpu, row.per_step->steps), gpu_steps())});
+      figures const times = which_ == run_statistic::mean ? figures_of(row.per_step->gpu, row.per_step->steps)
+                                                          : figures_of_calls(row.time, row.per_step->steps);
+      std::string key = unique(taken, row.mangled.empty() ? row.name : row.mangled);
+      result_.kernels->push_back({row.name, std::move(key), figures_of_part(times, gpu_steps())});
     }
   }
 
   /// Adds the functions of host samples. Samples are independent events, so the variance of their number is at most its mean. The variation
   /// between steps comes on top; it is at most that of the scope.
   void add_functions() {
-    if (!what_.host_samples || !result_.has_steps) return;
+    if (!what_.host_samples || !result_.has_steps || which_ != run_statistic::mean) return;
     profkit::host_samples_summary const& samples = *what_.host_samples;
     if (samples.samples == 0 || what_.steps.host.count == 0) return;  // such as where sampling was refused
     result_.functions.emplace();
@@ -278,6 +294,16 @@ class summary_figures {
     return {steps, row.mean.count(), ms(row.standard_deviation), row.autocorrelation.value_or(0.0)};
   }
 
+  /// The median or the minimum of a call, times the calls per step.
+  [[nodiscard]] figures figures_of_calls(profkit::duration_summary const& calls, std::uint64_t steps) const {
+    if (calls.count == 0 || steps == 0) return {steps, 0.0, 0.0, 0.0};
+    double const per_step = static_cast<double>(calls.count) / static_cast<double>(steps);
+    constexpr double normal_p95 = 1.6449;
+    double const spread = std::max(0.0, ms(calls.p95) - ms(calls.median)) / normal_p95;
+    double const value = which_ == run_statistic::median ? ms(calls.median) : ms(calls.min);
+    return {calls.count, per_step * value, per_step * spread * error_factor(which_, calls.count), 0.0};
+  }
+
   /// Distinguishes rows with the same name by their order.
   static std::string unique(std::set<std::string>& taken, std::string const& name) {
     std::string result = name;
@@ -286,6 +312,7 @@ class summary_figures {
   }
 
   profkit::summary const& what_;
+  run_statistic which_;
   run_figures result_;
 };
 
@@ -293,28 +320,38 @@ class summary_figures {
 
 }  // namespace detail
 
-figures figures_of_steps(std::vector<profkit::milliseconds> const& samples) {
+figures figures_of_samples(std::vector<profkit::milliseconds> const& samples) {
   auto const count = static_cast<double>(samples.size());
-  profkit::detail::own_vector<double> values;
   double sum = 0.0;
-  for (profkit::milliseconds const each : samples) {
-    values.push_back(each.count());
-    sum += each.count();
-  }
+  for (profkit::milliseconds const each : samples) sum += each.count();
   double const mean = sum / count;
   double squares = 0.0;
   double products = 0.0;  // of neighbouring samples
   double before = 0.0;
-  for (double const each : values) {
-    double const difference = each - mean;
+  for (profkit::milliseconds const each : samples) {
+    double const difference = each.count() - mean;
     squares += difference * difference;
     products += before * difference;
     before = difference;
   }
   double const deviation = samples.size() > 1 ? std::sqrt(squares / (count - 1.0)) : 0.0;
-  figures result{samples.size(), mean, deviation, squares > 0.0 ? std::clamp(products / squares, -1.0, 1.0) : 0.0};
+  return {samples.size(), mean, deviation, squares > 0.0 ? std::clamp(products / squares, -1.0, 1.0) : 0.0};
+}
+
+figures figures_of_steps(std::vector<profkit::milliseconds> const& samples, run_statistic which) {
+  figures result = figures_of_samples(samples);
+  profkit::detail::own_vector<double> values;
+  for (profkit::milliseconds const each : samples) values.push_back(each.count());
   profkit::series_description const found = profkit::describe(values);
-  if (found.without_mean) {
+  bool has_mean = !found.without_mean;
+  if (which != run_statistic::mean) {
+    has_mean = has_mean || found.shape == profkit::series_shape::tailed;  // a few large values move neither
+    auto const middle = profkit::median_and_mad(values);
+    result.mean_ms = which == run_statistic::median ? middle->median : *std::min_element(values.begin(), values.end());
+    result.std_ms = 1.4826 * middle->mad * detail::error_factor(which, samples.size());
+    if (which == run_statistic::minimum) result.autocorrelation = 0.0;
+  }
+  if (!has_mean) {
     result.slow = std::numeric_limits<double>::infinity();
   } else if (found.interval) {
     double const usual =
@@ -329,6 +366,8 @@ figures figures_of_part(figures part, figures const& step) {
   return part;
 }
 
-run_figures figures_of_run(profkit::summary const& run, std::string file) { return detail::summary_figures{run, std::move(file)}.make(); }
+run_figures figures_of_run(profkit::summary const& run, std::string file, run_statistic which) {
+  return detail::summary_figures{run, std::move(file), which}.make();
+}
 
 }  // namespace profkit_program

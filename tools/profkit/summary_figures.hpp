@@ -10,9 +10,13 @@
 
 namespace profkit_program {
 
+/// Mean, spread and autocorrelation.
+/// @param samples at least one.
+[[nodiscard]] figures figures_of_samples(std::vector<profkit::milliseconds> const& samples);
+
 /// The figures of a series of step times, which `profkit::describe` describes.
 /// @param samples at least one.
-[[nodiscard]] figures figures_of_steps(std::vector<profkit::milliseconds> const& samples);
+[[nodiscard]] figures figures_of_steps(std::vector<profkit::milliseconds> const& samples, run_statistic which = run_statistic::mean);
 
 /// The figures of a scope or kernel. Its times vary as slowly as those of the step, because they have no series of their own.
 [[nodiscard]] figures figures_of_part(figures part, figures const& step);
@@ -20,6 +24,6 @@ namespace profkit_program {
 /// The figures of one run, for a comparison.
 /// @param file the source of the summary, for error messages.
 /// @throws profkit::error that names the file and the field that cannot be compared.
-[[nodiscard]] run_figures figures_of_run(profkit::summary const& run, std::string file);
+[[nodiscard]] run_figures figures_of_run(profkit::summary const& run, std::string file, run_statistic which = run_statistic::mean);
 
 }  // namespace profkit_program
