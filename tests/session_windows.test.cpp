@@ -233,6 +233,7 @@ TEST_CASE("figures summed while records arrive, or continued from a journal, are
     INFO(name);
     CHECK(check_stream(profkit::load(std::string{TEST_DATA "/"} + name + ".profile"), 1) >= 3);
   }
+  CHECK(check_stream(profkit::load(TEST_RANKS "/slowhost/rank1.profile"), 1) >= 3);
 }
 
 namespace {

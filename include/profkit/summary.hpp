@@ -331,7 +331,7 @@ struct timeline_collective {
   interval time;                         ///< on the GPU; on the host if `collective_kind::is_host`
   detail::own_vector<interval> exposed;  ///< the parts of `time` during which no other work of its step ran on the GPU; in time order
 
-  // The activity of the rank since its previous collective in this step, or since the step began on its GPU.
+  // The activity of the rank since its previous collective, also in earlier steps and between steps.
   detail::own_vector<path_time> busy;  ///< GPU time by the scope that launched the operation; on the host: empty
   detail::own_vector<path_time> idle;  ///< GPU idle time by the scope open on the step thread; on the host: the time of the step thread
 };

@@ -236,6 +236,33 @@ TEST_CASE("a collective on the host that ends after its step counts up to the en
   CHECK(job.budget[0].time.count() == Approx(1.0));
 }
 
+TEST_CASE("work after the collective of a step, and between steps, delays the collective of the next step", "[ranks]") {
+  for (bool const is_in_step : {true, false}) {
+    CAPTURE(is_in_step);
+    profkit::detail::own_vector<profkit::job_rank> ranks;
+    for (std::uint32_t rank = 0; rank < 2; ++rank) {
+      profkit::profile recorded = made_host_profile(rank, [](profkit::profile&, std::uint64_t, timestamp) {});
+      recorded.paths.push_back({profkit::path_record::no_parent, "late", {}, "a.cpp", 3});
+      std::chrono::milliseconds const ms{1};
+      for (std::size_t i = 0; i < recorded.steps.size(); ++i) {
+        timestamp const begin = recorded.steps[i].time.begin;
+        timestamp const late = begin + (rank == 1 ? 7 : 9) * ms;
+        // Each second step has no collective.
+        if (i % 2 == 0) add_collective(recorded, i / 2, {begin + (rank == 1 ? 4 : 0) * ms, begin + 5 * ms});
+        if (!is_in_step) recorded.steps[i].time.end = recorded.scopes[i].time.end = late;
+        recorded.scopes.push_back({{late, begin + 10 * ms}, is_in_step ? 3U : 4U, 0});
+      }
+      ranks.push_back(profkit::job_rank_of(profkit::analyze(recorded), rank, ""));
+    }
+    profkit::job_summary const job = profkit::summarize_job(ranks);
+    REQUIRE(job.straggler);
+    CHECK(job.straggler->rank == 1);
+    CHECK(job.straggler->path == (is_in_step ? "step/backward" : "late"));
+    CHECK(job.straggler->own.count() == Approx(6.0).margin(0.01));
+    CHECK(job.straggler->delay.count() == Approx(4.0).margin(0.01));
+  }
+}
+
 TEST_CASE("the stages of the longest step are in the order of their beginnings", "[ranks]") {
   profkit::detail::own_vector<profkit::job_rank> ranks;
   for (std::uint32_t rank = 0; rank < 2; ++rank) {

@@ -238,7 +238,7 @@ class analysis_work {
   };
 
   static bool needs_attribution(profile const& records) {
-    return has_kernels(records) || has_adopted(records.paths) || !records.collectives.empty();
+    return has_kernels(records) || has_adopted(records.paths) || !records.communicators.empty();
   }
 
   /// @param launched null if `needs_attribution` is false.

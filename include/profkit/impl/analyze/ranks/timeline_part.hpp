@@ -18,6 +18,7 @@
 #include "../../profile/validate.hpp"
 #include "../gpu/attribution.hpp"
 #include "../windows/state.hpp"
+#include "timeline_segments.hpp"
 
 // Describes the binary form of a timeline.
 
@@ -84,7 +85,7 @@ inline std::uint32_t find_or_add(own_vector<collective_kind>& in, kind_index& kn
 /// @param has_paths false: positions of paths refer to another table.
 /// @throws profkit::error that says what is wrong.
 inline void check_timeline(rank_timeline const& timeline, bool has_paths) {
-  constexpr std::chrono::nanoseconds latest{std::int64_t{1} << 62U};
+  constexpr std::chrono::nanoseconds latest = max_charged;
   auto const is_time = [&](timestamp each) { return timestamp{} <= each && each.time_since_epoch() <= latest; };
   auto const is_interval = [&](interval const& each) { return is_time(each.begin) && is_time(each.end) && each.begin <= each.end; };
   auto const are_charged = [&](own_vector<path_time> const& list) {
@@ -130,6 +131,23 @@ inline void check_timeline(rank_timeline const& timeline, bool has_paths) {
   return index == 0 ? largest : largest / index;
 }
 
+/// The activity of a rank since its last collective. It belongs to the next collective, which can be in a later stretch.
+struct pending_work {
+  own_vector<path_time> busy;        ///< as in `timeline_collective`
+  own_vector<path_time> idle;        ///< as in `timeline_collective`
+  bool is_after_collective = false;  ///< false: it continues that of the stretch before
+
+  template <class Archive>
+  friend void fields(Archive& archive, pending_work& value) {
+    archive(value.busy), archive(value.idle), archive(value.is_after_collective);
+    if constexpr (Archive::is_reader) {
+      for (auto const* const list : {&value.busy, &value.idle}) {
+        for (path_time const& each : *list) archive.check(each.time.count() >= 0 && each.time <= max_charged, "a wrong time of work");
+      }
+    }
+  }
+};
+
 /// The timeline of a stretch of a session. Positions of paths are those of the analysis.
 class timeline_part {
  public:
@@ -146,7 +164,11 @@ class timeline_part {
   timeline_part() = default;
 
   /// @param content a stretch with all its steps and a stride of 1; `paths` is empty, and collectives without a number count from 0.
-  explicit timeline_part(rank_timeline content) : timeline_{std::move(content)} {
+  /// @param pending the work after the last collective.
+  /// @param takes_pending the pending work of the stretch before belongs to the first collective.
+  explicit timeline_part(rank_timeline content, pending_work pending = {}, bool takes_pending = false)
+      : timeline_{std::move(content)}, pending_{std::move(pending)} {
+    if (takes_pending && !timeline_.collectives.empty()) taking_ = timeline_.collectives.front().step;
     timeline_.all_steps = timeline_.steps.size();
     timeline_.all_collectives = timeline_.collectives.size();
     if (!timeline_.steps.empty()) {
@@ -166,12 +188,17 @@ class timeline_part {
 
   /// Appends the following stretch.
   void append(timeline_part const& next) {
-    if (!next.first_) return;
-    if (!first_) {
-      *this = next;
-      return;
+    pending_work pending = std::move(pending_);
+    pending_ = next.pending_;
+    if (!pending_.is_after_collective) {
+      pending_ = pending;
+      add_times(pending_.busy, next.pending_.busy);
+      add_times(pending_.idle, next.pending_.idle);
     }
-    if (*last_ + 1 == next.first_->index && !timeline_.steps.empty() && timeline_.steps.back().index == *last_)
+    if (!taking_ && !pending.is_after_collective) taking_ = next.taking_;
+    if (!next.first_) return;
+    if (!first_) first_ = next.first_;
+    if (last_ && *last_ + 1 == next.first_->index && !timeline_.steps.empty() && timeline_.steps.back().index == *last_)
       timeline_.steps.back().next_begin = std::max(timeline_.steps.back().begin, next.first_->begin);
     last_ = next.last_;
     kind_index known = index_of(timeline_.kinds);
@@ -179,7 +206,14 @@ class timeline_part {
     for (collective_kind const& each : next.timeline_.kinds) kind_of.push_back(find_or_add(timeline_.kinds, known, each));
     timeline_.steps.insert(timeline_.steps.end(), next.timeline_.steps.begin(), next.timeline_.steps.end());
     timeline_.has_numbers = timeline_.has_numbers && next.timeline_.has_numbers;
+    bool is_first = true;
     for (timeline_collective each : next.timeline_.collectives) {
+      if (std::exchange(is_first, false) && each.step == next.taking_) {  // false if the first step was dropped
+        each.busy.swap(pending.busy);
+        each.idle.swap(pending.idle);
+        add_times(each.busy, pending.busy);
+        add_times(each.idle, pending.idle);
+      }
       if (!next.timeline_.has_numbers) each.sequence += number_before(next.timeline_.kinds[each.kind]);
       each.kind = kind_of[each.kind];
       timeline_.collectives.push_back(std::move(each));
@@ -209,7 +243,11 @@ class timeline_part {
   /// Whether all positions of paths are below a number.
   [[nodiscard]] bool is_in(std::size_t paths) const {
     bool result = true;
-    for_each_path(timeline_, [&](std::uint32_t path) { result = result && (path == attribution::none || path < paths); });
+    auto const check = [&](std::uint32_t path) { result = result && (path == attribution::none || path < paths); };
+    for_each_path(timeline_, check);
+    for (auto const* const list : {&pending_.busy, &pending_.idle}) {
+      for (path_time const& each : *list) check(each.path);
+    }
     return result;
   }
 
@@ -226,7 +264,8 @@ class timeline_part {
 
   template <class Archive>
   friend void fields(Archive& archive, timeline_part& state) {
-    archive(state.timeline_), archive(state.first_), archive(state.last_), archive(state.numbers_);
+    archive(state.timeline_), archive(state.first_), archive(state.last_), archive(state.numbers_), archive(state.pending_),
+        archive(state.taking_);
     if constexpr (Archive::is_reader) {
       archive.check(state.first_.has_value() == state.last_.has_value(), "a timeline without its last step");
       archive.check(state.timeline_.paths.empty(), "a timeline with paths");
@@ -326,6 +365,8 @@ class timeline_part {
   std::optional<edge> first_;                    ///< the first step, kept or not
   std::optional<std::uint64_t> last_;            ///< index of the last step, kept or not
   std::map<number_key, std::uint64_t> numbers_;  ///< number of collectives without a number of their own
+  pending_work pending_;                         ///< of all steps, kept or not
+  std::optional<std::uint64_t> taking_;          ///< the step whose first collective takes the pending work of the stretch before
 };
 
 }  // namespace profkit::detail

@@ -70,9 +70,30 @@ inline std::chrono::nanoseconds length_of(own_vector<interval> const& list) {
 }
 
 /// Adds the parts of segments that lie in an interval, by path.
-inline void charge(std::map<std::uint32_t, std::chrono::nanoseconds>& to, own_vector<charged_segment> const& segments, interval const& in) {
+/// @return their length.
+inline std::chrono::nanoseconds charge(std::map<std::uint32_t, std::chrono::nanoseconds>& to, own_vector<charged_segment> const& segments,
+                                       interval const& in) {
+  std::chrono::nanoseconds sum{};
   for (std::size_t i = first_after(segments, in.begin, time_of_segment); i < segments.size() && segments[i].time.begin < in.end; ++i) {
-    to[segments[i].path] += std::min(segments[i].time.end, in.end) - std::max(segments[i].time.begin, in.begin);
+    std::chrono::nanoseconds const part = std::min(segments[i].time.end, in.end) - std::max(segments[i].time.begin, in.begin);
+    to[segments[i].path] += part;
+    sum += part;
+  }
+  return sum;
+}
+
+inline constexpr std::chrono::nanoseconds max_charged{std::int64_t{1} << 62U};  ///< the largest time in a file
+
+/// Adds times by path. Beyond a number of paths, further ones are left out.
+inline void add_times(own_vector<path_time>& to, own_vector<path_time> const& more) {
+  constexpr std::size_t max_paths = 48;
+  for (path_time const& each : more) {
+    auto const at = std::find_if(to.begin(), to.end(), [&](path_time const& known) { return known.path == each.path; });
+    if (at != to.end()) {
+      at->time = std::min(at->time, max_charged - each.time) + each.time;
+    } else if (to.size() < max_paths) {
+      to.push_back(each);
+    }
   }
 }
 

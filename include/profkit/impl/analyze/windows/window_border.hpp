@@ -22,7 +22,7 @@ namespace profkit::detail {
 /// Whether the figures or the end of a window depend on launching calls or on the nesting of scopes.
 inline bool needs_attribution(profile const& profile) {
   return has_kernels(profile) || has_adopted(profile.paths) || !profile.api_calls.empty() || !profile.gpu_operations.empty() ||
-         !profile.collectives.empty();
+         !profile.communicators.empty();
 }
 
 /// Finds the end of the next window: the latest time before which later records cannot change the figures.
