@@ -102,8 +102,12 @@ TEST_CASE("few even jobs name a rank, and a slow rank is found", "[ranks]") {
     std::size_t right = 0;
     std::size_t wrong = 0;
     for (std::size_t i = 0; i < jobs; ++i) {
-      simulated::found_straggler const found = simulated::find_straggler(scenario, simulated::job_simulator{scenario, i}.make());
+      simulated::simulated_job const job = simulated::job_simulator{scenario, i}.make();
+      simulated::found_straggler const found = simulated::find_straggler(scenario, job);
       if (!found.ranks.empty()) ++(found.is_right ? right : wrong);
+      if (!found.is_right) continue;
+      CHECK(job.length - job.faster <= found.bound.value() + 1e-9);
+      if (scenario.delay >= 30.0) CHECK(found.delay == Approx(scenario.delay).epsilon(0.1));
     }
     if (scenario.slow.empty()) {
       even += jobs;
@@ -153,6 +157,33 @@ TEST_CASE("ranks of different communicators that are equally slow are named toge
   CHECK(job.straggler->delay.count() == Approx(2.0).margin(0.1));
   CHECK(job.straggler->imposed.count() == Approx(2.0).margin(0.1));
   CHECK(job.straggler->last_share.value() <= 1.0);
+}
+
+TEST_CASE("a rank that is late because it waited for another one passes the delay on", "[ranks]") {
+  made_job made;
+  made.collectives = 2;  // of the pairs {0, 1} and {2, 3}, and of all
+  made.slow_rank = 1;
+  made.delay = std::chrono::milliseconds{10};
+  profkit::detail::own_vector<profkit::job_rank> ranks = made.make();
+  for (profkit::job_rank& each : ranks) {
+    each.timeline.kinds.push_back(each.timeline.kinds.front());
+    each.timeline.kinds.back().communicator = 10 + each.rank / 2;
+    for (profkit::timeline_collective& one : each.timeline.collectives) {
+      bool const is_of_pair = is_first_of_step(made, one);
+      one.sequence = one.step;
+      if (is_of_pair) one.kind = 1;
+      if (each.rank < 2) continue;
+      (is_of_pair ? one.time.end : one.time.begin) -= made.delay;
+      one.exposed = {one.time};
+    }
+  }
+  profkit::job_summary const job = profkit::summarize_job(ranks);
+  REQUIRE(job.straggler);
+  CHECK(job.straggler->rank == 1);
+  CHECK(job.straggler->delay.count() == Approx(10.0).margin(0.1));
+  CHECK(job.ranks[1].imposed.count() == Approx(10.0).margin(0.1));
+  CHECK(job.ranks[0].imposed.count() < 0.1);
+  CHECK_THAT(profkit::detail::straggler_finding(job).action, ContainsSubstring("a step can be at most 10.0"));
 }
 
 TEST_CASE("waits at the same time in several communicators count once", "[ranks]") {

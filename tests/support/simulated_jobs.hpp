@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "ranks/straggler_rule.hpp"
+#include "ranks/wait_origins.hpp"
 
 /// Simulated jobs of many ranks with a known truth: the figures that the rule for stragglers reads, without profiles.
 namespace simulated {
@@ -36,13 +37,15 @@ struct job_scenario {
   bool is_growing = false;        ///< the delay grows from 0 to twice its mean
   bool is_delay_gpu = false;      ///< of the delay alone, if it differs from the noise
   std::size_t row = 0;            ///< ranks of a row: collectives of the row, then of the column; 2: pairs, then all; 0: all
+  bool is_delay_second = false;   ///< the delay comes before the second collective of a step
 };
 
 /// The times of one simulated job.
 struct simulated_job {
-  rank_steps held;  ///< mean wait of the others where the rank came last
-  rank_steps gpu;   ///< work before the collectives
-  rank_steps host;
+  rank_steps held;                                            ///< mean wait of the others that the rank caused
+  std::vector<std::vector<std::vector<std::size_t>>> groups;  ///< by collective of a step: the ranks of each communicator
+  std::vector<rank_steps> gpu;                                ///< by collective of a step: work before it
+  std::vector<rank_steps> host;
   double length = 0.0;  ///< mean step
   double faster = 0.0;  ///< mean step without the delay
 };
@@ -56,27 +59,36 @@ class job_simulator {
     std::vector<double> factor(is_.ranks);
     for (std::size_t r = 0; r < is_.ranks; ++r) factor[r] = r % is_.per_host == 0 ? is_.host_spread * normal_(random_) : factor[r - 1];
     simulated_job result;
-    result.gpu = result.host = result.held = rank_steps(is_.ranks, profkit::detail::own_vector<double>(is_.steps));
-    std::vector<std::vector<std::size_t>> const groups = groups_of_collectives();
+    result.groups = groups_of_collectives();
+    result.held = rank_steps(is_.ranks, profkit::detail::own_vector<double>(is_.steps));
+    result.gpu = result.host = std::vector<rank_steps>(result.groups.size(), result.held);
+    profkit::detail::wait_origins origins{is_.ranks};
     std::vector<double> now(is_.ranks);
     std::vector<double> without(is_.ranks);
     for (std::size_t s = 0; s < is_.steps; ++s) {
       std::vector<double> work(is_.ranks);
-      std::vector<double> late(is_.ranks);
-      for (std::size_t r = 0; r < is_.ranks; ++r) {
-        work[r] = std::max(0.0, is_.step * (1.0 + 0.01 * (noise[r][s] + factor[r])));
-        if (std::find(is_.slow.begin(), is_.slow.end(), r) != is_.slow.end()) late[r] = delay_in(s);
-        (is_.is_gpu ? result.gpu : result.host)[r][s] += work[r];
-        (is_.is_gpu || is_.is_delay_gpu ? result.gpu : result.host)[r][s] += late[r];
-      }
-      for (std::size_t c = 0; c < groups.size(); ++c) {
+      for (std::size_t r = 0; r < is_.ranks; ++r) work[r] = std::max(0.0, is_.step * (1.0 + 0.01 * (noise[r][s] + factor[r])));
+      for (std::size_t c = 0; c < result.groups.size(); ++c) {
         for (std::size_t r = 0; r < is_.ranks; ++r) {
-          double const part = work[r] / static_cast<double>(groups.size());
-          now[r] += part + (c == 0 ? late[r] : 0.0);
+          double const part = work[r] / static_cast<double>(result.groups.size());
+          bool const is_late = c == (is_.is_delay_second ? 1U : 0U) && std::find(is_.slow.begin(), is_.slow.end(), r) != is_.slow.end();
+          double const late = is_late ? delay_in(s) : 0.0;
+          (is_.is_gpu ? result.gpu : result.host)[c][r][s] += part;
+          (is_.is_gpu || is_.is_delay_gpu ? result.gpu : result.host)[c][r][s] += late;
+          now[r] += part + late;
           without[r] += part;
         }
-        meet(groups[c], now, &result.held, s);
-        meet(groups[c], without, nullptr, s);
+        for (std::vector<std::size_t> const& group : result.groups[c]) {
+          meet(group, now, [&](std::size_t last) {
+            auto const charge = [&](std::size_t origin, std::size_t i, double time) {
+              if (origin != group[i]) result.held[origin][s] += time / static_cast<double>(is_.ranks - 1);
+            };
+            origins.meet(
+                group.size(), last, [&](std::size_t i) { return group[i]; },
+                [&](std::size_t i) { return now[group[last]] - now[group[i]]; }, charge);
+          });
+          meet(group, without, [](std::size_t) {});
+        }
       }
     }
     auto const count = static_cast<double>(is_.steps);
@@ -117,35 +129,27 @@ class job_simulator {
     return result;
   }
 
-  /// By collective of a step: the number of the group of each rank.
-  [[nodiscard]] std::vector<std::vector<std::size_t>> groups_of_collectives() const {
-    std::vector<std::vector<std::size_t>> result;
-    std::vector<std::size_t> all(is_.ranks);
+  /// By collective of a step: the ranks of each communicator.
+  [[nodiscard]] std::vector<std::vector<std::vector<std::size_t>>> groups_of_collectives() const {
+    std::vector<std::vector<std::size_t>> all(1);
+    for (std::size_t r = 0; r < is_.ranks; ++r) all[0].push_back(r);
     if (is_.row == 0) return {all};
-    std::vector<std::size_t> rows(is_.ranks);
-    for (std::size_t r = 0; r < is_.ranks; ++r) rows[r] = r / is_.row;
-    if (is_.row > 2) {
-      for (std::size_t r = 0; r < is_.ranks; ++r) all[r] = r % is_.row;
+    std::vector<std::vector<std::size_t>> rows(is_.ranks / is_.row);
+    std::vector<std::vector<std::size_t>> columns(is_.row);
+    for (std::size_t r = 0; r < is_.ranks; ++r) {
+      rows[r / is_.row].push_back(r);
+      columns[r % is_.row].push_back(r);
     }
-    return {rows, all};
+    return {rows, is_.row == 2 ? all : columns};
   }
 
-  void meet(std::vector<std::size_t> const& group, std::vector<double>& now, rank_steps* held, std::size_t step) const {
-    std::size_t const count = 1 + *std::max_element(group.begin(), group.end());
-    std::vector<std::size_t> last(count, is_.ranks);
-    std::vector<double> sum(count), members(count);
-    for (std::size_t r = 0; r < is_.ranks; ++r) {
-      std::size_t& at = last[group[r]];
-      if (at == is_.ranks || now[r] > now[at]) at = r;
-      sum[group[r]] += now[r];
-      members[group[r]] += 1.0;
-    }
-    for (std::size_t g = 0; g < count; ++g) {
-      if (held != nullptr && members[g] > 1.0) (*held)[last[g]][step] += (members[g] * now[last[g]] - sum[g]) / (members[g] - 1.0);
-    }
-    for (std::size_t r = 0; r < is_.ranks; ++r) {
-      if (r != last[group[r]]) now[r] = now[last[group[r]]];
-    }
+  /// The ranks of a communicator wait for the last one.
+  /// @param before called with the position of the last one.
+  template <class Before>
+  static void meet(std::vector<std::size_t> const& group, std::vector<double>& now, Before const& before) {
+    auto const last = std::max_element(group.begin(), group.end(), [&](std::size_t a, std::size_t b) { return now[a] < now[b]; });
+    before(static_cast<std::size_t>(last - group.begin()));
+    for (std::size_t const each : group) now[each] = std::max(now[each], now[*last]);
   }
 
   job_scenario is_;
@@ -219,8 +223,17 @@ inline std::vector<job_scenario> job_scenarios() {
   for (auto const& [ranks, steps] : {size{2, 20}, {8, 50}, {128, 50}})
     slow("GPU drifts to 6 % slow", ranks, steps, [](job_scenario& j) { j.is_gpu = true, j.is_growing = true; });
   for (auto const& [ranks, steps] : {size{8, 20}, {64, 20}}) {
-    slow("GPU 3 % slow, pairs and all", ranks, steps, [](job_scenario& j) { j.is_gpu = true, j.row = 2; });
-    slow("GPU 3 % slow, grid of rows of 4", ranks, steps, [](job_scenario& j) { j.is_gpu = true, j.row = 4; });
+    for (std::size_t const row : {2U, 4U}) {
+      std::string const where = row == 2 ? ", pairs and all" : ", grid of rows of 4";
+      slow("GPU 3 % slow" + where, ranks, steps, [&](job_scenario& j) { j.is_gpu = true, j.row = row; });
+      slow("GPU 3 % slow before the second collective" + where, ranks, steps,
+           [&](job_scenario& j) { j.is_gpu = true, j.row = row, j.is_delay_second = true; });
+      slow("host 30 % slow" + where, ranks, steps, [&](job_scenario& j) { j.row = row, j.delay = 30.0; });
+      slow("two neighbouring GPUs 10 % slow" + where, ranks, steps,
+           [&](job_scenario& j) { j.is_gpu = true, j.row = row, j.delay = 10.0, j.slow.push_back(j.slow.front() + 1); });
+      slow("two GPUs of different rows 10 % slow" + where, ranks, steps,
+           [&](job_scenario& j) { j.is_gpu = true, j.row = row, j.delay = 10.0, j.slow.push_back(0); });
+    }
   }
   return result;
 }
@@ -230,6 +243,7 @@ struct found_straggler {
   std::vector<std::size_t> ranks;  ///< empty: nobody
   double low = 0.0;                ///< interval of the size, ms
   double high = 0.0;
+  double delay = 0.0;           ///< "holds the others up by", ms
   std::optional<double> bound;  ///< "a step can be at most so much shorter"
   bool is_right = false;        ///< all of them have the delay
   bool is_busy = false;         ///< a host is slower, but not by more than hosts differ
@@ -238,8 +252,8 @@ struct found_straggler {
 /// The times of a simulated job, all in one scope.
 class simulated_times {
  public:
-  simulated_times(job_scenario const& scenario, simulated_job const& job)
-      : job_{job}, row_{scenario.row}, work_{times_of(job.host, every(scenario.ranks)), times_of(job.gpu, every(scenario.ranks))} {}
+  explicit simulated_times(simulated_job const& job)
+      : job_{job}, work_{times_of(job.host, every(job.held.size())), times_of(job.gpu, every(job.held.size()))} {}
 
   [[nodiscard]] profkit::detail::work_times const& all(bool is_gpu) const { return work_[is_gpu ? 1 : 0]; }
   static std::optional<std::string> scope(bool /*is_gpu*/, std::size_t /*rank*/, profkit::detail::own_vector<bool> const& /*steps*/) {
@@ -251,42 +265,28 @@ class simulated_times {
   }
 
  private:
-  /// Beyond the median of the other ranks. With rows, one half of the work is compared with the row, the other half with all.
-  [[nodiscard]] profkit::detail::work_times times_of(rank_steps const& work, profkit::detail::own_vector<bool> const& counts) const {
+  /// Beyond the median of the other ranks of each communicator.
+  [[nodiscard]] profkit::detail::work_times times_of(std::vector<rank_steps> const& work,
+                                                     profkit::detail::own_vector<bool> const& counts) const {
     profkit::detail::work_times result;
-    std::size_t const ranks = work.size();
-    std::size_t const steps = work.front().size();
+    std::size_t const ranks = job_.held.size();
+    std::size_t const steps = job_.held.front().size();
     result.excess.assign(ranks, profkit::detail::own_vector<double>(steps));
     result.own.assign(ranks, 0.0);
     result.usual.assign(ranks, 0.0);
-    for (std::size_t s = 0; s < steps; ++s) {
-      auto const add = [&](std::vector<std::size_t> const& members, double share) {
-        profkit::detail::own_vector<double> values;
-        for (std::size_t const each : members) values.push_back(work[each][s]);
+    for (std::size_t c = 0; c < work.size(); ++c) {
+      for (std::vector<std::size_t> const& group : job_.groups[c]) {
         profkit::detail::own_vector<bool> is_other;
-        for (std::size_t const each : members) is_other.push_back(counts[each]);
-        profkit::detail::own_vector<double> const medians = profkit::detail::medians_of_others(values, is_other);
-        for (std::size_t i = 0; i < members.size(); ++i) {
-          result.excess[members[i]][s] += share * (values[i] - medians[i]);
-          result.usual[members[i]] += share * medians[i] / static_cast<double>(steps);
+        for (std::size_t const each : group) is_other.push_back(counts[each]);
+        for (std::size_t s = 0; s < steps; ++s) {
+          profkit::detail::own_vector<double> values;
+          for (std::size_t const each : group) values.push_back(work[c][each][s]);
+          profkit::detail::own_vector<double> const medians = profkit::detail::medians_of_others(values, is_other);
+          for (std::size_t i = 0; i < group.size(); ++i) {
+            result.excess[group[i]][s] += values[i] - medians[i];
+            result.usual[group[i]] += medians[i] / static_cast<double>(steps);
+          }
         }
-      };
-      std::vector<std::size_t> all(ranks);
-      for (std::size_t r = 0; r < ranks; ++r) all[r] = r;
-      if (row_ == 0) {
-        add(all, 1.0);
-        continue;
-      }
-      for (std::size_t r = 0; r < ranks; r += row_)
-        add({all.begin() + static_cast<std::ptrdiff_t>(r), all.begin() + static_cast<std::ptrdiff_t>(r + row_)}, 0.5);
-      if (row_ == 2) {
-        add(all, 0.5);
-        continue;
-      }
-      for (std::size_t column = 0; column < row_; ++column) {
-        std::vector<std::size_t> members;
-        for (std::size_t r = column; r < ranks; r += row_) members.push_back(r);
-        add(members, 0.5);
       }
     }
     return result;
@@ -295,14 +295,13 @@ class simulated_times {
   static profkit::detail::own_vector<bool> every(std::size_t ranks) { return profkit::detail::own_vector<bool>(ranks, true); }
 
   simulated_job const& job_;
-  std::size_t row_;
   profkit::detail::work_times work_[2];
 };
 
 inline found_straggler find_straggler(job_scenario const& scenario, simulated_job const& job) {
   profkit::detail::own_vector<std::size_t> hosts;
   for (std::size_t r = 0; r < scenario.ranks; ++r) hosts.push_back(r / scenario.per_host);
-  simulated_times times{scenario, job};
+  simulated_times times{job};
   profkit::detail::straggler_rule<simulated_times> rule{times, job.held, hosts, 0.0};
   auto const named = rule.find();
   found_straggler result;
@@ -312,6 +311,10 @@ inline found_straggler find_straggler(job_scenario const& scenario, simulated_jo
   result.is_right = std::all_of(named->ranks.begin(), named->ranks.end(), [&](std::size_t each) {
     return std::find(scenario.slow.begin(), scenario.slow.end(), each) != scenario.slow.end();
   });
+  for (std::size_t const each : named->ranks) {
+    for (double const step : job.held[each]) result.delay += step / static_cast<double>(scenario.steps);
+  }
+  result.delay = std::min(result.delay, named->excess);
   result.low = named->low;
   result.high = named->high;
   result.bound = named->high * static_cast<double>(named->ranks.size());

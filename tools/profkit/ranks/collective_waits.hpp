@@ -42,11 +42,10 @@ struct rank_wait {
 struct collective_waits {
   own_vector<rank_wait> by_rank;  ///< by element of `matched_collective::on`
 
-  std::size_t last = 0;                        ///< element with the latest start
-  std::chrono::nanoseconds lead{};             ///< its start minus the second latest start
-  std::chrono::nanoseconds imposed{};          ///< mean of `waiting` over the other ranks
-  std::chrono::nanoseconds imposed_exposed{};  ///< mean of `exposed_waiting` over the other ranks
-  bool is_awaited = true;                      ///< false: a rank left before the last rank arrived, so no rank waited
+  std::size_t last = 0;                ///< element with the latest start
+  std::chrono::nanoseconds lead{};     ///< its start minus the second latest start
+  std::chrono::nanoseconds imposed{};  ///< mean of `waiting` over the other ranks
+  bool is_awaited = true;              ///< false: a rank left before the last rank arrived, so no rank waited
 
   collective_waits(own_vector<job_rank> const& ranks, matched_collective const& what, rank_clocks const& clocks) {
     timestamp latest = timestamp::min();
@@ -67,7 +66,6 @@ struct collective_waits {
     lead = second == timestamp::min() || !is_awaited ? std::chrono::nanoseconds{} : latest - second;
     by_rank.reserve(what.on.size());
     double waiting = 0.0;  // Integers overflow for the largest times that a file may have.
-    double exposed = 0.0;
     for (std::size_t i = 0; i < what.on.size(); ++i) {
       timeline_collective const& each = collective_of(ranks, what.on[i]);
       timestamp arrived = is_awaited ? std::clamp(latest + clocks.shift(what.on[i]), each.time.begin, each.time.end) : each.time.begin;
@@ -81,11 +79,9 @@ struct collective_waits {
       by_rank.push_back(next);
       if (i == last) continue;
       waiting += static_cast<double>(next.waiting.count());
-      exposed += static_cast<double>(next.exposed_waiting.count());
     }
     auto const others = static_cast<double>(std::max<std::size_t>(what.on.size(), 2) - 1);
     imposed = std::chrono::nanoseconds{static_cast<std::int64_t>(waiting / others)};
-    imposed_exposed = std::chrono::nanoseconds{static_cast<std::int64_t>(exposed / others)};
   }
 };
 

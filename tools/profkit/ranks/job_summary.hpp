@@ -28,7 +28,8 @@ struct job_rank_summary {
   /// if all are.
   std::optional<milliseconds> waiting;
   milliseconds transfer{};  ///< sum over the collectives: their time minus the waiting
-  /// @brief Mean waiting of the other ranks in the collectives that it started last. Waits of a rank at the same time count once.
+  /// @brief Mean waiting of the other ranks in collectives that its own work caused: it came last, or a rank that had waited for it. Waits
+  /// of a rank at the same time count once.
   milliseconds imposed{};
   milliseconds imposed_exposed{};    ///< part of `imposed` in which the waiting GPUs had no other work
   std::optional<double> last_share;  ///< share of the collectives where it started last by more than the clocks' bound
@@ -78,9 +79,9 @@ struct straggler_summary {
   std::uint64_t steps = 0;               ///< number of compared steps with the delay; 0: it is in all steps
   milliseconds own{};                    ///< time in the scope per step on this rank
   milliseconds others{};                 ///< the same, median of the other ranks
-  milliseconds imposed{};            ///< per step: mean waiting of the other ranks in the collectives that one of these ranks started last
-  milliseconds imposed_exposed{};    ///< part of `imposed` in which the waiting GPUs had no other work
-  std::optional<double> last_share;  ///< share of their collectives that one of these ranks started last
+  milliseconds imposed{};                ///< per step: mean waiting of the other ranks that the work of these ranks caused
+  milliseconds imposed_exposed{};        ///< part of `imposed` in which the waiting GPUs had no other work
+  std::optional<double> last_share;      ///< share of their collectives that one of these ranks started last
 };
 
 /// @brief A rank whose host takes longer than the others in each step, but not by more than hosts differ between runs of a program.

@@ -27,6 +27,7 @@
 #include "slow_host.hpp"
 #include "straggler_search.hpp"
 #include "typical_step.hpp"
+#include "wait_origins.hpp"
 #include "wait_union.hpp"
 
 namespace profkit {
@@ -38,7 +39,7 @@ class job_maker {
  public:
   /// @param ranks ranks without a problem, in order.
   explicit job_maker(detail::own_vector<job_rank> const& ranks)
-      : ranks_{ranks}, all_{collective_matcher{ranks}.take()}, clocks_{ranks, all_}, sums_(ranks.size()) {}
+      : ranks_{ranks}, all_{collective_matcher{ranks}.take()}, clocks_{ranks, all_}, sums_(ranks.size()), caused_(ranks.size()) {}
 
   /// Adds the figures to a summary.
   void fill(job_summary& to) {
@@ -49,7 +50,7 @@ class job_maker {
     to.collectives = std::move(collectives_).rows(compared_.size(), ranks_, to.clocks);
     add_budget(to);
     add_frontier(to);
-    straggler_search{ranks_, all_, compared_, last_starts_, clocks_}.fill(to);
+    straggler_search{ranks_, all_, compared_, last_starts_, caused_}.fill(to);
     to.slow_host = find_slow_host(ranks_, compared_, to);
     to.differing_scopes = find_differing_scopes(ranks_, compared_, to.step);
     merge_functions(ranks_, to);
@@ -60,7 +61,7 @@ class job_maker {
   static double to_ms(std::chrono::nanoseconds time) { return static_cast<double>(time.count()) * 1e-6; }
 
   struct rank_sums {
-    double waiting = 0.0, transfer = 0.0, exposed_waiting = 0.0, imposed = 0.0, imposed_exposed = 0.0;
+    double waiting = 0.0, transfer = 0.0, exposed_waiting = 0.0;
     std::uint64_t last = 0;
     std::uint64_t collectives = 0;
     bool has_incomplete = false;  ///< see `add_incomplete`
@@ -120,6 +121,7 @@ class job_maker {
     to.held.values.assign(ranks_.size(), detail::own_vector<std::optional<double>>(to.held.steps.size(), 0.0));
     double const bound = to.clocks.bound.count();
     wait_union waited{ranks_.size()};
+    wait_origins origins{ranks_.size()};
     detail::own_vector<matched_collective const*> const in_order = common_in_order();
     for (matched_collective const* const next : in_order) {
       matched_collective const& each = *next;
@@ -127,16 +129,11 @@ class job_maker {
       std::uint64_t const step = collective_of(ranks_, each.on.front()).step;
       std::uint32_t const last = each.on[waits.last].rank;
       bool const is_known = to_ms(waits.imposed) > bound;
-      wait_sums const others = waited.add(ranks_, each, waits, [&](std::size_t i) { return i != waits.last; });
-      auto const count = static_cast<double>(std::max<std::size_t>(each.on.size(), 2) - 1);
-      double const imposed = others.waiting.count() / count;
-      double const imposed_exposed = others.exposed.count() / count;
-      if (is_known) *to.held.values[last][column_of_[step]] += imposed;
-      if (!each.is_measured || compared_.count(step) == 0) continue;
-      if (is_known) {
-        sums_[last].imposed += imposed;
-        sums_[last].imposed_exposed += imposed_exposed;
-      }
+      bool const is_compared = each.is_measured && compared_.count(step) > 0;
+      origins_of_waits(each, waits, origins, waited, [&](std::size_t origin, std::size_t i, milliseconds waiting) {
+        if (is_known) add_caused(to.held.values[origin][column_of_[step]], origin, each, i, waiting, is_compared ? &waits : nullptr);
+      });
+      if (!is_compared) continue;
       bool const is_last_known = each.is_complete && to_ms(waits.lead) > bound;
       if (is_known) last_starts_.push_back({last, is_last_known, &each});
       if (!each.is_complete) {
@@ -153,6 +150,10 @@ class job_maker {
       }
       collectives_.add(ranks_, each, waits, is_last_known);
     }
+    for (std::size_t i = 0; i < ranks_.size(); ++i) {
+      double const others = caused_[i].others();
+      for (std::optional<double>& value : to.held.values[i]) *value /= others;
+    }
     for (matched_collective const* const each : in_order) {
       if (each->is_complete) continue;
       std::size_t const column = column_of_[collective_of(ranks_, each->on.front()).step];
@@ -161,6 +162,40 @@ class job_maker {
         if (value && *value <= 0.0) value.reset();
       }
     }
+  }
+
+  /// Divides the waits in a collective among the ranks that caused them.
+  /// @param visit called with the rank that caused a wait, the element that waited, and the time that is in no earlier wait.
+  template <class Visit>
+  void origins_of_waits(matched_collective const& what, collective_waits const& waits, wait_origins& origins, wait_union& waited,
+                        Visit const& visit) const {
+    own_vector<double> shares;
+    for (std::size_t i = 0; i < what.on.size(); ++i) {
+      timestamp const begin = collective_of(ranks_, what.on[i]).time.begin;
+      shares.push_back(i == waits.last ? 0.0 : waited.new_share(what.on[i].rank, begin, waits.by_rank[i].waiting));
+    }
+    origins.meet(
+        what.on.size(), waits.last, [&](std::size_t i) { return what.on[i].rank; },
+        [&](std::size_t i) { return to_ms(waits.by_rank[i].waiting); },
+        [&](std::size_t origin, std::size_t i, double time) {
+          if (origin != what.on[i].rank) visit(origin, i, milliseconds{shares[i] * time});
+        });
+  }
+
+  /// @param waits null if the step is not compared.
+  void add_caused(std::optional<double>& held, std::size_t origin, matched_collective const& what, std::size_t i, milliseconds waiting,
+                  collective_waits const* waits) {
+    *held += waiting.count();
+    waits_for_rank& to = caused_[origin];
+    to.can_wait.resize(ranks_.size());
+    if (!to.can_wait[what.on[i].rank]) {
+      for (participant const& one : what.on) to.can_wait[one.rank] = to.can_wait[one.rank] || one.rank != origin;
+    }
+    if (waits == nullptr) return;
+    to.sums.resize(ranks_.size());
+    wait_sums& sum = to.sums[what.on[i].rank];
+    sum.waiting += waiting;
+    sum.exposed += waiting * (to_ms(waits->by_rank[i].exposed_waiting) / to_ms(waits->by_rank[i].waiting));
   }
 
   /// Adds a collective that ranks of its communicator lack. How long the others waited for these is unknown, so all its time is transfer.
@@ -225,8 +260,9 @@ class job_maker {
       if (is_told) rank.exposed_waiting = waiting;
       rank.exposed_transfer = std::min(mean(exposed) - waiting, rank.step - rank.compute - waiting);
       rank.idle = rank.step - rank.compute - waiting - rank.exposed_transfer;
-      rank.imposed = mean(own.imposed);
-      rank.imposed_exposed = mean(own.imposed_exposed);
+      wait_sums const imposed = caused_[i].all();
+      rank.imposed = mean(imposed.waiting.count()) / caused_[i].others();
+      rank.imposed_exposed = mean(imposed.exposed.count()) / caused_[i].others();
       if (own.collectives > 0) rank.last_share = static_cast<double>(own.last) / static_cast<double>(own.collectives);
       rank.host_step = mean(host);
       constexpr double quartile = 0.25;
@@ -282,7 +318,8 @@ class job_maker {
   detail::own_vector<matched_collective> all_;
   rank_clocks clocks_;
   detail::own_vector<rank_sums> sums_;
-  std::set<std::uint64_t> compared_;  ///< indices of the compared measured steps
+  detail::own_vector<waits_for_rank> caused_;  ///< by the rank that caused the waits
+  std::set<std::uint64_t> compared_;           ///< indices of the compared measured steps
   detail::own_hash_map<std::uint64_t, std::size_t> column_of_;
   detail::own_vector<last_start> last_starts_;
   job_collectives collectives_;

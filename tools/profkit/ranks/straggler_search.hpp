@@ -12,12 +12,10 @@
 #include <string>
 #include <utility>
 
-#include "collective_waits.hpp"
 #include "excess_finder.hpp"
 #include "job_rank.hpp"
 #include "job_summary.hpp"
 #include "matched_collectives.hpp"
-#include "rank_clocks.hpp"
 #include "straggler_rule.hpp"
 #include "wait_union.hpp"
 
@@ -47,9 +45,10 @@ class straggler_search {
   /// @param all the matched collectives.
   /// @param compared indices of the compared steps.
   /// @param last_starts approximately in order of time.
+  /// @param caused by the rank that caused the waits, in the compared steps.
   straggler_search(own_vector<job_rank> const& ranks, own_vector<matched_collective> const& all, std::set<std::uint64_t> const& compared,
-                   own_vector<last_start> const& last_starts, rank_clocks const& clocks)
-      : ranks_{ranks}, all_{all}, compared_{compared}, last_starts_{last_starts}, clocks_{clocks} {}
+                   own_vector<last_start> const& last_starts, own_vector<waits_for_rank> const& caused)
+      : ranks_{ranks}, all_{all}, compared_{compared}, last_starts_{last_starts}, caused_{caused} {}
 
   /// Sets `straggler`, `unproven_host` and `startup`. The other members about ranks and steps must be filled.
   void fill(job_summary& to) const {
@@ -112,26 +111,25 @@ class straggler_search {
     return compared_.count(collective_of(ranks_, what.on.front()).step) > 0;
   }
 
-  /// Adds the waits of the other ranks for the straggler and the ranks named with it. Several such ranks may be in different communicators,
-  /// so the sum of their waits would be too long.
+  /// Adds the waits of the other ranks for the straggler and the ranks named with it.
   void add_waits(straggler_summary& to) const {
     own_vector<bool> is_named(ranks_.size());
     is_named[to.rank] = true;
     for (std::size_t const each : to.also) is_named[each] = true;
-    own_vector<bool> is_waiting(ranks_.size());
-    wait_union waited{ranks_.size()};
     wait_sums sums;
-    double led = 0.0;
-    for (last_start const& each : last_starts_) {
-      if (!is_named[each.rank]) continue;
-      if (each.is_lead_known) ++led;
-      collective_waits const waits{ranks_, *each.what, clocks_};
-      for (participant const& one : each.what->on) is_waiting[one.rank] = is_waiting[one.rank] || !is_named[one.rank];
-      wait_sums const next = waited.add(ranks_, *each.what, waits, [&](std::size_t i) { return !is_named[each.what->on[i].rank]; });
-      sums.waiting += next.waiting;
-      sums.exposed += next.exposed;
+    double others = 0.0;
+    for (std::size_t i = 0; i < ranks_.size(); ++i) {
+      bool can_wait = false;
+      for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
+        if (is_named[i] || !is_named[rank]) continue;
+        waits_for_rank const& caused = caused_[rank];
+        can_wait = can_wait || (!caused.can_wait.empty() && caused.can_wait[i]);
+        if (!caused.sums.empty()) sums += caused.sums[i];
+      }
+      others += can_wait ? 1.0 : 0.0;
     }
-    auto const others = static_cast<double>(std::count(is_waiting.begin(), is_waiting.end(), true));
+    auto const led = static_cast<double>(std::count_if(last_starts_.begin(), last_starts_.end(),
+                                                       [&](last_start const& each) { return is_named[each.rank] && each.is_lead_known; }));
     if (others > 0.0) {
       double const all_steps = others * static_cast<double>(compared_.size());
       to.imposed = sums.waiting / all_steps;
@@ -170,7 +168,7 @@ class straggler_search {
   own_vector<matched_collective> const& all_;
   std::set<std::uint64_t> const& compared_;
   own_vector<last_start> const& last_starts_;
-  rank_clocks const& clocks_;
+  own_vector<waits_for_rank> const& caused_;
 };
 
 }  // namespace profkit::detail

@@ -7,16 +7,33 @@
 #include <profkit/impl/profile/own_memory.hpp>
 #include <profkit/time.hpp>
 
-#include "collective_waits.hpp"
-#include "job_rank.hpp"
-#include "matched_collectives.hpp"
-
 namespace profkit::detail {
 
 /// Waiting times of several ranks.
 struct wait_sums {
   milliseconds waiting{};
   milliseconds exposed{};  ///< the part of `waiting` without other work on the GPU
+
+  wait_sums& operator+=(wait_sums const& more) noexcept {
+    waiting += more.waiting;
+    exposed += more.exposed;
+    return *this;
+  }
+};
+
+/// The waits that one rank caused.
+struct waits_for_rank {
+  own_vector<bool> can_wait;   ///< by rank: it was in a collective with such waits; empty if there is none
+  own_vector<wait_sums> sums;  ///< by rank, in the compared steps; empty if there are none
+
+  /// The number of ranks that can wait, at least 1.
+  [[nodiscard]] double others() const { return std::max(1.0, static_cast<double>(std::count(can_wait.begin(), can_wait.end(), true))); }
+
+  [[nodiscard]] wait_sums all() const {
+    wait_sums result;
+    for (wait_sums const& each : sums) result += each;
+    return result;
+  }
 };
 
 /// Adds up the waiting times of ranks such that simultaneous waits of a rank count once: a rank can wait in collectives of several
@@ -25,23 +42,6 @@ class wait_union {
  public:
   /// @param ranks number of ranks.
   explicit wait_union(std::size_t ranks) : last_(ranks, interval{timestamp::min(), timestamp::min()}) {}
-
-  /// Adds the waits of some ranks in a collective.
-  /// @param is_counted called with the position of an element of `what.on`.
-  /// @return the sums of the waits over these ranks, without the parts that are in earlier waits of the same rank.
-  template <class IsCounted>
-  wait_sums add(own_vector<job_rank> const& ranks, matched_collective const& what, collective_waits const& waits,
-                IsCounted const& is_counted) {
-    wait_sums result;
-    for (std::size_t i = 0; i < what.on.size(); ++i) {
-      if (!is_counted(i)) continue;
-      rank_wait const& wait = waits.by_rank[i];
-      double const share = new_share(what.on[i].rank, collective_of(ranks, what.on[i]).time.begin, wait.waiting);
-      result.waiting += share * wait.waiting;
-      result.exposed += share * wait.exposed_waiting;
-    }
-    return result;
-  }
 
   /// Adds a wait.
   /// @param rank position of the waiting rank.
