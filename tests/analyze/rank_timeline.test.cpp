@@ -263,6 +263,30 @@ TEST_CASE("work after the collective of a step, and between steps, delays the co
   }
 }
 
+TEST_CASE("a receiver waits for a late sender of a declared message, and a sender of a small message for nobody", "[ranks]") {
+  for (bool const is_sender_late : {true, false}) {
+    CAPTURE(is_sender_late);
+    profkit::detail::own_vector<profkit::job_rank> ranks;
+    for (std::uint32_t rank = 0; rank < 2; ++rank) {  // rank 0 sends
+      profkit::profile recorded = made_host_profile(rank, [&](profkit::profile& to, std::uint64_t step, timestamp begin) {
+        std::chrono::milliseconds const ms{1};
+        bool const is_late = (rank == 0) == is_sender_late;
+        timestamp const start = begin + (is_late ? 6 : 2) * ms;
+        to.scopes.push_back({{begin, start}, 2, 0});
+        add_collective(to, step, {start, rank == 1 ? begin + 7 * ms : start + nanoseconds{1000}});
+      });
+      recorded.collective_words.front() = "message";
+      ranks.push_back(profkit::job_rank_of(profkit::analyze(recorded), rank, ""));
+    }
+    profkit::job_summary const job = profkit::summarize_job(ranks);
+    CHECK(job.straggler.has_value() == is_sender_late);
+    if (!job.straggler) continue;
+    CHECK(job.straggler->rank == 0);
+    CHECK(job.straggler->path == "step/data");
+    CHECK(job.straggler->delay.count() == Approx(4.0).margin(0.01));
+  }
+}
+
 TEST_CASE("the stages of the longest step are in the order of their beginnings", "[ranks]") {
   profkit::detail::own_vector<profkit::job_rank> ranks;
   for (std::uint32_t rank = 0; rank < 2; ++rank) {

@@ -209,6 +209,19 @@ TEST_CASE("waits at the same time in several communicators count once", "[ranks]
   CHECK(job.ranks[1].imposed.count() == Approx(2.0).margin(0.1));
 }
 
+TEST_CASE("without GPU work, the report does not call undeclared waits computing", "[ranks]") {
+  profkit::detail::own_vector<profkit::job_rank> ranks = made_job{}.make();
+  profkit::job_summary const on_gpu = profkit::summarize_job(ranks);
+  CHECK(profkit::detail::pace_finding(on_gpu).headline == "Computing sets the pace:");
+  CHECK_THAT(profkit::detail::job_headline(on_gpu), !ContainsSubstring("declared"));
+  for (profkit::job_rank& each : ranks) each.timeline.kinds.front().is_host = true;
+  profkit::job_summary const job = profkit::summarize_job(ranks);
+  CHECK(job.budget.front().name == "outside collectives");
+  CHECK(profkit::detail::pace_finding(job).headline == "Code outside declared collectives sets the pace:");
+  CHECK_THAT(profkit::detail::pace_finding(job).text, ContainsSubstring("Waits that are not declared, such as those of MPI_Wait"));
+  CHECK_THAT(profkit::detail::job_headline(job), ContainsSubstring("no rank holds the others up in declared collectives"));
+}
+
 TEST_CASE("ranks that cannot be compared have no slowest host", "[ranks]") {
   made_job made;
   made.ranks = 2;

@@ -169,6 +169,9 @@ struct job_clock_summary {
   milliseconds bound{};            ///< waits below this are n/a
 };
 
+/// @brief The name of the time of the host outside collectives, in jobs without GPU work. It includes waits that are not declared.
+inline constexpr char const* outside_collectives = "outside collectives";
+
 /// @brief A part of a whole.
 struct job_part {
   std::string name;     ///< such as "compute", or the path of a stage

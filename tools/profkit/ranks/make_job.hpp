@@ -275,7 +275,13 @@ class job_maker {
   }
 
   void add_budget(job_summary& to) const {
-    job_part parts[] = {{"compute", {}}, {"exposed transfer", {}}, {"exposed waiting", {}}, {"idle", {}}};
+    bool const is_on_host = std::all_of(ranks_.begin(), ranks_.end(), [](job_rank const& each) {
+      rank_timeline const& time = each.timeline;
+      return std::all_of(time.kinds.begin(), time.kinds.end(), [](collective_kind const& kind) { return kind.is_host; }) &&
+             std::all_of(time.steps.begin(), time.steps.end(), [](timeline_step const& step) { return step.computing.empty(); });
+    });
+    job_part parts[] = {
+        {is_on_host ? outside_collectives : "compute", {}}, {"exposed transfer", {}}, {"exposed waiting", {}}, {"idle", {}}};
     auto const count = static_cast<double>(std::max<std::size_t>(to.ranks.size(), 1));
     for (job_rank_summary const& each : to.ranks) {
       to.step += each.step / count;

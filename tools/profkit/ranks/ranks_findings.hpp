@@ -91,6 +91,9 @@ inline std::string interval_words(milliseconds time, milliseconds low, milliseco
                      is_one_unit ? last.substr(0, unit) : last);
 }
 
+/// Whether only host times are known: all that is not a declared collective counts as computing, also undeclared waits.
+inline bool is_on_host(job_summary const& job) { return !job.budget.empty() && job.budget.front().name == outside_collectives; }
+
 /// One sentence that names the straggler, or says that there is none.
 inline std::string job_headline(job_summary const& job) {
   if (job.ranks.empty()) return "No rank has a usable file";
@@ -105,7 +108,7 @@ inline std::string job_headline(job_summary const& job) {
       return fmt::format("{}, and no rank holds the others up by more than hosts differ: the host of {} takes {} longer in each step", all,
                          name_words(job.ranks[job.unproven_host->rank].name), time_words(job.unproven_host->excess));
     }
-    return all + ", and no rank holds the others up";
+    return all + ", and no rank holds the others up" + (is_on_host(job) ? " in declared collectives" : "");
   }
   straggler_summary const& late = *job.straggler;
   std::string const name = capitalized(straggler_words(job)) + (late.also.empty() ? " holds" : " hold");
@@ -170,7 +173,7 @@ inline finding pace_finding(job_summary const& job) {
   }
   static constexpr char const* heads[] = {
       "Computing sets the pace:", "Communication sets the pace:", "Waiting for other ranks sets the pace:", "Idle GPUs set the pace:"};
-  result.headline = heads[largest];
+  result.headline = is_on_host(job) && largest == 0 ? "Code outside declared collectives sets the pace:" : heads[largest];
   result.text = fmt::format("{} ({}). {} of the communication runs beside computing; {} ({}) does not",
                             part_words(job.budget[largest].time, job.step), share_words(share(largest)), share_words(hidden),
                             time_words(exposed), share_words(share(1) + share(2)));
@@ -179,7 +182,10 @@ inline finding pace_finding(job_summary const& job) {
                                             "See which rank arrives last, below.",
                                             "See the report of one rank for what its GPU waits for."};
   result.action = actions[largest];
-  if (job.clocks.is_one_clock && largest == 0) result.action = "Faster computing helps most.";
+  if (is_on_host(job) && largest == 0) {
+    result.text += " Waits that are not declared, such as those of MPI_Wait, are part of it.";
+    result.action = "Declare these waits as collectives, or make this code faster.";
+  }
   if (job.straggler) result.action = "Read this again without the straggler: it changes all parts.";
   if (!job.straggler && largest == 0 && exposed.count() > 0.0)
     result.action += " Less communication can save " + time_words(exposed) + " at most.";
