@@ -135,8 +135,7 @@ TEST_CASE("a time that is not stable is the first finding, with its reason and a
   CHECK_THAT(findings_of(made.get()).front(), ContainsSubstring("> Use at least 12 warm-up steps (warmup=12)."));
 }
 
-TEST_CASE("the largest lever is named by classes of kernels, the longest kernel, and the innermost scope with a quarter of the step",
-          "[findings]") {
+TEST_CASE("the largest lever is named by classes of kernels, the longest kernel, and the place to begin with", "[findings]") {
   made_summary made;
   made.budget({{"forward", 10.0}});
   made.scope(0, "step", 10.0)
@@ -151,9 +150,9 @@ TEST_CASE("the largest lever is named by classes of kernels, the longest kernel,
   std::vector<std::string> const found = findings_of(made.get());
   REQUIRE(found.size() == 1);
   CHECK(found.front() ==
-        "Kernel time is 60 % matmul, 30 % softmax. Longest: softmax_kernel<float>, 3.00 ms (30 %), 12 launches. > Begin with attention, "
-        "the innermost scope with over a quarter of the step: 3.00 ms (30 %).");
-  CHECK(profkit::detail::make_document(made.get()).findings.front().scope == "forward/attention");
+        "Kernel time is 60 % matmul, 30 % softmax. Longest: softmax_kernel<float>, 3.00 ms (30 %), 12 launches. > Begin with forward "
+        "itself, without the scopes in it: 7.00 ms (70 %).");
+  CHECK(profkit::detail::make_document(made.get()).findings.front().scope == "forward");
   made.kernel("mine", "other", 20.0, 1);
   CHECK_THAT(findings_of(made.get()).front(), ContainsSubstring("Most kernel time is in kernels without a class. Longest: "));
 }
@@ -174,6 +173,51 @@ TEST_CASE("host time of other threads is no part of the step, and scopes with th
                                                             "quarter of the step."});
   folded_tree const tree = tree_of(made.get());
   CHECK(tree.rows()[tree.by_time(tree.roots()).back()].name == "render (tile)");
+}
+
+TEST_CASE("headline, finding and picture name one place: the longest of the innermost scopes or of their own code", "[findings]") {
+  auto const check = [](made_summary made, std::string const& place, std::string const& found, char const* scope) {
+    CHECK_THAT(headline_of(made.get()), ContainsSubstring("A step takes 10.0 ms on the host, " + place));
+    REQUIRE(findings_of(made.get()).size() == 1);
+    CHECK(findings_of(made.get()).front() == found);
+    profkit::detail::document const document = profkit::detail::make_document(made.get());
+    CHECK(document.findings.front().scope == scope);
+    auto const is_picture = [](profkit::detail::section const& each) { return each.id == "picture"; };
+    auto const picture = std::find_if(document.sections.begin(), document.sections.end(), is_picture);
+    REQUIRE(picture != document.sections.end());
+    std::size_t const of_it = place.find(" of it in ");
+    CHECK(plain(picture->answer) == "Largest: " + place.substr(of_it + 10) + ", " + place.substr(0, of_it) + " of the step.");
+  };
+  made_summary own;  // 3.6 ms of "force" are in none of the scopes inside
+  own.scope(0, "step", 10.0).scope(1, "force", 7.0).scope(2, "stress", 1.5).scope(2, "hourglass", 1.9).scope(1, "move", 2.0);
+  check(own, "36 % of it in force itself",
+        "force itself takes 3.60 ms (36 %) of host time a step. It runs once a step; the scopes in it take 3.40 ms more. > Begin with its "
+        "own code, outside the scopes in it.",
+        "force");
+  made_summary branch;  // no part of "load" has a quarter of the step
+  branch.scope(0, "step", 10.0).scope(1, "load", 4.5).scope(2, "read", 2.3).scope(2, "decode", 2.2).scope(1, "train", 4.0);
+  check(branch, "45 % of it in load",
+        "load takes 4.50 ms (45 %) of host time a step. It runs once a step, 4.50 ms each. > Begin there: it is the innermost scope with "
+        "over a quarter of the step.",
+        "load");
+  made_summary even;  // no scope has a quarter of the step, and no part of "sum" half of it
+  even.scope(0, "step", 10.0).scope(1, "sum", 2.2).scope(2, "pairs", 1.0).scope(2, "rest", 1.0);
+  for (int i = 0; i < 4; ++i) even.scope(1, "other" + std::string(1, static_cast<char>('a' + i)), 1.9);
+  check(even, "22 % of it in sum",
+        "sum takes 2.20 ms (22 %) of host time a step. It runs once a step, 2.20 ms each. > Begin there: it is the longest innermost "
+        "scope.",
+        "sum");
+  made_summary bare;
+  bare.scope(0, "step", 10.0).scope(1, "log", 1.0);
+  check(bare, "90 % of it in code outside any scope",
+        "Code outside any scope takes 9.00 ms (90 %) of host time a step. No scope tells what it does. > Add scopes to the step "
+        "(PROF_SCOPE).",
+        "");
+  made_summary launched;
+  launched.budget({{"step itself", 9.0}, {"log", 1.0}});
+  launched.scope(0, "step", 10.0).gpu_time(10.0, 0.0).scope(1, "log", 1.0).gpu_time(1.0, 0.0).kernel("gemm", "matmul", 10.0, 1);
+  CHECK_THAT(findings_of(launched.get()).front(),
+             ContainsSubstring("> Add scopes first: 9.00 ms (90 %) of the step are outside the scopes in it."));
 }
 
 TEST_CASE("outliers that move the mean by 1 % are a finding, with their numbers and their effect on the mean", "[findings]") {

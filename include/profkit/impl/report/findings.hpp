@@ -304,17 +304,36 @@ inline std::optional<finding> bound_finding(report_view const& view) {
   return std::nullopt;
 }
 
-/// Where to begin: at the innermost scope with a quarter of the step. If most of the work is outside any scope: by adding scopes.
-inline std::string begin_words(report_view const& view, folded_scope const& scope) {
-  double const share = scope.time / view.step_ms();
-  if (double const outside = outside_ms(view); outside > scope.time) {
-    return fmt::format("Add scopes first: {} of the step are in operations that were launched outside any scope.",
-                       at_most(outside, view.step_ms()));
+/// What a place is. @param place must have a scope.
+inline char const* place_reason(time_place const& place) {
+  if (place.is_itself) return "without the scopes in it";
+  return place.has_quarter ? "the innermost scope with over a quarter of the step" : "the longest innermost scope";
+}
+
+/// Where to begin. If most of the work is outside any scope: by adding scopes.
+inline std::string begin_words(report_view const& view, time_place const& place) {
+  double const outside = outside_ms(view);
+  if (outside > place.time || place.scope == nullptr) {
+    return fmt::format("Add scopes first: {} of the step are {}.", at_most(std::max(outside, place.time), view.step_ms()),
+                       outside > place.time ? "in operations that were launched outside any scope" : "outside the scopes in it");
   }
-  bool const is_quarter = share >= 0.25;
-  return fmt::format("Begin with {}, the {}: {}.", view.tree().unique_name(scope),
-                     is_quarter ? "innermost scope with over a quarter of the step" : "longest innermost scope",
-                     at_most(scope.time, view.step_ms()));
+  return fmt::format("Begin with {}, {}: {}.", view.tree().name_of(place), place_reason(place), at_most(place.time, view.step_ms()));
+}
+
+/// The largest place in host time, without kernels.
+inline finding host_time_finding(report_view const& view, time_place const& place) {
+  std::string const headline = fmt::format("{} takes {} of host time a step.",
+                                           place.scope == nullptr ? capitalized(view.tree().name_of(place)) : view.tree().name_of(place),
+                                           at_most(place.time, view.step_ms()));
+  if (place.scope == nullptr) return {headline, "No scope tells what it does.", "Add scopes to the step (PROF_SCOPE).", {}};
+  folded_scope const& scope = *place.scope;
+  std::string const runs = fmt::format("It runs {} a step", times_words(scope.count));
+  if (place.is_itself) {
+    return {headline, fmt::format("{}; the scopes in it take {} more.", runs, time_words(milliseconds{scope.time - place.time})),
+            "Begin with its own code, outside the scopes in it.", scope.path};
+  }
+  return {headline, fmt::format("{}, {} each.", runs, time_words(milliseconds{scope.count > 0.0 ? scope.time / scope.count : 0.0})),
+          fmt::format("Begin there: it is {}.", place_reason(place)), scope.path};
 }
 
 /// The one or two classes with the most kernel time; n/a if kernels without a class have half of it.
@@ -330,7 +349,7 @@ inline std::optional<std::string> class_words(own_vector<std::pair<std::string, 
 /// The kernels or the scope with the most time.
 inline std::optional<finding> max_time_finding(report_view const& view) {
   if (view.step_ms() <= 0.0) return std::nullopt;
-  folded_scope const* const begin = view.tree().innermost(0.25 * view.step_ms());
+  auto const begin = view.largest_place();
   step_kind_summary const& main = view.main();
   double const all = kernel_ms(main);
   if (view.all.gpu && !main.kernels.empty() && all > 0.0) {
@@ -340,17 +359,11 @@ inline std::optional<finding> max_time_finding(report_view const& view) {
         "Longest: {}, {} ({}), {}.", name_words(short_kernel_name(view.all.gpu->kernels[longest.kernel].name)),
         time_words(milliseconds{ms}), share_words(ms / all), launches_words(static_cast<double>(longest.count) / gpu_steps(main)));
     std::string const head = class_words(class_times(view.all, main), all).value_or("Most kernel time is in kernels without a class");
-    return finding{head + ".", text, begin == nullptr ? "Begin with this kernel." : begin_words(view, *begin),
-                   begin == nullptr ? "" : begin->path};
+    return finding{head + ".", text, begin ? begin_words(view, *begin) : "Begin with this kernel.",
+                   begin && begin->scope != nullptr ? begin->scope->path : std::string{}};
   }
-  if (begin == nullptr || view.tree().has_gpu()) return std::nullopt;
-  bool const is_quarter = begin->time >= 0.25 * view.step_ms();
-  return finding{fmt::format("{} takes {} of host time a step.", view.tree().unique_name(*begin), at_most(begin->time, view.step_ms())),
-                 fmt::format("It runs {} a step, {} each.", times_words(begin->count),
-                             time_words(milliseconds{begin->count > 0.0 ? begin->time / begin->count : 0.0})),
-                 is_quarter ? "Begin there: it is the innermost scope with over a quarter of the step."
-                            : "Begin there: it is the longest innermost scope.",
-                 begin->path};
+  if (!begin || view.tree().has_gpu()) return std::nullopt;
+  return host_time_finding(view, *begin);
 }
 
 /// The findings that a report shows: at most three. If data was lost, one of them says so.

@@ -157,6 +157,14 @@ struct folded_scope {
   std::optional<double> idle;
 };
 
+/// The code that takes the most time: see `folded_tree::largest_place`.
+struct time_place {
+  folded_scope const* scope = nullptr;  ///< null: the step
+  bool is_itself = false;               ///< without the scopes inside
+  bool has_quarter = false;             ///< at least a quarter of the step
+  double time = 0.0;                    ///< per step, in milliseconds
+};
+
 /// The tree of scopes in the steps of a kind. Three or more siblings that differ only in their index (`PROF_SCOPE_INDEXED`) are one row
 /// with their sum; their children are merged in the same way. Digits in names are not interpreted.
 class folded_tree {
@@ -209,27 +217,55 @@ class folded_tree {
   [[nodiscard]] bool is_part_of_step(folded_scope const& row) const noexcept { return has_gpu_ || row.is_of_step_thread; }
 
   /// "multiply", or "multiply in backward" if other rows have the same name.
-  [[nodiscard]] std::string unique_name(folded_scope const& scope) const {
+  [[nodiscard]] std::string unique_name(folded_scope const& scope, char const* suffix = "") const {
     auto const same = std::count_if(rows_.begin(), rows_.end(), [&](folded_scope const& each) { return each.name == scope.name; });
-    if (same < 2 || !scope.parent) return name_words(scope.name);
-    return name_words(scope.name) + " in " + name_words(rows_[*scope.parent].name);
+    std::string const name = name_words(scope.name) + suffix;
+    return same < 2 || !scope.parent ? name : name + " in " + name_words(rows_[*scope.parent].name);
   }
 
-  /// The innermost row with at least this time; the longest innermost row if there is none.
-  [[nodiscard]] folded_scope const* innermost(double at_least) const {
-    folded_scope const* best = nullptr;
+  /// Time of a row without the rows inside.
+  [[nodiscard]] double own_time(folded_scope const& row) const noexcept {
+    double inside = 0.0;
+    for (std::size_t const i : row.children) inside += rows_[i].time;
+    return std::max(0.0, row.time - inside);
+  }
+
+  /// The place to begin with, which all sentences of a report name. Places are scopes, and the own code of scopes with other scopes inside
+  /// and of the step. The result is the longest of the innermost places with a quarter of the time; if none has a quarter, with half of the
+  /// longest part. n/a without times. @param whole the time of the step; 0: the sum of the roots.
+  [[nodiscard]] std::optional<time_place> largest_place(double whole) const {
+    double own = step_ ? step_->time : 0.0;
+    double longest = 0.0;
+    double sum = 0.0;
+    for (std::size_t const i : roots_) {
+      if (!is_part_of_step(rows_[i])) continue;
+      if (rows_[i].is_of_step_thread) own -= rows_[i].time;
+      longest = std::max(longest, rows_[i].time);
+      sum += rows_[i].time;
+    }
+    double const quarter = 0.25 * (whole > 0.0 ? whole : sum);
+    longest = std::max(longest, own);
+    time_place best;
+    best.has_quarter = longest >= quarter;
+    double const least = best.has_quarter ? quarter : 0.5 * longest;
+    auto const offer = [&](folded_scope const* scope, bool is_itself, double time) {
+      if (time >= least && time > best.time) best = {scope, is_itself, best.has_quarter, time};
+    };
     for (folded_scope const& row : rows_) {
+      if (!is_part_of_step(row)) continue;
+      bool const is_itself = !row.children.empty() && own_time(row) >= least;
       bool const has_large_child =
-          std::any_of(row.children.begin(), row.children.end(), [&](std::size_t i) { return rows_[i].time >= at_least; });
-      if (row.time < at_least || has_large_child || row.time <= 0.0 || !is_part_of_step(row)) continue;
-      if (best == nullptr || row.time > best->time) best = &row;
+          std::any_of(row.children.begin(), row.children.end(), [&](std::size_t i) { return rows_[i].time >= least; });
+      if (is_itself || !has_large_child) offer(&row, is_itself, is_itself ? own_time(row) : row.time);
     }
-    if (best != nullptr) return best;
-    for (folded_scope const& row : rows_) {
-      bool const is_candidate = row.children.empty() && row.time > 0.0 && is_part_of_step(row);
-      if (is_candidate && (best == nullptr || row.time > best->time)) best = &row;
-    }
-    return best;
+    offer(nullptr, true, own);
+    return best.time > 0.0 ? std::optional{best} : std::nullopt;
+  }
+
+  /// "multiply", "multiply itself", "multiply in backward", "code outside any scope".
+  [[nodiscard]] std::string name_of(time_place const& place) const {
+    if (place.scope == nullptr) return "code outside any scope";
+    return unique_name(*place.scope, place.is_itself ? " itself" : "");
   }
 
   /// "layer_*" for "layer_3" with the index 3; the name of a scope without an index.

@@ -402,9 +402,8 @@ inline std::string step_takes(report_view const& view) {
 /// The headline without GPU times: where the host spends the step, and why there are no GPU times.
 inline std::string host_only_headline(report_view const& view) {
   std::string text = step_takes(view) + " on the host";
-  if (folded_scope const* const longest = view.tree().innermost(2.0 * view.step_ms()); longest != nullptr && view.step_ms() > 0.0) {
-    text += ", " + share_words(longest->time / view.step_ms()) + " of it in " + view.tree().unique_name(*longest);
-  }
+  if (auto const place = view.largest_place(); place && view.step_ms() > 0.0)
+    text += ", " + share_words(place->time / view.step_ms()) + " of it in " + view.tree().name_of(*place);
   return text + "; the GPU is n/a: " + why_no_kernels(view.all);
 }
 

@@ -327,13 +327,12 @@ inline void add_pictures(section& to, report_view const& view, kind_tree const& 
   add(samples != nullptr ? samples_answer(*view.all.host_samples) : has_gpu ? takes : finding, std::move(host));
 }
 
-/// The innermost scope with at least a quarter of the step.
+/// The place to begin with.
 inline std::string picture_answer(report_view const& view) {
-  folded_scope const* const largest = view.tree().innermost(0.25 * view.step_ms());
-  if (largest == nullptr) return "n/a: no scope was recorded in the measured steps.";
-  std::string text = "Largest: " + name_words(largest->name);
-  if (largest->parent) text += " in " + name_words(view.tree().rows()[*largest->parent].name);
-  return text + ", " + share_words(largest->time / view.step_ms()) + " of the " + view.kinds.main_words() + ".";
+  auto const place = view.largest_place();
+  if (!place) return "n/a: no scope was recorded in the measured steps.";
+  return fmt::format("Largest: {}, {} of the {}.", view.tree().name_of(*place), share_words(place->time / view.step_ms()),
+                     view.kinds.main_words());
 }
 
 /// The section. If the steps have no scopes, it says so.

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <list>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -58,6 +59,8 @@ struct report_view {
   [[nodiscard]] folded_tree const& tree() const noexcept { return trees.front().tree; }
   /// Length of a step of the main kind, the denominator of shares; 0 if no step was measured.
   [[nodiscard]] double step_ms() const noexcept { return step_length(main()).count(); }
+  /// The place to begin with, for all sentences of the report.
+  [[nodiscard]] std::optional<time_place> largest_place() const { return tree().largest_place(step_ms()); }
   [[nodiscard]] bool has_steps() const noexcept { return all.covers_steps && all.steps.host.count > 0; }
 
   summary const& all;

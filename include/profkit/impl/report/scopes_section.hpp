@@ -240,9 +240,7 @@ class scope_rows_of {
       next.number(scope.busy, no_kernels).number(scope.idle, "idle time is charged to scopes of the step's thread only");
       next.number(scope.host).bar({{colour::host, 0, scope.host / step_}});
     } else {
-      double inside = 0.0;
-      for (std::size_t const child : scope.children) inside += tree_.rows()[child].host;
-      next.bar({{colour::host, 0, scope.host / step_}}).number(std::max(0.0, scope.host - inside)).missing(no_kernels);
+      next.bar({{colour::host, 0, scope.host / step_}}).number(tree_.own_time(scope)).missing(no_kernels);
     }
     return scope.siblings.empty() ? next.blank() : next.range(siblings_cell(scope));
   }
