@@ -5,8 +5,9 @@
 //
 // Prints each cell, then the worst cells of each kind of series.
 //
-// usage: profkit_series [SERIES [held|fit|stops [NAME]]]   series per cell, 500 by default, a quarter of it for 1,000 steps and more.
-// The thresholds were fixed on the kinds of `fit`. `held` has other kinds, with other seeds. `stops` is the table of steps=auto.
+// usage: profkit_series [SERIES [held|fit|stops|causes [NAME]]]   series per cell, 500 by default, a quarter of it for 1,000 steps and
+// more. The thresholds were fixed on the kinds of `fit`. `held` has other kinds, with other seeds. `stops` is the table of steps=auto,
+// `causes` that of measured causes.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -18,6 +19,9 @@
 #include <string>
 #include <utility>
 #include <vector>
+
+#include <profkit/impl/report/noise_causes.hpp>
+#include <profkit/summary.hpp>
 
 #include "../tests/support/judged_series.hpp"
 #include "../tests/support/step_scenarios.hpp"
@@ -111,6 +115,54 @@ class worst_cells {
   std::string found_;
 };
 
+/// A series of steps that wait for a processor: whether the report names that, and whether it is most of the noise.
+std::pair<bool, bool> named_wait(normal_numbers& numbers, double deviation, double share, double piece) {
+  profkit::summary with_waits;
+  profkit::summary without;
+  profkit::timed_steps times;
+  double waited = 0.0;
+  double all = 0.0;
+  for (std::uint64_t step = 0; step < 100; ++step) {
+    double const own = 20.0 * (std::max)(0.05, 1.0 + deviation * numbers.next());
+    double wait = 0.0;
+    for (double at = -std::log(numbers.uniform()); at < 20.0 * share / (1.0 - share) / piece; at -= std::log(numbers.uniform()))
+      wait -= piece * std::log(numbers.uniform());
+    times.add(step, false, profkit::milliseconds{own + wait});
+    with_waits.steps.host_samples.emplace_back(own + wait);
+    without.steps.host_samples.emplace_back(own);
+    waited += wait;
+    all += own + wait;
+  }
+  with_waits.steps.host_verdict = profkit::judge_steps(times);
+  with_waits.environment.host_speed.emplace().waiting = waited / all;
+  double const of_own = *profkit::detail::mean_distance(without.steps) * (1.0 - waited / all);
+  bool const is_named = profkit::detail::largest_noise_cause(with_waits, with_waits.steps, {}).has_value();
+  return {is_named, of_own < 0.5 * *profkit::detail::mean_distance(with_waits.steps)};
+}
+
+/// Steps of 20 ms on average that wait 0.2 to 80 % of the time, in pieces of 1 to 20 ms on average.
+void print_causes(std::size_t series) {
+  std::printf("| own noise | series | most of the noise is waiting | of these named | of the others named |\n|---|---:|---:|---:|---:|\n");
+  normal_numbers numbers{400};
+  for (double const deviation : {0.0, 0.01, 0.03, 0.1}) {
+    std::size_t count = 0;
+    std::array<std::size_t, 2> is_most{};
+    std::array<std::size_t, 2> named{};
+    for (double const share : {0.002, 0.01, 0.03, 0.1, 0.3, 0.8}) {
+      for (double const piece : {1.0, 4.0, 20.0}) {
+        for (std::size_t each = 0; each < series; ++each) {
+          ++count;
+          auto const [is_named, is_true] = named_wait(numbers, deviation, share, piece);
+          ++is_most[is_true ? 1 : 0];
+          named[is_true ? 1 : 0] += is_named ? 1U : 0U;
+        }
+      }
+    }
+    std::printf("| %.0f %% | %zu | %zu | %.1f %% | %.1f %% |\n", 100.0 * deviation, count, is_most[1], percent(named[1], is_most[1]),
+                percent(named[0], is_most[0]));
+  }
+}
+
 }  // namespace
 
 int main(int count, char** arguments) {
@@ -119,11 +171,15 @@ int main(int count, char** arguments) {
   char const* const only = count > 3 ? arguments[3] : "";
   bool const is_fit = std::strcmp(half, "fit") == 0;
   if (series < 10) {
-    std::fprintf(stderr, "usage: %s [SERIES [held|fit|stops [NAME]]]\n", arguments[0]);
+    std::fprintf(stderr, "usage: %s [SERIES [held|fit|stops|causes [NAME]]]\n", arguments[0]);
     return 1;
   }
   if (std::strcmp(half, "stops") == 0) {
     print_stops(series);
+    return 0;
+  }
+  if (std::strcmp(half, "causes") == 0) {
+    print_causes(series);
     return 0;
   }
   std::printf("| series | n | interval covers or n/a | n/a | false | stable | warm-up | drift | change | kinds, period, tail | found |\n");

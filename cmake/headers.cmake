@@ -153,6 +153,7 @@ set(PROFKIT_HEADERS
     profkit/impl/report/findings.hpp
     profkit/impl/report/first_screen.hpp
     profkit/impl/report/folded_scopes.hpp
+    profkit/impl/report/noise_causes.hpp
     profkit/impl/report/headline.hpp
     profkit/impl/report/html_cells.hpp
     profkit/impl/report/html_boxes.hpp

@@ -135,6 +135,57 @@ TEST_CASE("a time that is not stable is the first finding, with its reason and a
   CHECK_THAT(findings_of(made.get()).front(), ContainsSubstring("> Use at least 12 warm-up steps (warmup=12)."));
 }
 
+TEST_CASE("a measured cause that can explain most of the noise comes before the advice to measure more", "[findings]") {
+  made_summary made;  // a step is 20 % from the median on average
+  for (int i = 0; i < 40; ++i) made.get().steps.host_samples.emplace_back(i % 2 == 0 ? 8.0 : 12.0);
+  made.get().steps.host_verdict.verdict = profkit::step_verdict::noisy;
+  made.get().environment.host_speed.emplace().waiting = 0.84;
+  CHECK(findings_of(made.get()).front() ==
+        "The step thread waited 84 % of the time for a processor. These times are not reliable: noisy, the mean is known to \xc2\xb1"
+        "0.1 %; n = 40 (effective 40), 0 outliers. > Stop other programs, or use fewer threads than processors: more steps do not help.");
+  CHECK_THAT(plain(profkit::detail::make_document(made.get()).sections.front().answer),
+             ContainsSubstring(" Verdict: noisy: the step thread waited 84 % of the time for a processor; no significant drift"));
+  for (profkit::step_verdict const other :
+       {profkit::step_verdict::too_few, profkit::step_verdict::still_warming, profkit::step_verdict::throttled}) {
+    made.get().steps.host_verdict.verdict = other;
+    CHECK_THAT(findings_of(made.get()).front(), ContainsSubstring("These times are not reliable yet."));
+  }
+  made.get().steps.host_verdict.verdict = profkit::step_verdict::drifting;
+  CHECK_THAT(findings_of(made.get()).front(), ContainsSubstring("The step thread waited 84 %"));
+  made.get().environment.host_speed->waiting = 0.17;  // less than 90 % of that
+  CHECK_THAT(findings_of(made.get()).front(), ContainsSubstring("These times are not reliable yet. Drifting: "));
+}
+
+TEST_CASE("of the measured causes of noise, the largest is named, and only as far as the step depends on it", "[findings]") {
+  made_summary made;
+  made.budget({{"forward", 9.0, 1.0}});
+  for (int i = 0; i < 40; ++i) made.get().steps.host_samples.emplace_back(i % 2 == 0 ? 8.0 : 12.0);
+  made.get().steps.host_verdict.verdict = profkit::step_verdict::noisy;
+  made.get().environment.host_speed.emplace().waiting = 0.12;
+  profkit::clock_summary clock;
+  clock.readings = 10;
+  clock.min_mhz = 1200;
+  clock.mean_mhz = 1500.0;
+  clock.max_mhz = 2000;
+  made.get().steps.clocks = {clock};
+  CHECK_THAT(findings_of(made.get()).front(),
+             ContainsSubstring("The SM clock of device 0 changed between 1200 and 2000 MHz, and was 25 % below the highest on average.") &&
+                 ContainsSubstring("> Lock the clocks (nvidia-smi -lgc)"));
+  made.get().environment.host_speed->waiting = 0.5;
+  CHECK_THAT(findings_of(made.get()).front(), ContainsSubstring("The step thread waited 50 %"));
+  // Of a GPU step, waiting can take only the idle time: 10 %.
+  made.get().steps.gpu = made.get().steps.host;
+  made.get().steps.gpu_samples = made.get().steps.host_samples;
+  made.get().steps.gpu_verdict = made.get().steps.host_verdict;
+  made.get().steps.step_time->basis = "GPU step time";
+  CHECK_THAT(findings_of(made.get()).front(), ContainsSubstring("The SM clock of device 0"));
+  made_summary host_only;
+  host_only.get().steps.host_samples = made.get().steps.host_samples;
+  host_only.get().steps.host_verdict.verdict = profkit::step_verdict::noisy;
+  host_only.get().steps.clocks = {clock};
+  CHECK_THAT(findings_of(host_only.get()).front(), ContainsSubstring("> Measure more steps (steps=auto)."));
+}
+
 TEST_CASE("the largest lever is named by classes of kernels, the longest kernel, and the place to begin with", "[findings]") {
   made_summary made;
   made.budget({{"forward", 10.0}});

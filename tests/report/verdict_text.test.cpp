@@ -84,6 +84,15 @@ TEST_CASE("steps that are not of one kind are described in one sentence", "[verd
   CHECK(found.pattern->others == 3);
 }
 
+TEST_CASE("the verdict names a measured cause first", "[verdict]") {
+  normal_numbers numbers{18};
+  profkit::profile profile = profile_of_steps(made_series(numbers, 35, 20.0), 5);
+  CHECK_THAT(text_of(profile), ContainsSubstring("host: noisy: the mean is known to "));
+  profile.environment.host_speed = profkit::host_speed_record{std::chrono::microseconds{100}, std::chrono::microseconds{100}, 0.84};
+  CHECK_THAT(text_of(profile),
+             ContainsSubstring("host: noisy: the step thread waited 84\xc2\xa0% of the time for a processor; the mean is known to "));
+}
+
 TEST_CASE("a mean that slow changes could move too far is reported instead of stable", "[verdict]") {
   profkit::verdict_summary found;
   found.verdict = profkit::step_verdict::too_few;

@@ -18,6 +18,7 @@
 #include "headline.hpp"
 #include "kernels_section.hpp"
 #include "memory_section.hpp"
+#include "noise_causes.hpp"
 #include "numbers.hpp"
 #include "quality_section.hpp"
 #include "report_view.hpp"
@@ -203,22 +204,28 @@ inline std::string verdict_advice(verdict_summary const& verdict) {
   return {};
 }
 
-/// Why the step times are not reliable.
+/// Why the step times are not reliable: a measured cause comes before the advice to measure more.
 inline std::optional<finding> reliability_finding(report_view const& view) {
   step_summary const& times = view.main().times;
   verdict_summary const& verdict = main_verdict(times);
   if (verdict.verdict == step_verdict::stable) return std::nullopt;
+  std::string const reason = with_plus_minus(verdict_reason(verdict, view.all.steps.clocks));
+  if (auto const cause = largest_noise_cause(view.all, times, view.main().budget)) {
+    return finding{capitalized(cause->words) + ".",
+                   fmt::format("These times are not reliable: {}, {}.", verdict_name(verdict.verdict), reason),
+                   cause->advice,
+                   {}};
+  }
   if (verdict.verdict == step_verdict::uneven) {
     std::string const mean = verdict.relative_half_width
                                  ? "The mean is known to " + with_plus_minus(format_half_width(*verdict.relative_half_width)) + "."
                                  : capitalized(no_interval_words(verdict)) + ".";
     return finding{capitalized(pattern_words(*verdict.pattern, verdict.measured)) + ".", mean, verdict_advice(verdict), {}};
   }
-  return finding{
-      "These times are not reliable yet.",
-      fmt::format("{}: {}.", capitalized(verdict_name(verdict.verdict)), with_plus_minus(verdict_reason(verdict, view.all.steps.clocks))),
-      verdict_advice(verdict),
-      {}};
+  return finding{"These times are not reliable yet.",
+                 fmt::format("{}: {}.", capitalized(verdict_name(verdict.verdict)), reason),
+                 verdict_advice(verdict),
+                 {}};
 }
 
 /// "5.48 ms (26 %)": a time and its share of the step.

@@ -134,6 +134,13 @@ class report_kinds {
   return times.host;
 }
 
+/// The single times to which `main_verdict` refers, in order; means of groups with many steps.
+[[nodiscard]] inline own_vector<milliseconds> const& main_samples(step_summary const& times) noexcept {
+  duration_summary const* const main = &main_times(times);
+  if (times.gpu && main == &*times.gpu) return times.gpu_samples;
+  return times.gpu_period && main == &times.gpu_period->time ? times.gpu_period->samples : times.host_samples;
+}
+
 /// A row of the folded tree: one scope, or at least three siblings that differ only in their index. Times are per step, in milliseconds.
 struct folded_scope {
   struct sibling {

@@ -16,6 +16,7 @@
 #include "../analyze/readings.hpp"
 #include "../analyze/verdict/step_verdict.hpp"
 #include "../profile/own_memory.hpp"
+#include "noise_causes.hpp"
 #include "numbers.hpp"
 #include "quality_section.hpp"
 #include "report_view.hpp"
@@ -240,9 +241,11 @@ inline std::string drift_words(verdict_summary const& verdict) {
 
 namespace detail {
 
-inline std::string verdict_line(char const* what, verdict_summary const& verdict,
-                                ::profkit::detail::own_vector<clock_summary> const& clocks) {
-  std::string text = fmt::format("{}: {}: {}\n", what, verdict_name(verdict.verdict), verdict_reason(verdict, clocks));
+inline std::string verdict_line(char const* what, verdict_summary const& verdict, summary const& all) {
+  step_summary const& steps = all.steps;
+  auto const cause = &verdict == &main_verdict(steps) ? largest_noise_cause(all, steps, all.budget) : std::nullopt;
+  std::string text = fmt::format("{}: {}: {}{}\n", what, verdict_name(verdict.verdict), cause ? cause->words + "; " : "",
+                                 verdict_reason(verdict, steps.clocks));
   if (verdict.measured >= 2) {
     text += verdict.ci95_low ? fmt::format("  95 % interval of the mean {} to {} ms, MAD {} ms", format_ms(verdict.ci95_low),
                                            format_ms(verdict.ci95_high), format_ms(verdict.mad))
@@ -290,9 +293,9 @@ inline std::string stop_words(stop_record const& stop, std::uint64_t measured, b
 [[nodiscard]] inline std::string verdict_text(summary const& summary) {
   step_summary const& steps = summary.steps;
   bool const host_runs_ahead = steps.gpu_period && steps.gpu_period->is_longer;
-  std::string text = host_runs_ahead ? detail::verdict_line("GPU (kernels)", steps.gpu_period->verdict, steps.clocks) : "";
-  text += detail::verdict_line("host", steps.host_verdict, steps.clocks);
-  if (steps.gpu_verdict) text += detail::verdict_line("GPU (CUDA events)", *steps.gpu_verdict, steps.clocks);
+  std::string text = host_runs_ahead ? detail::verdict_line("GPU (kernels)", steps.gpu_period->verdict, summary) : "";
+  text += detail::verdict_line("host", steps.host_verdict, summary);
+  if (steps.gpu_verdict) text += detail::verdict_line("GPU (CUDA events)", *steps.gpu_verdict, summary);
   for (clock_summary const& each : steps.clocks) text += clock_words(each) + "\n";
   if (steps.clocks.empty())
     text += fmt::format("GPU clocks: n/a ({}), so throttling is unknown\n",

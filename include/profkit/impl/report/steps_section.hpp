@@ -20,6 +20,7 @@
 #include "../profile/own_sort.hpp"
 #include "findings.hpp"
 #include "headline.hpp"
+#include "noise_causes.hpp"
 #include "numbers.hpp"
 #include "quality_section.hpp"
 #include "report_view.hpp"
@@ -152,12 +153,7 @@ inline own_vector<plotted_step> plotted_steps(report_view const& view, bool is_o
   keep_longest_labels(result);
   label_warmup(result);
   if (!result.empty()) return result;
-  step_summary const& steps = view.all.steps;
-  own_vector<milliseconds> const none;
-  own_vector<milliseconds> const& of_gpu = !steps.gpu_samples.empty() ? steps.gpu_samples
-                                           : steps.gpu_period         ? steps.gpu_period->samples
-                                                                      : none;
-  own_vector<milliseconds> const& samples = is_of_gpu ? of_gpu : steps.host_samples;
+  own_vector<milliseconds> const& samples = is_of_gpu ? main_samples(view.all.steps) : view.all.steps.host_samples;
   for (std::size_t i = 0; i < samples.size(); ++i) {
     plotted_step step;
     step.index = view.all.steps.warmup + i;
@@ -307,7 +303,9 @@ inline std::string steps_answer(report_view const& view) {
   text += time_words(times.mean.value_or(milliseconds{}));
   if (verdict.relative_half_width)
     text += fmt::format(" on average, known to {}", with_plus_minus(format_half_width(*verdict.relative_half_width)));
-  return text + ". Verdict: " + verdict_name(verdict.verdict) + "; " + steadiness_words(verdict) + ".";
+  auto const cause = largest_noise_cause(view.all, main, view.main().budget);
+  return fmt::format("{}. Verdict: {}{}; {}.", text, verdict_name(verdict.verdict), cause ? ": " + cause->words : "",
+                     steadiness_words(verdict));
 }
 
 /// The section. Without measured steps it says so.
