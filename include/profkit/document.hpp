@@ -181,6 +181,8 @@ struct data_table {
   }
   /// Adds a row that begins a group.
   row& add_heading(std::string_view words);
+  /// Removes columns that are n/a in all rows. To be called after the last row.
+  void drop_unknown_columns();
 };
 
 inline row& row::text(std::string_view words, std::string_view complete) {
@@ -218,6 +220,16 @@ inline row& data_table::add_heading(std::string_view words) {
   result.cells.resize(columns.size());
   result.is_heading = true;
   return result;
+}
+
+inline void data_table::drop_unknown_columns() {
+  for (std::size_t i = columns.size(); i-- > 0;) {
+    bool is_known = false;
+    for (row const& each : rows) is_known = is_known || !std::holds_alternative<std::monostate>(each.cells[i].value);
+    if (is_known) continue;
+    columns.erase(columns.begin() + static_cast<std::ptrdiff_t>(i));
+    for (row& each : rows) each.cells.erase(each.cells.begin() + static_cast<std::ptrdiff_t>(i));
+  }
 }
 
 /// A step in the figure of steps.

@@ -72,7 +72,7 @@ TEST_CASE("the step budget covers the steps with collected kernels, per step", "
   CHECK(some.budget->steps == 1);
   CHECK(some.budget->wall == profkit::milliseconds{10.0});
   auto const csv = [](profkit::summary const& summary, char const* name) {
-    return profkit::detail::csv_of(table_of(profkit::detail::budget_section(profkit::detail::report_view{summary}), name));
+    return profkit::detail::csv_of(table_of(profkit::detail::budget_section(profkit::detail::report_view{summary}).value(), name));
   };
   CHECK(csv(some, "budget") == csv(those, "budget"));
   CHECK(csv(some, "starving") == csv(those, "starving"));

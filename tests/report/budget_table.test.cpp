@@ -17,7 +17,7 @@ profkit::summary const& recorded_summary() {
 }
 
 profkit::detail::section budget_of(profkit::summary const& summary) {
-  return profkit::detail::budget_section(profkit::detail::report_view{summary});
+  return profkit::detail::budget_section(profkit::detail::report_view{summary}).value();
 }
 
 }  // namespace
@@ -84,13 +84,12 @@ TEST_CASE("launch-bound is n/a if no launching call was recorded, and the report
   CHECK(json_of(recorded_summary()).at("budget").at("gpu_idle").at("launch_bound_ms").is_number());
 }
 
-TEST_CASE("a report with kernels shows the budget before the scopes, and one without says why it has none", "[budget]") {
+TEST_CASE("a report with kernels shows the budget before the scopes, and one without has none", "[budget]") {
   profkit::profile profile = made_gpu_profile();
   auto const text_of = [](profkit::profile const& content) { return report_of(content).full_text(); };
   std::string const text = text_of(profile);
   CHECK(text.find("Where the step went\n") < text.find("\nScopes\n"));
   CHECK_THAT(text, ContainsSubstring("What the GPU waits for\n"));
   profile.collectors.clear();
-  CHECK_THAT(text_of(profile), ContainsSubstring("Where the step went\n===================\n\nn/a: no kernel collector.\n") &&
-                                   !ContainsSubstring("What the GPU waits for"));
+  CHECK_THAT(text_of(profile), !ContainsSubstring("Where the step went") && !ContainsSubstring("What the GPU waits for"));
 }

@@ -139,7 +139,7 @@ TEST_CASE("the text has the GPU idle time and the time that it is a part of", "[
   profile.scopes.clear();
   CHECK_THAT(report_of(profile).full_text(),
              ContainsSubstring("of the step thread, or to a scope that adopted it on another thread, 10.900 ms outside any scope\n"));
-  profile.steps.clear();
+  for (profkit::step_record& each : profile.steps) each.warmup = true;
   CHECK_THAT(report_of(profile).full_text(), ContainsSubstring("idle: n/a, no step was measured\n"));
 }
 
@@ -173,12 +173,14 @@ TEST_CASE("a name is cut between characters", "[report]") {
   CHECK(profkit::detail::shortened("short", 10) == "short");
 }
 
-TEST_CASE("if kernels were not collected, the report says why and every figure of them is n/a", "[report]") {
+TEST_CASE("if kernels could not be collected, a finding says why, and every figure of them is null in JSON", "[report]") {
   profkit::profile profile = made_gpu_profile();
   profile.collectors = {{"kernels", "not collected", "another tool holds CUPTI", profkit::collector_kind::kernels}};
   profkit::report const report = report_of(profile);
-  CHECK_THAT(report.full_text(), ContainsSubstring("Kernels\n=======\n\nn/a: another tool holds CUPTI.\n"));
-  CHECK_THAT(section(report.full_text(), "By name"), ContainsSubstring("n/a"));
+  CHECK_THAT(report.full_text(), ContainsSubstring("A collector failed. kernels: not collected (another tool holds CUPTI).") &&
+                                     ContainsSubstring("\nGPU busy: n/a (another tool holds CUPTI)\n") &&
+                                     !ContainsSubstring("\nKernels\n"));
+  CHECK_THAT(section(report.full_text(), "By name"), !ContainsSubstring("n/a"));
   json const written = json_of(report);
   for (char const* const name : {"kernels", "kernel_classes", "copies", "api", "gpu"}) CHECK(written.at(name).is_null());
   for (char const* const name : {"dropped_kernels", "invalid_kernels", "unattributed_kernels", "unattributed_operations"}) {

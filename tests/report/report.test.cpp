@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <profkit/analyze.hpp>
 #include <profkit/csv_printer.hpp>
+#include <profkit/impl/report/make_document.hpp>
 #include <profkit/impl/report/quality_section.hpp>
 #include <profkit/impl/report/scopes_section.hpp>
 #include <profkit/report.hpp>
@@ -75,7 +76,7 @@ TEST_CASE("a number that is not finite becomes null", "[report]") {
   CHECK(json_of(summary)["steps"]["items_per_second"].is_null());
 }
 
-TEST_CASE("the text shows host and GPU time of a scope side by side, and n/a for missing values", "[report]") {
+TEST_CASE("the text shows host and GPU time of a scope side by side, and never a number that is not finite", "[report]") {
   std::string const text = report_of(made_profile()).full_text();
   CHECK_THAT(text, ContainsSubstring("    layer_1      2"));
   CHECK_THAT(text,
@@ -85,8 +86,42 @@ TEST_CASE("the text shows host and GPU time of a scope side by side, and n/a for
   CHECK_THAT(text, ContainsSubstring("2667 tokens/s by GPU step time"));
   CHECK_THAT(squeezed(text), ContainsSubstring("\nkernels not collected no libcupti\n"));
   CHECK_THAT(text, ContainsSubstring("overhead: 25.0 ns per scope"));
-  CHECK_THAT(text, ContainsSubstring("n/a"));
   CHECK_THAT(text, !ContainsSubstring("nan") && !ContainsSubstring("inf"));
+}
+
+TEST_CASE("a report of a program without a GPU says in one line what it did not ask for, and nothing else about it", "[report]") {
+  profkit::profile profile;
+  profile.paths = {step_path(), {0, "work", {}, "a.cpp", 1}};
+  profile.threads = {{100, "main"}};
+  for (std::uint64_t i = 0; i < 40; ++i) {
+    double const begin = 20.0 * static_cast<double>(i);
+    double const end = begin + 10.0 + 0.01 * static_cast<double>(i % 7);
+    profile.scopes.push_back({{at_ms(begin), at_ms(end - 1.0)}, 1, 0});
+    profile.scopes.push_back({{at_ms(begin), at_ms(end)}, 0, 0});
+    profile.steps.push_back({{at_ms(begin), at_ms(end)}, i, false, 0});
+  }
+  profile.time = {at_ms(0.0), at_ms(900.0)};
+  profkit::report const report = report_of(profile);
+  CHECK_THAT(report.text(), !ContainsSubstring("n/a") && ContainsSubstring(" of it in work.\n"));
+  for (std::string const& text : {std::string{report.full_text()}, std::string{report.markdown()}, std::string{report.html()}}) {
+    CAPTURE(text);
+    CHECK_THAT(text, ContainsSubstring("Not asked for: GPU operations, GPU clocks, memory, items, FLOPs."));
+    for (char const* const other : {"n/a:", "n/a (", "Where the step went", "SM clock", "no collector", "id=\"kernels\"", "Kernels"})
+      CHECK_THAT(text, !ContainsSubstring(other));
+  }
+  for (profkit::detail::section const& section : profkit::detail::make_document(report.summary()).sections) {
+    for (profkit::detail::block const& block : section.blocks) {
+      auto const* const table = std::get_if<profkit::detail::data_table>(&block);
+      if (table == nullptr) continue;
+      CAPTURE(table->name);
+      for (std::size_t i = 0; i < table->columns.size(); ++i) {
+        if (table->columns[i].use == profkit::detail::column_use::file) continue;
+        CAPTURE(table->columns[i].heading);
+        auto const is_unknown = [&](auto const& row) { return std::holds_alternative<std::monostate>(row.cells.at(i).value); };
+        CHECK_FALSE(std::all_of(table->rows.begin(), table->rows.end(), is_unknown));
+      }
+    }
+  }
 }
 
 TEST_CASE("if no scope was timed between CUDA events, the text has no columns for that; scopes.csv always has them", "[report]") {

@@ -15,7 +15,9 @@ using box_kind = icicle_figure::box_kind;
 
 std::vector<icicle_figure> pictures_of(profkit::summary const& summary) {
   std::vector<icicle_figure> result;
-  for (profkit::detail::block const& each : profkit::detail::picture_section(profkit::detail::report_view{summary}).blocks) {
+  auto const picture = profkit::detail::picture_section(profkit::detail::report_view{summary});
+  if (!picture) return result;
+  for (profkit::detail::block const& each : picture->blocks) {
     if (auto const* const figure = std::get_if<profkit::detail::figure>(&each)) {
       if (auto const* const icicle = std::get_if<icicle_figure>(&figure->content)) result.push_back(*icicle);
     }

@@ -112,9 +112,11 @@ TEST_CASE("the uncertainty of a mean has two digits below 0.1 %, and none below 
   CHECK(profkit::detail::format_half_width(0.0) == "+-0.0 %");
 }
 
-TEST_CASE("clocks that were not read are n/a, with the consequence", "[verdict]") {
+TEST_CASE("clocks that the program asked for and that were not read are n/a, with the consequence", "[verdict]") {
   profkit::profile profile = profile_of_steps(quiet_steps(), 5);
-  CHECK_THAT(text_of(profile), ContainsSubstring("GPU clocks: n/a (no collector), so throttling is unknown"));
+  CHECK_THAT(text_of(profile), !ContainsSubstring("GPU clocks"));
+  profile.collectors = {{"GPU clocks", "not collected", "no libnvidia-ml", profkit::collector_kind::gpu_clocks}};
+  CHECK_THAT(text_of(profile), ContainsSubstring("GPU clocks: n/a (no libnvidia-ml), so throttling is unknown"));
   profile.device_clocks.push_back({profile.steps[20].time.end, 20, 0, 1200, 1980, 0x8, 300'000U, 85U});
   CHECK_THAT(text_of(profile),
              ContainsSubstring("host: throttled: device 0 had slowed down in 1 of 1 readings (hardware slowdown; SM clock down "

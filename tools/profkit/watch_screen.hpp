@@ -279,6 +279,7 @@ class watch_screen {
 
   void add_gpu(profkit::summary const& figures) {
     if (!has_gpu_time(figures)) {
+      if (!figures.gpu && !profkit::detail::is_asked_for(figures, profkit::collector_kind::kernels)) return;
       std::string const why = figures.gpu ? "no measured step with kernels yet"
                                           : profkit::detail::why_not_collected(figures, profkit::collector_kind::kernels, "no kernels yet");
       add(80, label("GPU").add("n/a: " + screen_name(why, style_)));
@@ -367,7 +368,7 @@ class watch_screen {
     for (profkit::allocator_summary const& each : figures.allocators) {
       put(each.source, static_cast<double>(each.last_bytes), static_cast<double>(each.max_bytes));
     }
-    add(60, label("MEMORY").add(screen_name(text.empty() ? "n/a: no memory source, or no measured step yet" : text, style_)));
+    if (!text.empty()) add(60, label("MEMORY").add(screen_name(text, style_)));
   }
 
   void add_data(watch_view const& view, profkit::summary const& figures) {

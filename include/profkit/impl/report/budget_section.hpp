@@ -204,15 +204,16 @@ inline std::string budget_answer(step_kind_summary const& kind) {
   return text + "; the GPU idles " + share_words(1.0 - budget.busy / budget.wall) + " of the step.";
 }
 
-/// The section. Without GPU times it gives the reason.
-inline section budget_section(report_view const& view) {
+/// The section; n/a without steps or GPU operations. If these are in other steps, it says so.
+inline std::optional<section> budget_section(report_view const& view) {
+  if (!view.has_steps() || !view.all.gpu) return std::nullopt;
   section result{"budget", "Where the step went"};
   own_vector<step_kind_summary const*> kinds;
   for (kind_tree const& each : view.trees) {
     if (has_gpu_time(*each.kind)) kinds.push_back(each.kind);
   }
   if (kinds.empty()) {
-    result.answer = "n/a: " + (view.has_steps() ? why_no_kernels(view.all) : std::string{"no step was measured"}) + ".";
+    result.answer = "n/a: " + why_no_kernels(view.all) + ".";
     return result;
   }
   result.answer = budget_answer(*kinds.front());

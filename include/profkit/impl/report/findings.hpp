@@ -373,7 +373,7 @@ inline std::optional<finding> max_time_finding(report_view const& view) {
   return host_time_finding(view, *begin);
 }
 
-/// The findings that a report shows: at most three. If data was lost, one of them says so.
+/// The findings that a report shows: at most three. If a collector failed or data was lost, one of them says so.
 inline own_vector<finding> findings(report_view const& view) {
   constexpr std::size_t max_findings = 3;
   own_vector<finding> result;
@@ -390,10 +390,12 @@ inline own_vector<finding> findings(report_view const& view) {
   } else {
     add(no_steps_finding(view.all));
   }
-  if (std::optional<finding> loss = loss_finding(view.all)) {
-    if (result.size() == max_findings) result.pop_back();
-    result.push_back(std::move(*loss));
+  own_vector<finding> always;
+  for (auto const make : {failure_finding, loss_finding}) {
+    if (std::optional<finding> each = make(view.all)) always.push_back(std::move(*each));
   }
+  result.resize(std::min(result.size(), max_findings - always.size()));
+  for (finding& each : always) result.push_back(std::move(each));
   return result;
 }
 

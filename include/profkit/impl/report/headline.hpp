@@ -297,7 +297,7 @@ inline std::string stop_words(stop_record const& stop, std::uint64_t measured, b
   text += detail::verdict_line("host", steps.host_verdict, summary);
   if (steps.gpu_verdict) text += detail::verdict_line("GPU (CUDA events)", *steps.gpu_verdict, summary);
   for (clock_summary const& each : steps.clocks) text += clock_words(each) + "\n";
-  if (steps.clocks.empty())
+  if (steps.clocks.empty() && detail::is_asked_for(summary, collector_kind::gpu_clocks))
     text += fmt::format("GPU clocks: n/a ({}), so throttling is unknown\n",
                         detail::why_not_collected(summary, collector_kind::gpu_clocks, "not read after a measured step"));
   if (steps.stop) text += detail::stop_words(*steps.stop, steps.host.count, host_runs_ahead);
@@ -388,7 +388,7 @@ inline std::string bound_words(budget_summary const& budget) {
   return {};
 }
 
-/// Why there is no GPU time, such as "no kernel collector".
+/// Why there is no GPU time, such as "kernels were collected in no measured step".
 inline std::string why_no_kernels(summary const& all) {
   if (all.gpu && all.gpu->steps == 0 && all.covers_steps) return "kernels were collected in no measured step";
   return why_not_collected(all, collector_kind::kernels, "no reason was given");
@@ -402,12 +402,12 @@ inline std::string step_takes(report_view const& view) {
   return fmt::format("A {} takes {}{}", view.kinds.main_words(), is_known ? "" : "about ", time_words(mean_step_time(main.times)));
 }
 
-/// The headline without GPU times: where the host spends the step, and why there are no GPU times.
+/// The headline without GPU times: where the host spends the step. If kernels were to be collected, a finding says why they were not.
 inline std::string host_only_headline(report_view const& view) {
   std::string text = step_takes(view) + " on the host";
   if (auto const place = view.largest_place(); place && view.step_ms() > 0.0)
     text += ", " + share_words(place->time / view.step_ms()) + " of it in " + view.tree().name_of(*place);
-  return text + "; the GPU is n/a: " + why_no_kernels(view.all);
+  return view.all.gpu ? text + "; the GPU is n/a: " + why_no_kernels(view.all) : text;
 }
 
 /// The headline without measured steps: why there are none, or the longest scope of the session.

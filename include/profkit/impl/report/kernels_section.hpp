@@ -257,7 +257,6 @@ inline data_table kernels_table(summary const& all, step_kind_summary const& kin
 
 /// Adds tables of all operations in the measured steps of all kinds.
 inline void add_operations(section& to, summary const& all) {
-  if (!all.gpu) return;
   to.add(kernel_table(*all.gpu));
   to.add_unless_empty(class_table(*all.gpu));
   to.add_unless_empty(copy_table(*all.gpu));
@@ -265,13 +264,13 @@ inline void add_operations(section& to, summary const& all) {
   to.add_notes(operations_words(*all.gpu) + "\n" + collected_steps_note(all));
 }
 
-/// The section for a kind of step. Without kernels it gives the reason.
+/// The section for a kind of step.
 inline section kernels_of_kind(report_view const& view) {
   section result{"kernels", "Kernels"};
   step_kind_summary const& kind = view.main();
   double const total = kernel_ms(kind);
-  if (!view.all.gpu || kind.kernels.empty() || total <= 0.0) {
-    result.answer = view.all.gpu ? "none: no kernel ran." : "n/a: " + why_no_kernels(view.all) + ".";
+  if (kind.kernels.empty() || total <= 0.0) {
+    result.answer = "none: no kernel ran.";
     return result;
   }
   std::uint64_t launches = 0;
@@ -305,8 +304,9 @@ inline section kernels_of_kind(report_view const& view) {
   return result;
 }
 
-/// The section.
-inline section kernels_section(report_view const& view) {
+/// The section; n/a if kernels were not collected.
+inline std::optional<section> kernels_section(report_view const& view) {
+  if (!view.all.gpu) return std::nullopt;
   section result = kernels_of_kind(view);
   add_operations(result, view.all);
   return result;

@@ -70,7 +70,7 @@ inline key_figure step_figure(report_view const& view) {
   return result;
 }
 
-/// The figures at the top of the report. Figures without a value give the reason.
+/// The figures at the top of the report: those that the program asked for. Figures without a value give the reason.
 inline own_vector<key_figure> key_figures(report_view const& view) {
   summary const& all = view.all;
   step_kind_summary const& main = view.main();
@@ -79,20 +79,18 @@ inline own_vector<key_figure> key_figures(report_view const& view) {
     double const per_step = static_cast<double>(main.times.items) / host_steps(main);
     result.push_back(
         {name_words(main.times.item_name) + " per second", rate_words(*main.times.items_per_second), significant(per_step) + " a step"});
-  } else {
-    result.push_back({"items per second", "", "the program sets no items_per_step"});
   }
   if (has_gpu_time(main)) {
     budget_summary const& budget = *main.budget;
     result.push_back({"GPU busy", fmt::format("{:.1f}{}%", 100.0 * (budget.busy / budget.wall), no_break_space),
                       fmt::format("{} of {}", time_words(budget.busy / gpu_steps(main)), time_words(budget.wall / gpu_steps(main)))});
-  } else {
+  } else if (all.gpu || is_asked_for(all, collector_kind::kernels)) {
     result.push_back({"GPU busy", "", why_no_kernels(all)});
   }
   if (all.model && all.model->utilization) {
     result.push_back({"of the peak (MFU)", share_words(*all.model->utilization), "of " + name_words(all.limits.device)});
-  } else {
-    result.push_back({"of the peak (MFU)", "", all.model ? one_line(all.model->why_no_peak) : "no scope declared its FLOPs"});
+  } else if (all.model) {
+    result.push_back({"of the peak (MFU)", "", one_line(all.model->why_no_peak)});
   }
   if (!all.steps.clocks.empty()) {
     clock_summary const& clock = all.steps.clocks.front();
@@ -110,7 +108,7 @@ inline own_vector<key_figure> key_figures(report_view const& view) {
     } else {
       result.push_back({"power", "", "the device does not report it"});
     }
-  } else {
+  } else if (is_asked_for(all, collector_kind::gpu_clocks)) {
     std::string const why = why_not_collected(all, collector_kind::gpu_clocks, "not read after a measured step");
     result.push_back({"SM clock", "", why});
     result.push_back({"power", "", why});
@@ -119,8 +117,6 @@ inline own_vector<key_figure> key_figures(report_view const& view) {
     memory_summary const& memory = all.memory.back();
     result.push_back(
         {name_words(memory.source + " memory"), bytes_words(static_cast<double>(max_bytes(memory))), name_words(memory.quantity)});
-  } else {
-    result.push_back({"memory", "", "no memory source"});
   }
   return result;
 }
@@ -160,8 +156,12 @@ inline document make_document(summary const& all) {
   auto const add = [&](std::optional<section> each) {
     if (each) result.sections.push_back(std::move(*each));
   };
-  for (auto const make : {steps_section, budget_section, picture_section, scopes_section, kernels_section, memory_section}) add(make(view));
-  for (auto const make : {samples_section, utilization_section, work_section, trend_section, counters_section}) add(make(view));
+  add(steps_section(view));
+  for (auto const make : {budget_section, picture_section}) add(make(view));
+  add(scopes_section(view));
+  for (auto const make :
+       {kernels_section, memory_section, samples_section, utilization_section, work_section, trend_section, counters_section})
+    add(make(view));
   add(quality_section(view));
   result.version = std::string{"profkit "} + profkit::version;
   return result;

@@ -266,7 +266,7 @@ inline std::string memory_answer(report_view const& view) {
     if (has_changed(all.memory[i])) ++changed;
   }
   if (shown > 0 && changed == 0 && view.has_steps()) text += "; no change over the measured steps";
-  if (all.allocators.empty()) return text + (text.empty() ? "n/a: no memory source." : ".");
+  if (all.allocators.empty()) return text + ".";
   folded_scope const* largest = nullptr;
   double peak = 0.0;
   for (folded_scope const& each : view.tree().rows()) {
@@ -282,10 +282,11 @@ inline std::string memory_answer(report_view const& view) {
                             bytes_words(std::max(0.0, memory_of(all, *largest, 0).retained)));
 }
 
-/// The section. Without a memory source it says so.
-inline section memory_section(report_view const& view) {
+/// The section; n/a without a memory source.
+inline std::optional<section> memory_section(report_view const& view) {
+  if (view.all.memory.empty() && view.all.allocators.empty()) return std::nullopt;
   section result{"memory", "Memory", memory_answer(view)};
-  if (!view.all.memory.empty() || !view.all.allocators.empty()) result.add(memory_sources_table(view.all));
+  result.add(memory_sources_table(view.all));
   for (std::size_t i = 0; i < view.all.allocators.size(); ++i) result.add_unless_empty(scope_memory_rows(view, i));
   if (!view.all.allocators.empty()) {
     result.add(scope_memory_table(view.all));

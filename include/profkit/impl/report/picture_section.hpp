@@ -335,13 +335,10 @@ inline std::string picture_answer(report_view const& view) {
                      view.kinds.main_words());
 }
 
-/// The section. If the steps have no scopes, it says so.
-inline section picture_section(report_view const& view) {
+/// The section; n/a without measured steps or without scopes in them.
+inline std::optional<section> picture_section(report_view const& view) {
+  if (view.step_ms() <= 0.0 || view.tree().rows().empty()) return std::nullopt;
   section result{"picture", "Picture of the step"};
-  if (view.step_ms() <= 0.0 || view.tree().rows().empty()) {
-    result.answer = view.has_steps() ? "n/a: no scope was recorded in the measured steps." : "n/a: no step was measured.";
-    return result;
-  }
   result.answer = picture_answer(view);
   bool const is_sampled = view.all.host_samples && view.all.host_samples->samples > 0;
   std::optional<sampled_boxes> samples;

@@ -51,12 +51,21 @@ inline std::string collected_steps_note(summary const& summary) {
   return text.empty() ? text : "kernels were collected " + text + ": figures of operations, GPU and idle cover these steps\n";
 }
 
+/// Whether the user wants a collector: `kernels=off` switches one off.
+inline bool is_wanted(collector_record const& collector) { return collector.reason.rfind("switched off", 0) != 0; }
+
+/// Whether the program asked for a kind of data.
+inline bool is_asked_for(summary const& summary, collector_kind kind) {
+  return std::any_of(summary.collectors.begin(), summary.collectors.end(),
+                     [&](collector_record const& each) { return each.kind == kind && is_wanted(each); });
+}
+
 /// Why a kind of data was not collected. @param otherwise the text if no collector gave a reason.
 inline std::string why_not_collected(summary const& summary, collector_kind collector, char const* otherwise) {
   for (collector_record const& each : summary.collectors) {
     if (each.kind == collector) return each.reason.empty() ? otherwise : one_line(each.reason, max_shown_reason);
   }
-  return collector == collector_kind::kernels ? "no kernel collector" : "no collector";
+  return "no collector";
 }
 
 /// A line about the speed of the host; empty if it was not measured.
@@ -211,6 +220,32 @@ inline std::optional<finding> loss_finding(summary const& all) {
   return finding{"Data is missing.", fmt::format("{} {}{}.{}", count_words(worst.count), worst.what, share, more), worst.remedy, {}};
 }
 
+/// Collectors that the program asked for and that failed.
+inline own_vector<collector_record const*> failed_collectors(summary const& all) {
+  own_vector<collector_record const*> result;
+  for (collector_record const& each : all.collectors) {
+    if ((each.status == "not collected" || each.status == "not written") && is_wanted(each)) result.push_back(&each);
+  }
+  return result;
+}
+
+/// The first two failed collectors with their reasons.
+inline std::optional<finding> failure_finding(summary const& all) {
+  own_vector<collector_record const*> const failed = failed_collectors(all);
+  if (failed.empty()) return std::nullopt;
+  constexpr std::size_t max_named = 2;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(failed.size(), max_named); ++i) {
+    text += fmt::format("{}{}: {}", i == 0 ? "" : "; ", name_words(failed[i]->name), failed[i]->status);
+    if (!failed[i]->reason.empty()) text += " (" + one_line(failed[i]->reason, max_shown_reason) + ")";
+  }
+  if (failed.size() > max_named) text += fmt::format("; {} more", failed.size() - max_named);
+  return finding{failed.size() == 1 ? "A collector failed." : fmt::format("{} collectors failed.", failed.size()),
+                 text + ".",
+                 "docs/troubleshooting.md has the reasons and what to do.",
+                 {}};
+}
+
 /// Reports a session without measured steps, in which most figures cannot be computed.
 inline std::optional<finding> no_steps_finding(summary const& all) {
   if (!all.quality.not_recorded.empty()) return std::nullopt;
@@ -251,18 +286,19 @@ inline std::optional<double> max_overhead(report_view const& view) {
   return cost / view.step_ms();
 }
 
-/// "; journal: not written (no space left on device)" for the first two failed collectors. The headline has the reason for kernels.
-inline std::string failed_collectors_words(summary const& all) {
-  constexpr std::size_t max_named = 2;
+/// "Not asked for: GPU operations, memory.": data of which a report says nothing else; empty if there is none.
+inline std::string not_asked_words(report_view const& view) {
+  summary const& all = view.all;
   std::string text;
-  std::size_t failed = 0;
-  for (collector_record const& each : all.collectors) {
-    bool const has_failed = each.status == "not collected" || each.status == "not written";
-    if (!has_failed || each.kind == collector_kind::kernels || ++failed > max_named) continue;
-    text += fmt::format("; {}: {}", name_words(each.name), each.status);
-    if (!each.reason.empty()) text += " (" + one_line(each.reason, max_shown_reason) + ")";
-  }
-  return failed > max_named ? text + fmt::format("; {} more collectors failed", failed - max_named) : text;
+  auto const add = [&](bool is_missing, char const* what) {
+    if (is_missing) text += fmt::format("{}{}", text.empty() ? " Not asked for: " : ", ", what);
+  };
+  add(!all.gpu && !is_asked_for(all, collector_kind::kernels), "GPU operations");
+  add(all.steps.clocks.empty() && !is_asked_for(all, collector_kind::gpu_clocks), "GPU clocks");
+  add(all.memory.empty() && all.allocators.empty() && failed_collectors(all).empty(), "memory");
+  add(view.has_steps() && !view.main().times.items_per_second, "items");
+  add(view.has_steps() && !all.model, "FLOPs");
+  return text.empty() ? text : text + ".";
 }
 
 /// Whether scopes were merged because of their depth alone: then all `collapsed_scopes` are inside scopes of that name.
@@ -285,7 +321,7 @@ inline std::string merged_words(summary const& all) {
 /// The lost share of the data, the overhead, and the failed collectors.
 inline std::string quality_answer(report_view const& view) {
   summary const& all = view.all;
-  if (!all.quality.not_recorded.empty()) return "nothing was recorded" + failed_collectors_words(all) + ".";
+  if (!all.quality.not_recorded.empty()) return "nothing was recorded.";
   std::string text;
   for (lost_data const& each : losses(all)) {
     if (each.count > 0) text += (text.empty() ? "" : ", ") + count_words(each.count) + " " + each.what;
@@ -300,10 +336,10 @@ inline std::string quality_answer(report_view const& view) {
   }
   if (std::optional<double> const cost = max_overhead(view))
     text += fmt::format("; overhead at most {} of a {}", share_words(*cost), view.kinds.main_words());
-  return text + failed_collectors_words(all) + ".";
+  return text + "." + not_asked_words(view);
 }
 
-/// A row for each kind of loss, including those with 0.
+/// A row for each kind of loss, including those with 0; without those of GPU operations if there were none.
 inline data_table losses_table(summary const& all) {
   data_table table{"losses"};
   table.add_columns({{"lost or unknown"}, {"of", column_kind::count}, {"count", column_kind::count}});
@@ -315,7 +351,9 @@ inline data_table losses_table(summary const& all) {
       next.missing("the total is not counted");
     next.count(count);
   };
-  for (lost_data const& each : losses(all)) add(each.what, each.total, each.count);
+  for (lost_data const& each : losses(all)) {
+    if (all.gpu || each.total + each.count > 0) add(each.what, each.total, each.count);
+  }
   if (all.gpu) add("GPU operations outside any scope", all.gpu->all.operations, all.gpu->unattributed_operations);
   add("scopes left open", all.scopes_recorded, all.quality.open_scopes);
   for (allocator_summary const& each : all.allocators)

@@ -101,7 +101,7 @@ inline data_table gpu_scope_table(summary const& all) {
   return result;
 }
 
-/// Host and GPU time by scope name, merged over the tree. Its GPU columns are n/a if kernels were not collected.
+/// Host and GPU time by scope name, merged over the tree.
 inline data_table name_table(summary const& all) {
   data_table result = folded_list("names", "By name");
   result.add_columns({{"name"}, {"count", column_kind::count}, {"host total", column_kind::milliseconds}});
@@ -112,6 +112,7 @@ inline data_table name_table(summary const& all) {
     add_gpu_work(next, each.gpu);
     next.ms(each.gpu_idle ? std::optional{each.gpu_idle->inclusive} : std::nullopt);
   }
+  result.drop_unknown_columns();
   return result;
 }
 
@@ -133,6 +134,7 @@ inline data_table adopted_table(summary const& all) {
     next.count(each.count).ms(each.host_total).ms(each.kernel_time).ms(each.busy);
     next.text_if(each.kernel_ratio.has_value(), fmt::format("{:.2f}", each.kernel_ratio.value_or(0.0)));
   }
+  result.drop_unknown_columns();
   return result;
 }
 
@@ -240,7 +242,7 @@ class scope_rows_of {
       next.number(scope.busy, no_kernels).number(scope.idle, "idle time is charged to scopes of the step's thread only");
       next.number(scope.host).bar({{colour::host, 0, scope.host / step_}});
     } else {
-      next.bar({{colour::host, 0, scope.host / step_}}).number(tree_.own_time(scope)).missing(no_kernels);
+      next.bar({{colour::host, 0, scope.host / step_}}).number(tree_.own_time(scope));
     }
     return scope.siblings.empty() ? next.blank() : next.range(siblings_cell(scope));
   }
@@ -289,8 +291,7 @@ inline void add_scope_columns(data_table& to, bool has_gpu) {
     to.add_columns({{"host", ms},
                     {"of step", column_kind::share, always, "", "%"},
                     {"host", column_kind::bar},
-                    {"itself", ms, always, "without the scopes inside", "itself"},
-                    {"GPU", ms, always, "", "GPU"}});
+                    {"itself", ms, always, "without the scopes inside", "itself"}});
   }
   to.add_columns({{"each", column_kind::range, always, "shortest and longest of the siblings that differ only in their index", "each {}"}});
 }
@@ -378,7 +379,6 @@ inline section scopes_section(report_view const& view) {
     table = scopes_table(view, threshold);
   }
   result.answer = fmt::format("{} in {}.", counted(view.all.scopes.size(), "scope", "scopes"), counted(table.rows.size(), "row", "rows"));
-  if (!view.tree().has_gpu()) result.answer += " GPU time is n/a: " + why_no_kernels(view.all) + ".";
   result.add(std::move(table));
   add_scope_lists(result, view.all);
   result.how_to_read = view.tree().has_gpu() ? "The time of a scope is the GPU busy time of what it launched, and the idle time while the "

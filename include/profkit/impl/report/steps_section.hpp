@@ -56,8 +56,6 @@ inline data_table step_table(summary const& all) {
   add_clock_row(result, "host", steps.host, steps.host_verdict);
   if (steps.gpu) {
     add_clock_row(result, "GPU (CUDA events)", *steps.gpu, *steps.gpu_verdict);
-  } else {
-    result.add_row().text("GPU (CUDA events)").cells.resize(result.columns.size());
   }
   if (steps.gpu_period && steps.gpu_period->is_longer)
     add_clock_row(result, "GPU (kernels)", steps.gpu_period->time, steps.gpu_period->verdict);
@@ -228,6 +226,7 @@ inline data_table all_steps_table(report_view const& view) {
     if (each.kind && *each.kind < view.all.kinds.size()) kind = view.all.kinds[*each.kind].name;
     table.add_row().count(each.index).text(kind).ms(each.host).ms(each.gpu, "no GPU time was measured");
   }
+  table.drop_unknown_columns();
   table.shown_rows = 0;
   table.folded_label = counted(table.rows.size(), "step", "steps") + " as a table";
   table.use = block_use::pages;
@@ -265,9 +264,8 @@ inline std::string throughput_words(step_summary const& times) {
   return times.items_per_second ? fmt::format("{} {}/s", rate_words(*times.items_per_second), name_words(times.item_name)) : std::string{};
 }
 
-/// Model FLOPs utilization, or why it is n/a.
+/// Model FLOPs utilization, or why it is n/a. FLOPs must be declared.
 inline std::string mfu_words(summary const& all) {
-  if (!all.model) return "MFU n/a: no FLOPs declared";
   if (all.model->utilization) return "MFU " + share_words(*all.model->utilization);
   return "MFU n/a: " + one_line(all.model->why_no_peak, max_shown_text);
 }
@@ -286,7 +284,7 @@ inline std::string step_facts(report_view const& view) {
   step_summary const& main = view.main().times;
   own_vector<std::string> facts{steadiness_words(main_verdict(main))};
   if (std::string const items = throughput_words(main); !items.empty()) facts.push_back(items);
-  if (view.all.gpu || view.all.model) facts.push_back(mfu_words(view.all));
+  if (view.all.model) facts.push_back(mfu_words(view.all));
   if (!view.all.steps.clocks.empty()) facts.push_back(clock_summary_words(view.all.steps.clocks.front()));
   if (main.step_time && main.step_time->basis != "host step time") facts.push_back("step time: " + main.step_time->basis);
   return fmt::format("{}", fmt::join(facts, " | "));

@@ -113,6 +113,7 @@ inline data_table trend_rows(run_trend_summary const& trend, own_vector<trend_wi
     for (std::size_t i = 0; i < trend.memory.size(); ++i)
       next.count(i < each.memory_bytes.size() ? each.memory_bytes[i] : std::nullopt, "not read in these steps");
   }
+  table.drop_unknown_columns();
   table.use = block_use::text;
   return table;
 }
