@@ -47,6 +47,8 @@ std::string figures_of(profkit::profile profile, std::size_t steps) {
   profile.steps.resize(steps);
   profile.quality = {};
   profile.environment = {};
+  profile.time = {};
+  for (profkit::thread_record& each : profile.threads) each.system_id = 0;  // later steps have further threads
   return profkit::report_json(profkit::analyze(profile));
 }
 

@@ -93,7 +93,8 @@ enum class column_kind : std::uint8_t {
 enum class block_use : std::uint8_t {
   everywhere,  ///< all printers; the first screen chooses its tables by name
   pages,       ///< HTML only, such as the numbers of a figure
-  text         ///< full text and Markdown only, such as a row for each path. Pages have a shorter form of it.
+  text,        ///< full text and Markdown only, such as a row for each path. Pages have a shorter form of it.
+  file         ///< CSV only
 };
 
 /// Where a column is printed.
@@ -224,7 +225,7 @@ inline row& data_table::add_heading(std::string_view words) {
 
 inline void data_table::drop_unknown_columns() {
   for (std::size_t i = columns.size(); i-- > 0;) {
-    bool is_known = false;
+    bool is_known = rows.empty();
     for (row const& each : rows) is_known = is_known || !std::holds_alternative<std::monostate>(each.cells[i].value);
     if (is_known) continue;
     columns.erase(columns.begin() + static_cast<std::ptrdiff_t>(i));
@@ -422,7 +423,7 @@ inline own_vector<block const*> blocks_of(section const& what, block_use left_ou
     auto const* const table = std::get_if<data_table>(&each);
     auto const* const text = std::get_if<note>(&each);
     block_use const use = table != nullptr ? table->use : text != nullptr ? text->use : block_use::pages;
-    if (use != left_out) result.push_back(&each);
+    if (use != left_out && use != block_use::file) result.push_back(&each);
   }
   return result;
 }

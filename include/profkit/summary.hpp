@@ -374,6 +374,8 @@ struct rank_timeline {
 struct PROFKIT_TAGGED_TYPE summary {
   environment_record environment;               ///< the machine and the program
   bool covers_steps = true;                     ///< false: the session had no step, so all figures cover the whole session
+  milliseconds elapsed{};                       ///< from the beginning of the session to its end
+  std::uint64_t threads = 0;                    ///< number of threads with scopes or launches
   step_summary steps;                           ///< step times, verdicts, throughput
   detail::own_vector<step_kind_summary> kinds;  ///< kinds of the measured steps: the usual one first, then by number of steps; "other" last
   detail::own_vector<listed_step> listed_steps;         ///< all steps in order, or a sample of them: see `listed_step`

@@ -52,7 +52,7 @@ TEST_CASE("in report.json a missing value is null, never 0", "[report]") {
 
 TEST_CASE("report.json of one process has the members of a report of several ranks, as null", "[report]") {
   json const report = json_of(made_profile());
-  CHECK(report["schema_minor"] == 3);
+  CHECK(report["schema_minor"] == 4);
   for (char const* const name : {"ranks", "straggler", "collectives", "samples"}) {
     CAPTURE(name);
     REQUIRE(report.contains(name));
@@ -122,6 +122,30 @@ TEST_CASE("a report of a program without a GPU says in one line what it did not 
       }
     }
   }
+}
+
+TEST_CASE("a report of a program without steps has its elapsed time, its threads, and shares of the sum over them", "[report]") {
+  profkit::profile profile;
+  constexpr std::uint32_t none = profkit::path_record::no_parent;
+  profile.paths = {{none, "solve", {}, "a.cpp", 1}, {0, "sweep", {}, "a.cpp", 2}, {none, "load", {}, "b.cpp", 3}};
+  profile.threads = {{100, "main"}, {101, "loader"}, {101, "loader", 2}};  // the loader has a default scope since some time
+  profile.scopes = {{{at_ms(10.0), at_ms(40.0)}, 1, 0}, {{at_ms(0.0), at_ms(100.0)}, 0, 0}, {{at_ms(0.0), at_ms(60.0)}, 2, 1}};
+  profile.time = {at_ms(0.0), at_ms(120.0)};
+  profkit::report const report = report_of(profile);
+  std::string const text = squeezed(report.text());
+  CAPTURE(text);
+  CHECK_THAT(text, ContainsSubstring("\nThe session took 120 ms on 2 threads; scopes took 160 ms in all, 44 % of it in solve itself.\n") &&
+                       ContainsSubstring("SCOPES (% of the sum over 2 threads) calls host ms % ") &&
+                       ContainsSubstring("\nsolve 1 100.00 62.5 ") && ContainsSubstring("\n sweep 1 30.00 18.8 ") &&
+                       ContainsSubstring("\nload 1 60.00 37.5 ") && ContainsSubstring(" 2 threads, no steps\n"));
+  for (std::string const& each : {std::string{report.text()}, std::string{report.full_text()}, std::string{report.markdown()}}) {
+    CAPTURE(each);
+    for (char const* const other : {"per step", "a step", "of step", "measured steps", "no step was measured", "between steps"})
+      CHECK_THAT(each, !ContainsSubstring(other));
+  }
+  CHECK_THAT(report.full_text(), ContainsSubstring("\nSession\n=======\n\n120 ms on 2 threads, without steps.\n") &&
+                                     ContainsSubstring("\nsession: 120.00 ms (2 threads, no steps)\n"));
+  check_members(json_of(report), R"({"/covers": "session", "/elapsed_ms": 120.0, "/threads": 2})"_json);
 }
 
 TEST_CASE("if no scope was timed between CUDA events, the text has no columns for that; scopes.csv always has them", "[report]") {

@@ -70,7 +70,8 @@ struct session_tables {
   }
 
  private:
-  static constexpr auto tables = std::tuple{&profile::paths, &profile::gpu_names, &profile::api_names, &profile::counter_names};
+  static constexpr auto tables =
+      std::tuple{&profile::paths, &profile::threads, &profile::gpu_names, &profile::api_names, &profile::counter_names};
   static constexpr auto others =
       std::tuple{&profile::environment, &profile::time,    &profile::precision, &profile::measured_roofs, &profile::item_name,
                  &profile::collectors,  &profile::quality, &profile::stop,      &profile::sampling};
@@ -138,6 +139,10 @@ summary complete_summary(analysis_parts& all, AddBudget const& add_budget) {
   summary result;
   result.environment = session.environment;
   result.covers_steps = all.has_steps;
+  result.elapsed = to_ms(session.time.duration());
+  std::set<std::uint64_t> threads;  // a thread whose default scope changed has several records
+  for (thread_record const& each : session.threads) threads.insert(each.system_id);
+  result.threads = threads.size();
   result.steps = summarize_steps(steps_of_all, all.clocks.summarize());
   result.steps.item_name = session.item_name;
   result.steps.stop = session.stop;

@@ -309,6 +309,8 @@ constexpr auto describe(described_type<summary>) {
   using s = summary;
   return field_list{field{"environment", &s::environment},
                     field{"covers", &s::covers_steps},
+                    field{"elapsed_ms", &s::elapsed},
+                    field{"threads", &s::threads},
                     field{"steps", &s::steps},
                     field{"scopes", &s::scopes},
                     field{"names", &s::names},

@@ -422,8 +422,8 @@ class first_screen {
     own_vector<std::string> lines = text_table{*table, title("SCOPES", *table), style_}.lines(rows, has_root ? 1 : 0);
     lines.insert(lines.begin(), std::string{});
     if (left_out > 0) {
-      append(lines, wrapped(shown(fmt::format("{}below {:.{}f} % of the step are not shown (report=full)",
-                                              counted(left_out, "row ", "rows "), 100.0 * min_share, min_share < 0.01 ? 1 : 0)),
+      append(lines, wrapped(shown(fmt::format("{}below {:.{}f} %{} are not shown (report=full)", counted(left_out, "row ", "rows "),
+                                              100.0 * min_share, min_share < 0.01 ? 1 : 0, has_root ? " of the step" : "")),
                             "", "  ", style_.width, 1));
     }
     return lines;

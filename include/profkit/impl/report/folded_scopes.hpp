@@ -237,20 +237,25 @@ class folded_tree {
     return std::max(0.0, row.time - inside);
   }
 
+  /// Time of all roots, over all threads.
+  [[nodiscard]] double sum_of_roots() const noexcept {
+    double sum = 0.0;
+    for (std::size_t const i : roots_) sum += rows_[i].time;
+    return sum;
+  }
+
   /// The place to begin with, which all sentences of a report name. Places are scopes, and the own code of scopes with other scopes inside
   /// and of the step. The result is the longest of the innermost places with a quarter of the time; if none has a quarter, with half of the
   /// longest part. n/a without times. @param whole the time of the step; 0: the sum of the roots.
   [[nodiscard]] std::optional<time_place> largest_place(double whole) const {
     double own = step_ ? step_->time : 0.0;
     double longest = 0.0;
-    double sum = 0.0;
     for (std::size_t const i : roots_) {
       if (!is_part_of_step(rows_[i])) continue;
       if (rows_[i].is_of_step_thread) own -= rows_[i].time;
       longest = std::max(longest, rows_[i].time);
-      sum += rows_[i].time;
     }
-    double const quarter = 0.25 * (whole > 0.0 ? whole : sum);
+    double const quarter = 0.25 * (whole > 0.0 ? whole : sum_of_roots());
     longest = std::max(longest, own);
     time_place best;
     best.has_quarter = longest >= quarter;

@@ -410,7 +410,13 @@ inline std::string host_only_headline(report_view const& view) {
   return view.all.gpu ? text + "; the GPU is n/a: " + why_no_kernels(view.all) : text;
 }
 
-/// The headline without measured steps: why there are none, or the longest scope of the session.
+/// "2.31 s on 4 threads": the session; empty if its time is unknown.
+inline std::string session_words(summary const& all) {
+  if (all.elapsed.count() <= 0.0) return {};
+  return time_words(all.elapsed) + (all.threads > 1 ? " on " + count_words(all.threads) + " threads" : "");
+}
+
+/// The headline without measured steps: why there are none, or the times of the session and where they went.
 inline std::string headline_without_steps(report_view const& view) {
   summary const& all = view.all;
   if (!all.quality.not_recorded.empty()) return "Nothing was recorded: " + one_line(all.quality.not_recorded);
@@ -418,14 +424,15 @@ inline std::string headline_without_steps(report_view const& view) {
     return fmt::format("No step was measured: {}, {} excluded, {} exited by an exception",
                        counted(all.steps.warmup, "warm-up step", "warm-up steps"), all.steps.excluded, all.quality.abandoned_steps);
   }
-  folded_scope const* longest = nullptr;
-  for (std::size_t const i : view.tree().roots()) {
-    folded_scope const& root = view.tree().rows()[i];
-    if (longest == nullptr || root.host > longest->host) longest = &root;
-  }
-  if (longest == nullptr) return "Nothing was measured: no step was marked and no scope was recorded";
-  return fmt::format("No steps were marked; {} took the longest, {} of host time in all", name_words(longest->name),
-                     time_words(milliseconds{longest->host}));
+  auto const place = view.largest_place();
+  if (!place) return "Nothing was measured: no step was marked and no scope was recorded";
+  std::string const took = session_words(all);
+  return fmt::format("{}{} took {} in all, {} of it in {}", took.empty() ? "" : "The session took " + took + "; ",
+                     view.tree().has_gpu() ? "GPU work in scopes"
+                     : took.empty()        ? "Scopes"
+                                           : "scopes",
+                     time_words(milliseconds{view.tree().sum_of_roots()}), share_words(place->time / view.tree().sum_of_roots()),
+                     view.tree().name_of(*place));
 }
 
 /// The first sentence of a report, without a full stop.

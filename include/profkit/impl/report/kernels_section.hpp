@@ -221,7 +221,7 @@ inline data_table kernels_table(summary const& all, step_kind_summary const& kin
   data_table table{"step_kernels"};
   table.add_columns({{"kernel", column_kind::code},
                      {"class"},
-                     {"per step", column_kind::milliseconds, column_use::always, "", "{}"},
+                     {all.covers_steps ? "per step" : "time", column_kind::milliseconds, column_use::always, "", "{}"},
                      {"of kernels", column_kind::share, column_use::always, "", "%"},
                      {"", column_kind::bar},
                      {"launches", column_kind::count},

@@ -42,7 +42,7 @@ inline std::string subtitle(summary const& all) {
   if (!all.environment.gpu.empty()) text = "on " + name_words(all.environment.gpu);
   if (!all.environment.host.empty()) text += (text.empty() ? "on host " : ", host ") + name_words(all.environment.host);
   if (!text.empty()) text += " \xc2\xb7 ";
-  if (!all.covers_steps) return text + "no steps";
+  if (!all.covers_steps) return text + counted(all.threads, "thread", "threads") + ", no steps";
   text += counted(all.steps.host.count, "measured step", "measured steps");
   if (all.steps.warmup > 0) text += fmt::format(" after {} of warm-up", all.steps.warmup);
   if (all.steps.excluded > 0) text += fmt::format(", {} excluded", all.steps.excluded);
@@ -55,9 +55,11 @@ inline std::string exact_time(milliseconds time) {
   return numbers.text(time.count()) + no_break_space + numbers.unit();
 }
 
-/// The mean step time with its confidence interval, and the number of steps.
+/// The mean step time with its confidence interval, and the number of steps. Without steps the time of the session.
 inline key_figure step_figure(report_view const& view) {
   key_figure result{view.kinds.main_words(), "", "no step was measured"};
+  if (!view.all.covers_steps && view.all.elapsed.count() > 0.0)
+    return {view.kinds.main_words(), exact_time(view.all.elapsed), counted(view.all.threads, "thread", "threads") + ", no steps"};
   if (!view.has_steps()) return result;
   step_summary const& main = view.main().times;
   duration_summary const& times = main_times(main);

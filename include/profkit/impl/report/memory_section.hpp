@@ -214,8 +214,8 @@ inline data_table memory_sources_table(summary const& all) {
   table.has_fixed_units = true;  // fixed units keep a change of 0.1 MiB visible beside 10 GiB
   table.add_columns({{"memory"},
                      {"samples", column_kind::count, column_use::wide},
-                     {"first step ends", bytes},
-                     {"last step ends", bytes},
+                     {all.covers_steps ? "first step ends" : "first", bytes},
+                     {all.covers_steps ? "last step ends" : "last", bytes},
                      {"highest reading", bytes},
                      {"peak", bytes},
                      {"peak over", column_kind::text, column_use::wide}});
@@ -277,7 +277,7 @@ inline std::string memory_answer(report_view const& view) {
     }
   }
   if (!text.empty()) text += "; ";
-  if (largest == nullptr) return text + "no scope allocates in the measured steps.";
+  if (largest == nullptr) return text + (all.covers_steps ? "no scope allocates in the measured steps." : "no scope allocates.");
   return text + fmt::format("{} allocates at most {} at once and retains {}.", name_words(largest->name), bytes_words(peak),
                             bytes_words(std::max(0.0, memory_of(all, *largest, 0).retained)));
 }

@@ -170,8 +170,8 @@ inline std::string quality_text(summary const& summary) {
     double const share = ns_per_scope * static_cast<double>(summary.scopes_recorded) / (summary.steps.host.total.count() * 1e6);
     text += fmt::format(" ({} scopes, {:.3f} % of step time)", summary.scopes_recorded, 100.0 * share);
   }
-  return text + fmt::format("; {:.3f} ms between steps\nclock: {}\n", milliseconds{quality.bookkeeping}.count(), one_line(quality.clock)) +
-         host_speed_text(summary.environment.host_speed);
+  if (summary.covers_steps) text += fmt::format("; {:.3f} ms between steps", milliseconds{quality.bookkeeping}.count());
+  return text + fmt::format("\nclock: {}\n", one_line(quality.clock)) + host_speed_text(summary.environment.host_speed);
 }
 
 // Findings about data that is missing.
@@ -256,7 +256,7 @@ inline std::optional<finding> no_steps_finding(summary const& all) {
                    {}};
   }
   return finding{"The figures cover the whole session.",
-                 "Without steps there is no time per step, no step budget and no verdict on noise.",
+                 "Without steps there are no step times, no step budget and no verdict on noise.",
                  "Make the iterations of the main loop steps: for (profkit::step step : session).",
                  {}};
 }

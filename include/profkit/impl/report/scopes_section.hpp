@@ -41,7 +41,7 @@ inline data_table scope_table(summary const& all) {
                       {"p99", ms},
                       {"self", ms},
                       {"of parent", column_kind::share},
-                      {"of steps", column_kind::share}});
+                      {"of steps", column_kind::share, all.covers_steps ? column_use::always : column_use::file}});
   column_use const use = has_gpu_events(all) ? column_use::always : column_use::file;
   for (char const* const each : {"GPU total", "GPU mean", "GPU p50", "GPU p95", "GPU p99"}) result.columns.push_back({each, ms, use});
   for (scope_summary const& each : all.scopes) {
@@ -98,6 +98,7 @@ inline data_table gpu_scope_table(summary const& all) {
       next.missing().missing();
     }
   }
+  result.drop_unknown_columns();
   return result;
 }
 
@@ -274,14 +275,17 @@ class scope_rows_of {
   double threshold_;
 };
 
-/// Adds the columns of the tree. @param has_gpu whether kernels were collected; otherwise times are host time.
-inline void add_scope_columns(data_table& to, bool has_gpu) {
+/// Adds the columns of the tree: per step, or in a session without steps its sums over all threads.
+/// @param has_gpu whether kernels were collected; otherwise times are host time.
+inline void add_scope_columns(data_table& to, bool has_gpu, bool has_steps) {
+  char const* const calls = has_steps ? "per step" : "calls";
+  char const* const share = has_steps ? "of step" : "of sum";
   constexpr column_kind ms = column_kind::milliseconds;
   constexpr column_use always = column_use::always;
-  to.add_columns({{"scope"}, {"per step", column_kind::count, always, "", "calls"}});
+  to.add_columns({{"scope"}, {calls, column_kind::count, always, "", "calls"}});
   if (has_gpu) {
     to.add_columns({{"", ms, always, "GPU busy and idle time of the scope; each moment of the step counts once"},
-                    {"of step", column_kind::share, always, "", "%"},
+                    {share, column_kind::share, always, "", "%"},
                     {"busy, idle", column_kind::bar},
                     {"busy", ms, always, "an operation that was launched in the scope runs", "busy", colour::busy},
                     {"idle", ms, always, "no operation runs, and the host is in the scope", "idle", colour::launch_bound},
@@ -289,7 +293,7 @@ inline void add_scope_columns(data_table& to, bool has_gpu) {
                     {"host", column_kind::bar, column_use::wide}});
   } else {
     to.add_columns({{"host", ms},
-                    {"of step", column_kind::share, always, "", "%"},
+                    {share, column_kind::share, always, "", "%"},
                     {"host", column_kind::bar},
                     {"itself", ms, always, "without the scopes inside", "itself"}});
   }
@@ -301,11 +305,7 @@ inline void add_kind_rows(data_table& table, report_view const& view, kind_tree 
   step_kind_summary const& kind = *shown.kind;
   folded_tree const& tree = shown.tree;
   double const step = step_length(kind).count();
-  double longest = step;
-  if (longest <= 0.0) {
-    for (std::size_t const i : tree.roots()) longest += tree.rows()[i].time;
-  }
-  scope_rows_of rows{table, tree, longest, threshold};
+  scope_rows_of rows{table, tree, step > 0.0 ? step : tree.sum_of_roots(), threshold};
   bool const has_root = tree.step().has_value();
   if (has_root) {
     folded_scope step_of_kind = *tree.step();
@@ -323,14 +323,18 @@ inline void add_kind_rows(data_table& table, report_view const& view, kind_tree 
 /// The trees of all kinds that a report shows. @param threshold rows below this share of the step are summarized.
 inline data_table scopes_table(report_view const& view, double threshold) {
   data_table table{"scope_tree"};
-  add_scope_columns(table, view.tree().has_gpu());
+  add_scope_columns(table, view.tree().has_gpu(), view.all.covers_steps);
   if (view.kinds.has_several()) table.caption = view.kinds.main_words();
+  if (!view.all.covers_steps)
+    table.caption = view.all.threads > 1 ? "% of the sum over " + count_words(view.all.threads) + " threads" : "% of the time in scopes";
   for (kind_tree const& each : view.trees) add_kind_rows(table, view, each, threshold);
+  if (!view.all.covers_steps) table.drop_unknown_columns();
   return table;
 }
 
 /// The time in which no operation ran, and the scopes to which it is charged.
 inline std::string idle_words(summary const& all) {
+  if (!all.covers_steps) return {};
   if (!all.gpu || !all.gpu->idle || all.steps.host.count == 0) return "idle: n/a, no step was measured\n";
   gpu_idle_summary const& idle = *all.gpu->idle;
   milliseconds const steps = all.budget ? all.budget->wall : all.steps.host.total;

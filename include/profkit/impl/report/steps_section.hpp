@@ -76,11 +76,11 @@ inline std::string covered_steps_text(step_summary const& steps) {
 inline void add_step_details(section& to, summary const& all) {
   to.add_notes(coverage_text(all));
   data_table table = step_table(all);
-  if (all.steps.host.count == 0) table.use = block_use::text;
+  if (all.steps.host.count == 0) table.use = block_use::file;
   to.add(std::move(table));
-  if (!all.quality.not_recorded.empty()) return;
+  if (!all.quality.not_recorded.empty() || !all.covers_steps) return;
   to.add_notes(covered_steps_text(all.steps) + run_ahead_text(all.steps) + model_text(all), block_use::text);
-  if (all.covers_steps) to.add_notes(verdict_text(all) + level_change_text(all.trend), block_use::text);
+  to.add_notes(verdict_text(all) + level_change_text(all.trend), block_use::text);
 }
 
 /// Whether the step time is measured on the GPU.
@@ -306,11 +306,12 @@ inline std::string steps_answer(report_view const& view) {
                      steadiness_words(verdict));
 }
 
-/// The section. Without measured steps it says so.
+/// The section. Without measured steps it says so; without any step it is about the session.
 inline section steps_section(report_view const& view) {
-  section result{"steps", "Steps"};
+  section result{"steps", view.all.covers_steps ? "Steps" : "Session"};
   if (!view.has_steps()) {
-    result.answer = "n/a: no step was measured.";
+    std::string const session = session_words(view.all);
+    result.answer = view.all.covers_steps ? "n/a: no step was measured." : (session.empty() ? session : session + ", ") + "without steps.";
     add_step_details(result, view.all);
     return result;
   }

@@ -32,7 +32,7 @@ namespace profkit::detail {
 /// Grows when a field of `report.json` changes its meaning or is removed.
 inline constexpr std::uint32_t report_json_schema = 1;
 /// Grows when fields are added.
-inline constexpr std::uint32_t report_json_schema_minor = 3;
+inline constexpr std::uint32_t report_json_schema_minor = 4;
 
 /// Adds the first members of `report.json`: its schema, the library that wrote it, and what `read_report_head` reads.
 /// @param process_id of the process that was measured; 0: several processes, or unknown.

@@ -166,7 +166,7 @@ inline data_table work_rows(report_view const& view) {
   data_table table{"step_work"};
   table.add_columns({{"scope (by name)"},
                      {"precision", column_kind::text, column_use::wide},
-                     {"time", column_kind::milliseconds, always, "per step"},
+                     {"time", column_kind::milliseconds, always, view.has_steps() ? "per step" : "in all"},
                      {"TFLOP/s", column_kind::real},
                      {"GB/s", column_kind::real},
                      {"FLOP/byte", column_kind::real, column_use::wide},
