@@ -10,6 +10,7 @@
 #include <profkit/text_printer.hpp>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 namespace trainer {
@@ -39,8 +40,22 @@ class string_table {
   [[nodiscard]] std::size_t columns() const noexcept { return content_.columns.size(); }
   [[nodiscard]] bool empty() const noexcept { return content_.rows.empty(); }
 
-  /// Formatted for a terminal.
-  [[nodiscard]] std::string to_text() const { return profkit::detail::text_of(content_, {}); }
+  /// Formatted for a terminal, without rows and columns in which no figure was measured.
+  [[nodiscard]] std::string to_text() const {
+    profkit::detail::data_table shown = content_;
+    auto& rows = shown.rows;
+    auto const has_figure = [&](profkit::detail::row const& each) {
+      return std::any_of(each.cells.begin(), each.cells.end(), is_figure) || std::none_of(each.cells.begin(), each.cells.end(), is_unknown);
+    };
+    rows.erase(std::remove_if(rows.begin(), rows.end(), [&](auto const& each) { return !has_figure(each); }), rows.end());
+    for (profkit::detail::row& each : rows) {
+      for (profkit::detail::cell& cell : each.cells) {
+        if (is_unknown(cell)) cell.value = std::monostate{};
+      }
+    }
+    shown.drop_unknown_columns();
+    return profkit::detail::text_of(shown, {});
+  }
   [[nodiscard]] std::string to_markdown() const {
     std::string text = profkit::detail::markdown_of(content_);
     text.pop_back();  // removes the empty line after the table
@@ -49,6 +64,12 @@ class string_table {
   [[nodiscard]] std::string to_csv() const { return profkit::detail::csv_of(content_); }
 
  private:
+  static bool is_unknown(profkit::detail::cell const& each) { return std::get<std::string>(each.value) == profkit::detail::not_measured; }
+  static bool is_figure(profkit::detail::cell const& each) {
+    std::string const& text = std::get<std::string>(each.value);
+    return !text.empty() && text.find_first_not_of("0123456789.,-% ") == std::string::npos;
+  }
+
   profkit::detail::data_table content_;
 };
 
