@@ -355,7 +355,10 @@ TEST_CASE("a scope of another thread that is open for long counts once, and does
       worker = std::thread{[&] {
         PROF_SCOPE("worker");
         is_open = true;
-        while (!is_over) std::this_thread::sleep_for(std::chrono::milliseconds{1});
+        while (!is_over) {
+          PROF_SCOPE("sleep");
+          std::this_thread::sleep_for(std::chrono::milliseconds{1});
+        }
       }};
       while (!is_open) std::this_thread::yield();
     }
@@ -363,6 +366,7 @@ TEST_CASE("a scope of another thread that is open for long counts once, and does
     if (each.index() == 10) {
       profkit::report const so_far = session.snapshot();
       CHECK(find_row(so_far.summary(), "step/many")->host.count >= 8 * scopes_of_a_part);
+      if (profkit::scope_summary const* const open = find_row(so_far.summary(), "worker")) CHECK(open->host_self.count() == 0.0);
       is_over = true;
     }
   }
@@ -370,7 +374,13 @@ TEST_CASE("a scope of another thread that is open for long counts once, and does
   profkit::report const report = session.report();
   check_figures(report, "step/many", steps * scopes_of_a_part);
   REQUIRE(find_row(report.summary(), "worker") != nullptr);
-  CHECK(find_row(report.summary(), "worker")->host.count == 1);
+  profkit::scope_summary const& row = *find_row(report.summary(), "worker");
+  CHECK(row.host.count == 1);
+  CHECK(row.host_self.count() >= 0.0);
+  CHECK(row.host_self < 0.1 * row.host.total);
+  for (profkit::step_kind_summary const& kind : report.summary().kinds) {
+    for (profkit::kind_scope_summary const& each : kind.scopes) CHECK(each.host_self.count() >= 0.0);
+  }
 }
 
 namespace {

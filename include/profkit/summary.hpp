@@ -184,18 +184,19 @@ struct kernel_per_step {
 
 /// @brief One row of the tree of scopes: all scopes with the same path, on any thread.
 struct scope_summary {
-  std::string path;                            ///< such as "step/forward/layer_3/attention"
-  std::string name;                            ///< such as "layer_3"
-  std::optional<std::int64_t> index;           ///< 3 for "layer_3" from `PROF_SCOPE_INDEXED`; n/a for other scopes, whatever their names
-  std::uint32_t depth = 0;                     ///< 0 for a root
-  std::optional<std::size_t> parent;           ///< position in `summary::scopes`
-  std::string source;                          ///< "file:line" of the first site that opened it
-  duration_summary host;                       ///< host time
-  milliseconds host_self{};                    ///< `host.total` minus the host totals of the children
+  std::string path;                   ///< such as "step/forward/layer_3/attention"
+  std::string name;                   ///< such as "layer_3"
+  std::optional<std::int64_t> index;  ///< 3 for "layer_3" from `PROF_SCOPE_INDEXED`; n/a for other scopes, whatever their names
+  std::uint32_t depth = 0;            ///< 0 for a root
+  std::optional<std::size_t> parent;  ///< position in `summary::scopes`
+  std::string source;                 ///< "file:line" of the first site that opened it
+  duration_summary host;              ///< host time
+  /// @brief The part of `host.total` outside the scopes directly inside these scopes, whether those count or not; never negative.
+  milliseconds host_self{};
   std::optional<duration_summary> gpu_events;  ///< between CUDA events (`PROF_GPU_SCOPE`); n/a if none was timed
   std::optional<gpu_work_summary> gpu;         ///< n/a if kernels were not collected
   std::optional<gpu_idle_summary> gpu_idle;    ///< n/a if kernels were not collected, without steps, and for scopes of other threads
-  std::optional<double> share_of_parent;       ///< share of the host total of the parent
+  std::optional<double> share_of_parent;       ///< share of the host total of the parent; n/a if parents began in steps that do not count
   std::optional<double> share_of_steps;        ///< share of the host total of the measured steps
   detail::own_vector<scope_memory_summary> memory;  ///< by allocator; empty without allocators or without scopes in the measured steps
   std::optional<work_summary> work{};               ///< n/a if neither the scopes nor scopes inside declared work

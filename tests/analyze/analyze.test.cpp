@@ -98,6 +98,50 @@ TEST_CASE("the tree has parents before children, with depth, self time and share
   CHECK(*summary.scopes[0].share_of_steps == Approx(1.0));
 }
 
+TEST_CASE("self time is the time outside the scopes directly inside, also if they begin in steps that do not count", "[analyze]") {
+  profkit::profile profile;
+  profile.paths = {step_path(),
+                   {profkit::path_record::no_parent, "server", {}, "a.cpp", 1},
+                   {1, "request", {}, "a.cpp", 2},
+                   {2, "read", {}, "a.cpp", 3}};
+  profile.threads = {{1, "main"}, {2, "server"}};
+  profile.steps = {{{at_ms(0), at_ms(10)}, 0, true},
+                   {{at_ms(10), at_ms(20)}, 1},
+                   {{at_ms(20), at_ms(30)}, 2},
+                   {{at_ms(30), at_ms(40)}, 3},
+                   {{at_ms(40), at_ms(50)}, 4}};
+  profile.steps[2].is_excluded = true;
+  auto const scope = [&](std::uint32_t path, double begin, double end) { profile.scopes.push_back({{at_ms(begin), at_ms(end)}, path, 1}); };
+  scope(2, 12, 14);
+  scope(2, 15, 16);
+  scope(1, 5, 18);  // begins in the warm-up
+  scope(3, 21, 22);
+  scope(2, 21, 25);  // in the excluded step
+  scope(2, 31, 33);
+  scope(1, 19, 35);
+  scope(2, 41, 42);  // in a scope that is open at the end
+  auto const check = [](profkit::profile const& records) {
+    profkit::summary const summary = profkit::analyze(records);
+    profkit::scope_summary const& server = *find_row(summary, "server");
+    CHECK(server.host.total.count() == Approx(16.0));
+    CHECK(server.host_self.count() == Approx(10.0));
+    profkit::scope_summary const& request = *find_row(summary, "server/request");
+    CHECK(request.host.count == 4);
+    CHECK(request.host_self.count() == Approx(6.0));
+    CHECK(request.share_of_parent == 6.0 / 16.0);
+    REQUIRE(summary.kinds.size() == 1);
+    CHECK(summary.kinds[0].scopes.at(0).host_self.count() == Approx(10.0));
+  };
+  check(profile);
+  profile.scopes.erase(profile.scopes.begin() + 6);
+  profkit::summary const without = profkit::analyze(profile);
+  CHECK(find_row(without, "server")->host.count == 0);
+  CHECK(find_row(without, "server")->host_self.count() == 0.0);
+  CHECK_FALSE(find_row(without, "server/request")->share_of_parent);
+  profile.scopes.insert(profile.scopes.begin(), {{at_ms(19), at_ms(35)}, 1, 1});  // kept steps need not be in order
+  check(profile);
+}
+
 TEST_CASE("self times of a tree sum to the total of its root", "[analyze]") {
   profkit::summary const summary = profkit::analyze(made_profile());
   double self = 0.0;

@@ -92,6 +92,8 @@ class made_summary {
     row.path = row.parent ? made_.scopes[*row.parent].path + "/" + row.name : row.name;
     row.host.count = made_.steps.host.count * count_per_step;
     row.host.total = profkit::milliseconds{ms * static_cast<double>(made_.steps.host.count)};
+    row.host_self = row.host.total;
+    if (row.parent) made_.scopes[*row.parent].host_self -= row.host.total;
     made_.scopes.push_back(std::move(row));
     return *this;
   }
@@ -143,6 +145,7 @@ class made_summary {
         row.scope = i;
         row.count = scope.host.count;
         row.host = scope.host.total;
+        row.host_self = scope.host_self;
         if (scope.gpu) row.busy = scope.gpu->busy;
         if (scope.gpu_idle) row.idle = scope.gpu_idle->inclusive;
         usual.scopes.push_back(row);

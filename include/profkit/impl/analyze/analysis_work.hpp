@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -83,6 +84,7 @@ struct analysis_parts {
   std::optional<interval> own;  ///< the stretch of all windows that count
   bool has_steps = false;       ///< only measured steps count; false: the whole session
   session_tables session;
+  self_times self;
   scope_times scopes;
   counter_sums counters;
   reading_sums readings;
@@ -105,13 +107,14 @@ struct analysis_parts {
 template <class Archive>
 void fields(Archive& archive, analysis_parts& all) {
   auto const each = [&](auto&... members) { ((archive.begin_amounts(), archive(members)), ...); };
-  each(all.own, all.has_steps, all.session, all.scopes, all.counters, all.readings, all.clocks, all.utilization, all.memory, all.gpu,
-       all.kinds, all.adopted, all.work, all.samples, all.devices, all.steps, all.per_step, all.gpu_periods, all.trend, all.timeline);
+  each(all.own, all.has_steps, all.session, all.self, all.scopes, all.counters, all.readings, all.clocks, all.utilization, all.memory,
+       all.gpu, all.kinds, all.adopted, all.work, all.samples, all.devices, all.steps, all.per_step, all.gpu_periods, all.trend,
+       all.timeline);
   if constexpr (Archive::is_reader) {
     profile const& tables = all.session.values;
     std::size_t const paths = tables.paths.size();
     archive.check(!all.own || all.own->begin <= all.own->end, "the windows end before they begin");
-    archive.check(all.scopes.has_paths(paths), "not all paths have times");
+    archive.check(all.scopes.has_paths(paths) && all.self.has_paths(paths), "not all paths have times");
     bool const is_right = all.memory.is_in(paths) && all.gpu.is_in(tables) && all.kinds.is_in(paths) && all.adopted.is_in(paths) &&
                           all.work.is_in(paths) && all.samples.is_in(paths) && all.timeline.is_in(paths) &&
                           all.counters.is_in(tables.counter_names.size());
@@ -171,7 +174,7 @@ summary complete_summary(analysis_parts& all, AddBudget const& add_budget) {
   choose_step_time(result.steps, busy_per_step);
 
   tree.choose_rows([&](std::size_t path) { return all.scopes.host(path).count() > 0 || (gpu != nullptr && gpu->has_operations(path)); });
-  scope_rows const rows{tree, all.scopes, all.per_step, gpu, idle ? &*idle : nullptr};
+  scope_rows const rows{tree, all.scopes, all.self, all.per_step, gpu, idle ? &*idle : nullptr};
   result.scopes = rows.by_path(result.steps.host.total);
   result.names = rows.by_name();
   kind_rows{tree, kernel_rows}.fill(result, all.kinds, all.steps, all.gpu_periods);
@@ -264,6 +267,7 @@ class analysis_work {
     step_kinds const kinds{records, when};
     all_.kinds.enter(kinds.all(), frame.gpu_wall);
     all_.scopes.add(records, when);
+    own_vector<std::chrono::nanoseconds> const self = all_.self.add(records, own, when);
     all_.counters.add(records, when);
     std::set<std::uint64_t> const measured = measured_steps_in(records, own);
     all_.clocks.add(records, measured);
@@ -278,7 +282,7 @@ class analysis_work {
 
     auto const kept = [&](kind_key kind) { return all_.kinds.kept(kind); };
     all_.steps.add(records, own, [&](timestamp begin) { return kept(kinds.of_step_at(begin)); });
-    all_.per_step.add(records, when, with_kernels, operations, kinds, all_.kinds);
+    all_.per_step.add(records, when, self, with_kernels, operations, kinds, all_.kinds);
     if (operations != nullptr) all_.gpu_periods.add(records, frame.gpu_steps, kept);
     // Operations of other windows can run during the steps of this window.
     measured_time const around = measured_time::of_window(records, all_time, frame.has_steps, true);

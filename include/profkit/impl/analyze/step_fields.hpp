@@ -139,13 +139,10 @@ constexpr auto describe(described_type<budget_summary>) {
 }
 constexpr auto describe(described_type<kind_scope_summary>) {
   using s = kind_scope_summary;
-  return field_list{field{"scope", &s::scope},
-                    field{"count", &s::count},
-                    field{"host_ms", &s::host},
-                    field{"gpu_busy_ms", &s::busy},
-                    field{"gpu_busy_self_ms", &s::busy_self},
-                    field{"gpu_idle_ms", &s::idle},
-                    field{"gpu_idle_self_ms", &s::idle_self}};
+  return field_list{field{"scope", &s::scope},      field{"count", &s::count},
+                    field{"host_ms", &s::host},     field{"host_self_ms", &s::host_self},
+                    field{"gpu_busy_ms", &s::busy}, field{"gpu_busy_self_ms", &s::busy_self},
+                    field{"gpu_idle_ms", &s::idle}, field{"gpu_idle_self_ms", &s::idle_self}};
 }
 constexpr auto describe(described_type<launch_place_summary>) {
   using s = launch_place_summary;

@@ -134,6 +134,7 @@ struct kind_scope_summary {
   std::size_t scope = 0;                  ///< position in `summary::scopes`
   std::uint64_t count = 0;                ///< number of scopes
   milliseconds host{};                    ///< host time
+  milliseconds host_self{};               ///< the part outside the scopes directly inside them
   std::optional<milliseconds> busy;       ///< GPU busy time charged to the scopes or to scopes inside; n/a if kernels were not collected
   std::optional<milliseconds> busy_self;  ///< the part charged to the scopes themselves
   std::optional<milliseconds> idle;       ///< GPU idle time, like `busy`

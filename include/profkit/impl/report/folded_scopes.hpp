@@ -32,6 +32,7 @@ inline step_kind_summary kind_of_all(summary const& all) {
     row.scope = i;
     row.count = scope.host.count;
     row.host = scope.host.total;
+    row.host_self = scope.host_self;
     if (scope.gpu) row.busy = scope.gpu->busy;
     if (scope.gpu_idle) {
       row.idle = scope.gpu_idle->inclusive;
@@ -160,6 +161,7 @@ struct folded_scope {
   double count = 0.0;                 ///< scopes per step
   double time = 0.0;                  ///< busy and idle time; host time if kernels were not collected
   double host = 0.0;
+  double host_self = 0.0;
   std::optional<double> busy;
   std::optional<double> idle;
 };
@@ -330,6 +332,7 @@ class folded_tree {
       kind_scope_summary const& row = *row_of_[scope];
       result.count += static_cast<double>(row.count) / host_steps_;
       result.host += row.host.count() / host_steps_;
+      result.host_self += row.host_self.count() / host_steps_;
       if (row.busy) result.busy = result.busy.value_or(0.0) + row.busy->count() / gpu_steps_;
       if (row.idle) result.idle = result.idle.value_or(0.0) + row.idle->count() / gpu_steps_;
     }

@@ -243,7 +243,7 @@ class scope_rows_of {
       next.number(scope.busy, no_kernels).number(scope.idle, "idle time is charged to scopes of the step's thread only");
       next.number(scope.host).bar({{colour::host, 0, scope.host / step_}});
     } else {
-      next.bar({{colour::host, 0, scope.host / step_}}).number(tree_.own_time(scope));
+      next.bar({{colour::host, 0, scope.host / step_}}).number(scope.host_self);
     }
     return scope.siblings.empty() ? next.blank() : next.range(siblings_cell(scope));
   }
@@ -257,6 +257,7 @@ class scope_rows_of {
       folded_scope const& each = tree_.rows()[positions[i]];
       sum.time += each.time;
       sum.host += each.host;
+      sum.host_self += each.host_self;
       sum.count += each.count;
       if (each.busy) sum.busy = sum.busy.value_or(0.0) + *each.busy;
       if (each.idle) sum.idle = sum.idle.value_or(0.0) + *each.idle;

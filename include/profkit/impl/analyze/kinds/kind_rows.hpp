@@ -205,6 +205,7 @@ class kind_rows {
       if (path < figures.scopes.size()) {
         result.count = figures.scopes[path].count;
         result.host = to_ms(figures.scopes[path].time);
+        result.host_self = to_ms(figures.scopes[path].self);
       }
       bool has_gpu_time = false;
       if (budget != nullptr) {

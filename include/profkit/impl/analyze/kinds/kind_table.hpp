@@ -135,8 +135,9 @@ struct kind_figures {
   struct scopes_of_path {
     std::uint64_t count = 0;
     std::chrono::nanoseconds time{};
+    std::chrono::nanoseconds self{};
 
-    auto members() { return listed(count, summed(time)); }
+    auto members() { return listed(count, summed(time), self); }
   };
 
   auto members() { return listed(parts, first, summed(gpu_steps), scopes, kernels, budget_in_steps, budget_in_gpu_periods); }
@@ -211,10 +212,13 @@ class kind_table {
     return known == kinds_.end() ? others_ : known->second;
   }
 
-  /// Whether all positions of paths are below a number.
+  /// Whether all positions of paths are below a number, and no self time is longer than its scopes.
   [[nodiscard]] bool is_in(std::size_t paths) const {
     bool result = true;
-    for_each([&](kind_key, kind_figures const& each) { result = result && each.paths() <= paths; });
+    for_each([&](kind_key, kind_figures const& each) {
+      result = result && each.paths() <= paths;
+      for (auto const& scopes : each.scopes) result = result && scopes.self.count() >= 0 && scopes.self <= scopes.time;  // cannot overflow
+    });
     return result;
   }
 

@@ -2,15 +2,19 @@
 #pragma once
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include "../../../profile.hpp"
 #include "../../../summary.hpp"
 #include "../../../time.hpp"
 #include "../../profile/own_memory.hpp"
+#include "../gpu/attribution.hpp"
 #include "../gpu/gpu_idle.hpp"
 #include "../gpu/gpu_sums.hpp"
 #include "../windows/state.hpp"
@@ -20,6 +24,97 @@
 #include "time_per_step.hpp"
 
 namespace profkit::detail {
+
+/// Self times of scopes: without the time in the scopes directly inside them, whether these count or not. So no self time is negative, even
+/// if a scope and the scopes inside it begin in different steps.
+class self_times {
+ public:
+  /// Adds a window.
+  /// @param own the stretch that the window owns.
+  /// @param when the measured time of the window.
+  /// @return self times by scope; right for the window's own scopes.
+  [[nodiscard]] own_vector<std::chrono::nanoseconds> add(profile const& profile, interval const& own, measured_time const& when) {
+    own_vector<std::chrono::nanoseconds> result(profile.scopes.size());
+    grow_rows(of_path_, profile.paths.size());
+    measured_time_cursor in{when};
+    thread_lanes const lanes{profile};
+    for (std::size_t lane = 0; lane < lanes.count(); ++lane) {
+      own_vector<ended_scope> ended;  // the last ones can lie in the next scope
+      for (std::uint32_t const i : lanes.scopes(lane)) {
+        scope_record const& scope = profile.scopes[i];
+        if (scope.time.end == timestamp::max()) break;  // open
+        timestamp const moment = when.moment_of(scope);
+        place const at = moment < own.begin ? place::before : moment < own.end ? place::own : place::after;
+        result[i] = scope.time.duration() - take(profile, scope, at, ended);
+        if (in.contains(moment)) of_path_[scope.path].time += result[i];
+        std::uint32_t const parent = profile.paths[scope.path].parent;
+        if (at == place::before || parent == path_record::no_parent) continue;
+        ended.push_back({scope.time.begin, scope.time.duration(), parent, scope.thread, at == place::own});
+      }
+      for (ended_scope const& each : ended) {
+        if (each.is_own) open_[{profile.threads[each.thread].system_id, each.parent}].time += each.time;
+      }
+    }
+    return result;
+  }
+
+  /// @return the sum over the scopes in the measured time.
+  [[nodiscard]] std::chrono::nanoseconds of_path(std::size_t path) const { return of_path_[path].time; }
+
+  /// Whether there is one entry per path.
+  [[nodiscard]] bool has_paths(std::size_t count) const noexcept { return of_path_.size() == count; }
+
+  auto members() { return listed(of_path_, open_); }
+
+ private:
+  enum class place : std::uint8_t { before, own, after };  ///< relative to the stretch of the window
+
+  struct ended_scope {
+    timestamp begin;
+    std::chrono::nanoseconds time;
+    std::uint32_t parent;  ///< path
+    std::uint32_t thread;
+    bool is_own;
+  };
+
+  /// Removes the scopes inside a scope.
+  /// @return the time of those directly inside.
+  std::chrono::nanoseconds take(profile const& profile, scope_record const& scope, place at, own_vector<ended_scope>& ended) {
+    std::chrono::nanoseconds all{};
+    std::chrono::nanoseconds of_own{};
+    auto const add = [&](ended_scope const& each) {
+      if (each.parent != scope.path) return;
+      all += each.time;
+      if (each.is_own) of_own += each.time;
+    };
+    for (; !ended.empty() && scope.time.begin <= ended.back().begin; ended.pop_back()) add(ended.back());
+    std::tuple const key{profile.threads[scope.thread].system_id, scope.path};
+    auto const earlier = open_.find(key);
+    if (at == place::after) {
+      if (of_own.count() > 0) open_[key].time += of_own;
+    } else if (earlier != open_.end()) {
+      if (at == place::own) {  // the stream moved the scope to this window, because it had not waited for its end
+        all += earlier->second.time;
+        std::for_each(ended.begin(), ended.end(), add);
+        auto const is_inside = [&](ended_scope const& each) { return each.parent == scope.path; };
+        ended.erase(std::remove_if(ended.begin(), ended.end(), is_inside), ended.end());
+      }
+      open_.erase(earlier);
+    }
+    return std::min(all, scope.time.duration());
+  }
+
+  struct sum {
+    std::chrono::nanoseconds time{};
+
+    auto members() { return listed(summed(time)); }
+  };
+
+  own_vector<sum> of_path_;
+
+  /// The time so far in scopes that have not ended, by system thread number and path. A thread has at most one open scope of a path.
+  std::map<std::tuple<std::uint64_t, std::uint32_t>, sum> open_;
+};
 
 /// Host times and times between CUDA events of the scopes in the measured time, by path.
 class scope_times {
@@ -64,8 +159,9 @@ class scope_rows {
   /// @param tree has rows.
   /// @param gpu null if kernels were not collected.
   /// @param idle null if kernels were not collected, and without steps.
-  scope_rows(path_tree const& tree, scope_times const& times, time_per_step const& steps, gpu_sums const* gpu, gpu_idle const* idle)
-      : tree_{tree}, times_{times}, steps_{steps}, gpu_{gpu}, idle_{idle} {}
+  scope_rows(path_tree const& tree, scope_times const& times, self_times const& self, time_per_step const& steps, gpu_sums const* gpu,
+             gpu_idle const* idle)
+      : tree_{tree}, times_{times}, self_{self}, steps_{steps}, gpu_{gpu}, idle_{idle} {}
 
   /// @return the rows; parents precede children. A parent without a scope in the measured time, such as a scope open around all steps, has
   ///   count 0.
@@ -79,14 +175,11 @@ class scope_rows {
         scope_summary& parent = rows[*row.parent];
         row.path = parent.path + "/" + row.name;
         row.depth = parent.depth + 1;
-        parent.host_self -= row.host.total;
-        if (parent.host.total.count() > 0.0) row.share_of_parent = row.host.total / parent.host.total;
+        // A scope can lie in one that does not count, because that began in another step.
+        if (parent.host.total.count() > 0.0 && row.host.total <= parent.host.total)
+          row.share_of_parent = row.host.total / parent.host.total;
       }
       rows.push_back(std::move(row));
-    }
-    constexpr milliseconds rounding{1e-6};  // rounding error of floating-point sums
-    for (scope_summary& row : rows) {
-      if (row.host_self < milliseconds{} && row.host_self > -rounding) row.host_self = milliseconds{};
     }
     return rows;
   }
@@ -115,7 +208,7 @@ class scope_rows {
     row.path = row.name;
     row.source = record.file + ":" + std::to_string(record.line);
     row.host = times_.host(path).summarize();
-    row.host_self = row.host.total;
+    row.host_self = to_ms(self_.of_path(path));
     if (times_.gpu_events(path).count() > 0) row.gpu_events = times_.gpu_events(path).summarize();
     if (gpu_ != nullptr) row.gpu = gpu_->of_path(path);
     if (idle_ != nullptr) row.gpu_idle = gpu_idle::summary_of(idle_->of_path[path]);
@@ -125,6 +218,7 @@ class scope_rows {
 
   path_tree const& tree_;
   scope_times const& times_;
+  self_times const& self_;
   time_per_step const& steps_;
   gpu_sums const* gpu_;
   gpu_idle const* idle_;

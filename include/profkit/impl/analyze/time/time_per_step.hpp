@@ -37,9 +37,11 @@ class step_rows {
   }
 
   /// Adds time to a row in the current step.
-  void add(std::size_t row, std::chrono::nanoseconds time) {
+  /// @param self the part outside the scopes directly inside, if it is needed.
+  void add(std::size_t row, std::chrono::nanoseconds time, std::chrono::nanoseconds self = {}) {
     touch(row);
     now_[row].time += time;
+    now_[row].self += self;
     ++now_[row].count;
   }
 
@@ -56,10 +58,10 @@ class step_rows {
     }
   }
 
-  /// @param visit called with each row of the current step, the number of its values and their sum.
+  /// @param visit called with each row of the current step, the number of its values, their sum and that of the self times.
   template <class Visit>
   void for_each_in_step(Visit const& visit) const {
-    for (std::size_t const row : touched_) visit(row, now_[row].count, now_[row].time);
+    for (std::size_t const row : touched_) visit(row, now_[row].count, now_[row].time, now_[row].self);
   }
 
   /// @param step position among all measured steps, from 0, in increasing order.
@@ -84,6 +86,7 @@ class step_rows {
  private:
   struct value {
     std::chrono::nanoseconds time{};
+    std::chrono::nanoseconds self{};
     std::uint32_t count = 0;
     bool is_touched = false;
   };
@@ -203,16 +206,17 @@ void for_each_by_step(std::uint32_t records, std::size_t steps, StepOf const& st
 class time_per_step {
  public:
   /// Adds the next window.
+  /// @param self the result of `self_times::add`.
   /// @param with_kernels the part of the measured time with kernels collected.
   /// @param counted null if kernels were not collected.
   /// @param found the kinds of the steps.
   /// @param kinds receives the scopes and kernels of each step.
-  void add(profile const& profile, measured_time const& when, measured_time const& with_kernels, counted_operations const* counted,
-           step_kinds const& found, kind_table& kinds) {
+  void add(profile const& profile, measured_time const& when, own_vector<std::chrono::nanoseconds> const& self,
+           measured_time const& with_kernels, counted_operations const* counted, step_kinds const& found, kind_table& kinds) {
     for (step_rows* const each : {&host_, &gpu_, &host_copies_}) each->grow(profile.paths.size());
     kernels_.grow(profile.gpu_names.size());
     for (occurring_kind const& each : found.all()) grow_rows(kinds[each.key].scopes, profile.paths.size());
-    add_scopes(profile, when, found, kinds);
+    add_scopes(profile, when, self, found, kinds);
     if (counted != nullptr) add_operations(profile, with_kernels, *counted, found, kinds);
   }
 
@@ -245,19 +249,22 @@ class time_per_step {
   auto members() { return listed(summed(steps_), summed(gpu_steps_), host_, gpu_, host_copies_, kernels_); }
 
  private:
-  void add_scopes(profile const& profile, measured_time const& when, step_kinds const& found, kind_table& kinds) {
+  void add_scopes(profile const& profile, measured_time const& when, own_vector<std::chrono::nanoseconds> const& self,
+                  step_kinds const& found, kind_table& kinds) {
     std::size_t const steps = when.steps().size();
     measured_time_cursor in{when};
     for_each_by_step(
         static_cast<std::uint32_t>(profile.scopes.size()), steps,
         [&](std::uint32_t scope) { return in.step_of(when.moment_of(profile.scopes[scope])).value_or(steps); },
-        [&](std::uint32_t scope) { host_.add(profile.scopes[scope].path, profile.scopes[scope].time.duration()); },
+        [&](std::uint32_t scope) { host_.add(profile.scopes[scope].path, profile.scopes[scope].time.duration(), self[scope]); },
         [&](std::size_t step) {
           auto& of_kind = kinds[found.of_step(step)].scopes;
-          host_.for_each_in_step([&](std::size_t path, std::uint64_t count, std::chrono::nanoseconds time) {
-            of_kind[path].count += count;
-            of_kind[path].time += time;
-          });
+          host_.for_each_in_step(
+              [&](std::size_t path, std::uint64_t count, std::chrono::nanoseconds time, std::chrono::nanoseconds itself) {
+                of_kind[path].count += count;
+                of_kind[path].time += time;
+                of_kind[path].self += itself;
+              });
           host_.end_step(steps_ + step);
         });
     steps_ += steps;
