@@ -120,7 +120,8 @@ struct scope_memory_summary {
   std::optional<std::uint64_t> own_allocated_bytes;  ///< the same for the scopes themselves
   std::optional<std::uint64_t> allocations;          ///< number of allocations
   std::uint64_t wide_peak_bytes = 0;                 ///< maximum usage of the allocator, by all threads, during one of the scopes
-  /// @brief Allocated by the scopes themselves in the measured steps, minus releases of such memory in the measured steps.
+  /// @brief Allocated by the scopes themselves in the measured steps, minus releases of that memory in the measured steps. Releases of
+  /// memory from other steps are part of `allocator_summary::outside_change_bytes`.
   std::int64_t own_change_bytes = 0;
 };
 
@@ -132,7 +133,7 @@ struct allocator_summary {
   std::int64_t first_bytes = 0;           ///< at the beginning of the first measured step; negative if releases exceed known allocations
   std::int64_t last_bytes = 0;            ///< at the end of the last measured step
   std::uint64_t max_bytes = 0;            ///< maximum during the measured steps
-  std::int64_t outside_change_bytes = 0;  ///< allocated outside the scopes of the rows, minus releases of such memory
+  std::int64_t outside_change_bytes = 0;  ///< allocated outside the scopes of the rows, minus releases of that and of earlier memory
   std::int64_t between_steps_change_bytes = 0;  ///< allocated minus released between the measured steps
   std::uint64_t unknown_releases = 0;           ///< whole session: releases without a known allocation
   std::uint64_t reused_addresses = 0;           ///< whole session: allocations at an address that was still live

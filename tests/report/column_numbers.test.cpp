@@ -44,6 +44,20 @@ TEST_CASE("zero, values that round to zero, negative values and missing values a
         "1,234,567");
 }
 
+TEST_CASE("one long time does not hide the digits of short ones", "[column_numbers]") {
+  data_table table{"t", "", {{"steps"}}, {}};
+  for (char const* const name : {"mean", "median", "min", "max"}) table.columns.push_back({name, column_kind::milliseconds});
+  table.add_row().text("measured").number(0.000187).number(0.00004).number(0.00003).number(36.412345);
+  column_numbers const numbers{table, 1};
+  CHECK(numbers.unit() == "\xc2\xb5s");
+  CHECK(numbers.text(0.000187) == "0.187");
+  CHECK(numbers.text(0.00004) == "0.040");
+  CHECK(numbers.text(36.412345) == "36,412.345");
+  table.has_fixed_units = true;
+  CHECK(column_numbers{table, 1}.text(0.00004) == "0.000040");
+  CHECK(column_numbers{table, 1}.text(0.004) == "0.004");
+}
+
 TEST_CASE("times of a table have one unit in all columns, and a single duration its own", "[column_numbers]") {
   data_table table{"t",
                    "",

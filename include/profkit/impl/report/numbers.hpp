@@ -44,7 +44,11 @@ inline std::string format_real(double value) {
   return is_nan(value) ? "nan" : is_negative(value) ? "-inf" : "inf";
 }
 
-inline std::string format_ms(milliseconds value) { return fmt::format("{:.3f}", value.count()); }
+/// 46.321 -> "46.321"; 0.00004 -> "0.000040", because clocks tick in nanoseconds.
+inline std::string format_ms(milliseconds value) {
+  double const size = std::abs(value.count());
+  return fmt::format("{:.{}f}", value.count(), size > 0.0 && size < 0.0005 ? 6 : 3);
+}
 
 inline std::string format_ms(std::optional<milliseconds> value) { return value ? format_ms(*value) : not_measured; }
 
@@ -69,7 +73,7 @@ inline char const* fixed_unit(column_kind kind) {
   }
 }
 
-/// A number of a column: milliseconds with three decimals, microseconds with two, "25.0 %", MiB with one.
+/// A number of a column: milliseconds with three decimals or, if these are 0, six; microseconds with two, "25.0 %", MiB with one.
 /// @param has_fractions whether the column has counts that are not whole numbers, such as launches per step.
 inline std::string fixed_text(column_kind kind, double value, bool has_fractions) {
   if (kind == column_kind::real) return format_real(value);
@@ -77,7 +81,7 @@ inline std::string fixed_text(column_kind kind, double value, bool has_fractions
   switch (kind) {
     case column_kind::milliseconds:
     case column_kind::range:
-      return fmt::format("{:.3f}", value);
+      return format_ms(milliseconds{value});
     case column_kind::duration:
     case column_kind::logarithmic_range:
       return fmt::format("{:.2f}", 1000.0 * value);
@@ -100,8 +104,9 @@ inline std::string with_thousands(std::string digits) {
 }
 
 /// Prints the numbers of one column: one unit and one number of decimals for all rows, chosen by the largest value, so that readers can
-/// compare them digit by digit. All columns of times in a table share a unit, and so do all columns of bytes. Tables with fixed units use
-/// those of `fixed_numbers`.
+/// compare them digit by digit. If half of the times would then be "<0.01", their median chooses, because one long step does not make
+/// short ones 0. All columns of times in a table share a unit, and so do all columns of bytes. Tables with fixed units use those of
+/// `fixed_text`.
 class column_numbers {
  public:
   /// @param largest the largest absolute value, in the unit of `kind`.
@@ -140,9 +145,9 @@ class column_numbers {
   /// Chooses the unit for a column of a table.
   column_numbers(data_table const& table, std::size_t column) : column_numbers{table, column, table.has_fixed_units} {}
 
-  /// @param is_fixed whether the numbers have the units of `fixed_numbers`.
+  /// @param is_fixed whether the numbers have the units of `fixed_text`.
   column_numbers(data_table const& table, std::size_t column, bool is_fixed)
-      : column_numbers{table.columns[column].kind, max_of(table, column), has_fractions_in(table, column)} {
+      : column_numbers{table.columns[column].kind, scale_of(table, column), has_fractions_in(table, column)} {
     is_fixed_ = is_fixed;
     if (is_fixed_) unit_ = fixed_unit(kind_);
   }
@@ -195,18 +200,25 @@ class column_numbers {
 
   static bool share_unit(column_kind a, column_kind b) { return a == b && (a == column_kind::milliseconds || a == column_kind::bytes); }
 
-  static double max_of(data_table const& table, std::size_t column) {
-    double result = 0.0;
+  /// @return the value that chooses the unit.
+  static double scale_of(data_table const& table, std::size_t column) {
+    own_vector<double> sizes;
+    column_kind const kind = table.columns[column].kind;
     for (std::size_t i = 0; i < table.columns.size(); ++i) {
-      if (i == column || share_unit(table.columns[i].kind, table.columns[column].kind)) result = std::max(result, max_in(table, i));
+      if (i == column || share_unit(table.columns[i].kind, kind)) add_sizes(table, i, sizes);
     }
-    return result;
+    if (sizes.empty()) return 0.0;
+    std::sort(sizes.begin(), sizes.end());
+    double const median = sizes[(sizes.size() - 1) / 2];
+    constexpr std::size_t min_sizes = 3;
+    bool const is_lost = column_numbers{kind, sizes.back()}.text(median).front() == '<';
+    return kind == column_kind::milliseconds && sizes.size() >= min_sizes && is_lost ? median : sizes.back();
   }
 
-  static double max_in(data_table const& table, std::size_t column) {
-    double result = 0.0;
+  /// Adds the absolute values of a column that are not 0.
+  static void add_sizes(data_table const& table, std::size_t column, own_vector<double>& to) {
     auto const add = [&](double value) {
-      if (is_finite(value)) result = std::max(result, std::abs(value));
+      if (is_finite(value) && value != 0.0) to.push_back(std::abs(value));
     };
     for (row const& each : table.rows) {
       if (column >= each.cells.size() || each.is_quiet) continue;  // quiet rows, such as the warm-up, do not affect the unit
@@ -214,7 +226,6 @@ class column_numbers {
       if (double const* const number = std::get_if<double>(&value)) add(*number);
       if (range_cell const* const range = std::get_if<range_cell>(&value)) add(range->high);
     }
-    return result;
   }
 
   static bool has_fractions_in(data_table const& table, std::size_t column) {

@@ -29,6 +29,8 @@ struct live_allocation {
   /// Position in the window's scopes: the innermost scope at the allocation, or the nearest one around it, that is still open when the
   /// stretch begins.
   std::uint32_t scope = none;
+
+  bool is_in_measured_step = false;
 };
 
 /// The state of the allocators at the beginning of a stretch of time.
@@ -218,6 +220,14 @@ inline interval with_readings_at_end(interval step) {
   return step;
 }
 
+/// The measured time with the readings at the ends of steps.
+inline measured_time with_readings_at_ends(measured_time const& time) {
+  if (!time.has_steps()) return time;
+  own_vector<interval> steps = time.steps();
+  for (interval& step : steps) step = with_readings_at_end(step);
+  return measured_time::of_stretches(std::move(steps));
+}
+
 /// Memory of each allocator by path, in one window.
 ///
 /// A block belongs to the scope that was innermost at its allocation, and counts for all scopes around that scope until it is released or
@@ -228,7 +238,7 @@ class scope_memory {
   /// @param own the stretch that the window owns.
   /// @param around the measured time of all steps in the profile.
   scope_memory(profile const& profile, interval const& own, measured_time const& around, memory_before const& before, memory_sums& to)
-      : profile_{profile}, own_{own}, around_{around}, before_{before}, to_{to}, with_ends_{steps_with_ends(around)} {}
+      : profile_{profile}, own_{own}, around_{around}, before_{before}, to_{to}, with_ends_{with_readings_at_ends(around)} {}
 
   /// Adds the figures of the window.
   void add() && {
@@ -245,13 +255,6 @@ class scope_memory {
   };
 
   static constexpr std::uint32_t no_balance = 0xffffffffU;
-
-  static measured_time steps_with_ends(measured_time const& around) {
-    if (!around.has_steps()) return around;
-    own_vector<interval> steps = around.steps();
-    for (interval& step : steps) step = with_readings_at_end(step);
-    return measured_time::of_stretches(std::move(steps));
-  }
 
   void find_scopes() {
     if (!profile_.allocations.empty()) {
@@ -316,16 +319,21 @@ class scope_memory {
   void take(memory_change const& change, allocator_memory& to) {
     std::uint32_t path = live_allocation::none;  // path of the scope that the block belongs to
     std::uint32_t scope = no_scope;              // that scope or the nearest one around it that is open
+    bool is_of_measured = true;                  // the block was allocated in the measured time
     if (change.origin < profile_.allocations.size()) {
+      is_of_measured = with_ends_.contains(profile_.allocations[change.origin].time);
       scope = scope_of_[change.origin];
       if (scope != no_scope) path = profile_.scopes[scope].path;
     } else if (change.origin != memory_change::unknown) {
       live_allocation const& piece = before_.live[change.origin - profile_.allocations.size()];
+      is_of_measured = !with_ends_.has_steps() || piece.is_in_measured_step;
       path = piece.path;
       scope = piece.scope;
     }
-    if (with_ends_.contains(change.time))
-      add_difference(path == live_allocation::none ? to.outside_change_bytes : to.by_path[path].own_change_bytes, change.difference());
+    if (with_ends_.contains(change.time)) {
+      bool const is_of_row = path != live_allocation::none && is_of_measured;
+      add_difference(is_of_row ? to.by_path[path].own_change_bytes : to.outside_change_bytes, change.difference());
+    }
     for (; scope != no_scope; scope = parent_of_[scope]) {
       scope_record const& record = profile_.scopes[scope];
       // A path is not its own parent, so only the first scope is charged as own memory.

@@ -43,7 +43,8 @@ class live_memory {
       if (at == live_.end()) continue;
       live_piece const& piece = at->second;
       auto const scope = piece.is_in_scope ? open.find(piece.scope) : open.end();
-      result.live.push_back({piece.record, piece.path, scope == open.end() ? live_allocation::none : scope->second});
+      result.live.push_back(
+          {piece.record, piece.path, scope == open.end() ? live_allocation::none : scope->second, piece.is_in_measured_step});
     }
     return result;
   }
@@ -62,6 +63,7 @@ class live_memory {
       return scope;
     };
     leave_closed_scopes(profile, own, still_open);
+    measured_time const measured = with_readings_at_ends(measured_time::of_window(profile, all_time, true));
     own_vector<allocator_changes> const changes = memory_change_finder{profile, own, at_begin}.changes();
     for (std::size_t i = 0; i < changes.size(); ++i) {
       for (memory_change const& change : changes[i].in_order) {
@@ -74,7 +76,7 @@ class live_memory {
         if (change.is_release) {
           remove({record.allocator, record.address});
         } else {
-          add(record, profile, scope_of[change.origin], still_open(scope_of[change.origin]));
+          add(record, profile, scope_of[change.origin], still_open(scope_of[change.origin]), measured.contains(record.time));
         }
       }
     }
@@ -99,8 +101,9 @@ class live_memory {
     std::uint32_t path;
     bool is_in_scope;  ///< whether an open scope contains the allocation
     scope_key scope;   ///< the innermost of these scopes
+    bool is_in_measured_step;
 
-    auto members() { return listed(record, path, is_in_scope, scope); }
+    auto members() { return listed(record, path, is_in_scope, scope, is_in_measured_step); }
   };
 
   template <class Archive>
@@ -116,8 +119,9 @@ class live_memory {
 
   static scope_key key_of(scope_record const& scope) { return {scope.thread, scope.time.begin, scope.path}; }
 
-  void add(allocation_record const& record, profile const& profile, std::uint32_t innermost, std::uint32_t open) {
-    live_piece made{record, innermost == no_scope ? live_allocation::none : profile.scopes[innermost].path, open != no_scope, {}};
+  void add(allocation_record const& record, profile const& profile, std::uint32_t innermost, std::uint32_t open, bool is_in_measured_step) {
+    std::uint32_t const path = innermost == no_scope ? live_allocation::none : profile.scopes[innermost].path;
+    live_piece made{record, path, open != no_scope, {}, is_in_measured_step};
     if (made.is_in_scope) made.scope = key_of(profile.scopes[open]);
     block const where{record.allocator, record.address};
     remove(where);
