@@ -105,6 +105,12 @@ inline std::string collector_reason(summary const& summary, collector_record con
   return is_collected ? collected_steps_text(summary) : collector.reason;
 }
 
+/// The number of events that were dropped because the log of their thread was full.
+inline std::uint64_t events_of_full_logs(quality_record const& quality) noexcept {
+  std::uint64_t const other_reasons = quality.events_without_memory + quality.events_without_log + quality.interrupting_events;
+  return quality.dropped_events - std::min(other_reasons, quality.dropped_events);
+}
+
 /// Lost data and the overhead of profkit, with a line for each.
 inline std::string quality_text(summary const& summary) {
   quality_record const& quality = summary.quality;
@@ -114,9 +120,7 @@ inline std::string quality_text(summary const& summary) {
   auto const count = [&](std::uint64_t number, char const* what) {
     if (number > 0) text += fmt::format("{} {}\n", number, what);
   };
-  std::uint64_t const other_reasons = quality.events_without_memory + quality.events_without_log + quality.interrupting_events;
-  count(quality.dropped_events - std::min(other_reasons, quality.dropped_events),
-        "scopes and counters were dropped: a thread's log was full (log=SIZE)");
+  count(events_of_full_logs(quality), "scopes and counters were dropped: a thread's log was full (log=SIZE)");
   count(quality.events_without_memory, "scopes and counters were dropped: the system gave no memory for a thread's log");
   count(quality.events_without_log, "scopes and counters were dropped: more than 16,384 threads had logs, or the thread was ending");
   count(quality.interrupting_events, "scopes and counters of signal handlers were dropped: they interrupted the recorder on their thread");
@@ -190,7 +194,8 @@ inline own_vector<lost_data> losses(summary const& all) {
   std::uint64_t const operations = all.gpu ? all.gpu->all.operations : 0;
   std::uint64_t const scopes = all.scopes_recorded;
   return {{quality.dropped_events, scopes + quality.dropped_events, "scopes and counters dropped",
-           "Give the logs of threads more memory (log=SIZE), or open fewer scopes."},
+           events_of_full_logs(quality) > 0 ? "Give the logs of threads more memory (log=SIZE), or open fewer scopes."
+                                            : "report=full says why: no log was full."},
           {quality.discarded_records, scopes + operations + quality.discarded_records, "records beyond records=N",
            "Raise records=N; the figures do not contain these records."},
           {quality.dropped_operations + quality.invalid_operations, operations + quality.dropped_operations + quality.invalid_operations,
@@ -314,13 +319,19 @@ inline bool merges_deep_scopes(summary const& all) {
   return all.scopes.size() < path_table::max_paths && std::any_of(all.scopes.begin(), all.scopes.end(), is_merged);
 }
 
-/// The number of scopes that have no record because a scope around them stands for them.
-inline std::uint64_t scopes_inside_merged(summary const& all) { return merges_deep_scopes(all) ? all.quality.collapsed_scopes : 0; }
+/// Whether `collapsed_scopes`, which covers the whole session, also counts scopes of steps that are not measured.
+inline bool merges_in_other_steps(summary const& all) { return all.steps.warmup + all.steps.excluded + all.quality.abandoned_steps > 0; }
+
+/// The number of scopes that have no record because a scope around them stands for them; 0 if it is not known for the measured steps alone.
+inline std::uint64_t scopes_inside_merged(summary const& all) {
+  return merges_deep_scopes(all) && !merges_in_other_steps(all) ? all.quality.collapsed_scopes : 0;
+}
 
 /// "; 2,920 of them, deeper than 512 levels, are merged": the scopes without their own rows; empty if there are none.
 inline std::string merged_words(summary const& all) {
   if (all.quality.collapsed_scopes == 0) return {};
-  return fmt::format("; {} of them, {}, are merged", count_words(all.quality.collapsed_scopes),
+  return fmt::format("; {} {}, {}, are merged", count_words(all.quality.collapsed_scopes),
+                     merges_in_other_steps(all) ? "of the whole session" : "of them",
                      merges_deep_scopes(all) ? fmt::format("deeper than {} levels", path_table::max_depth)
                                              : std::string{"beyond the maximum number of paths"});
 }
