@@ -21,16 +21,52 @@ TEST_CASE("warm-up steps are excluded from every figure of the steps", "[analyze
   CHECK(steps.items == 120);
 }
 
-TEST_CASE("items per second are counted over the slower of host and GPU", "[analyze]") {
+TEST_CASE("items per second are counted over the slower of loop and GPU", "[analyze]") {
   profkit::profile profile = made_profile();
+  profile.gpu_steps[1].duration = ns_of_ms(220.0);  // the loop takes 15 ms a step, and 90 ms between steps
   profkit::step_summary steps = profkit::analyze(profile).steps;
-  CHECK(*steps.items_per_second == Approx(60.0 / 0.0225));
+  CHECK(*steps.items_per_second == Approx(60.0 / 0.125));
   CHECK(steps.items_per_second_basis == "GPU step time");
   profile.gpu_steps.clear();
   steps = profkit::analyze(profile).steps;
-  CHECK(*steps.items_per_second == Approx(60.0 / 0.015));
-  CHECK(steps.items_per_second_basis == "host step time");
+  CHECK(*steps.items_per_second == Approx(60.0 / 0.105));
+  CHECK(steps.items_per_second_basis == "wall time of the loop");
   CHECK_FALSE(steps.gpu);
+  profile.steps.erase(profile.steps.begin() + 1);  // a step alone
+  steps = profkit::analyze(profile).steps;
+  CHECK(*steps.items_per_second == Approx(60.0 / 0.020));
+  CHECK(steps.items_per_second_basis == "host step time");
+}
+
+TEST_CASE("a sum of items above 2^64 does not wrap", "[analyze]") {
+  profkit::profile profile = made_profile();
+  profile.gpu_steps.clear();
+  for (profkit::step_record& step : profile.steps) step.items = ~std::uint64_t{0};
+  profkit::step_summary const steps = profkit::analyze(profile).steps;
+  CHECK(steps.items == Approx(0x1p65));
+  CHECK(*steps.items_per_second == Approx(0x1p64 / 0.105));
+}
+
+TEST_CASE("the time between steps is known between two measured steps that follow each other", "[analyze]") {
+  profkit::profile profile;
+  profile.threads = {{1, "main"}};
+  auto const step = [&](double begin, double end) -> profkit::step_record& {
+    std::uint64_t const index = profile.steps.empty() ? 0 : profile.steps.back().index + 1;
+    return profile.steps.emplace_back(profkit::step_record{{at_ms(begin), at_ms(end)}, index});
+  };
+  step(0, 10).warmup = true;
+  step(15, 20);
+  step(30, 32);
+  step(37, 40);
+  step(100, 200).is_excluded = true;
+  step(300, 301);
+  step(310, 311).index = 7;  // step 6 was abandoned
+  step(312, 313);
+  profkit::duration_summary const between = profkit::analyze(profile).steps.between;
+  CHECK(between.count == 3);
+  CHECK(between.total.count() == Approx(10.0 + 5.0 + 1.0));
+  CHECK(between.median->count() == Approx(5.0).epsilon(0.01));
+  CHECK(between.max->count() == Approx(10.0));
 }
 
 TEST_CASE("rows are in the order in which scopes first ran, independent of the recording order", "[analyze]") {

@@ -71,7 +71,8 @@ TEST_CASE("the step budget covers the steps with collected kernels, per step", "
   profkit::summary const those = profkit::analyze(only_collected(half_collected()));
   CHECK(some.budget->steps == 1);
   CHECK(some.budget->wall == profkit::milliseconds{10.0});
-  auto const csv = [](profkit::summary const& summary, char const* name) {
+  auto const csv = [](profkit::summary summary, char const* name) {
+    for (profkit::step_kind_summary& kind : summary.kinds) kind.times.between = {};  // a single step has none
     return profkit::detail::csv_of(table_of(profkit::detail::budget_section(profkit::detail::report_view{summary}).value(), name));
   };
   CHECK(csv(some, "budget") == csv(those, "budget"));

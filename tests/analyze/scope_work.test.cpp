@@ -290,13 +290,14 @@ TEST_CASE("declared model FLOPs of a step are used, over the same step time as i
   profkit::model_summary const by_host = profkit::analyze(work.profile).model.value();
   CHECK(by_host.flops_per_step == Approx(10e12));
   CHECK(by_host.flops_source == "given by the program");
-  CHECK(by_host.utilization.value() == Approx(10e12 / 40e-3 / 989.5e12));
-  CHECK(by_host.share_of_measured.value() == Approx(10e12 / 40e-3 / 700e12));
-  for (std::uint64_t step = 0; step < 3; ++step) work.profile.gpu_steps.push_back({step, 0, ns_of_ms(50.0)});
+  CHECK(by_host.basis == "wall time of the loop");  // 40 ms a step, and 60 ms between steps
+  CHECK(by_host.utilization.value() == Approx(10e12 / 100e-3 / 989.5e12));
+  CHECK(by_host.share_of_measured.value() == Approx(10e12 / 100e-3 / 700e12));
+  for (std::uint64_t step = 0; step < 3; ++step) work.profile.gpu_steps.push_back({step, 0, ns_of_ms(150.0)});
   profkit::summary const by_device = profkit::analyze(work.profile);
   CHECK(by_device.model->basis == "GPU step time");
   CHECK(by_device.model->basis == by_device.steps.items_per_second_basis);
-  CHECK(by_device.model->flops_per_second == Approx(10e12 / 50e-3));
+  CHECK(by_device.model->flops_per_second == Approx(10e12 / 150e-3));
 }
 
 TEST_CASE("without steps or declared work there are no model figures", "[work]") {

@@ -291,7 +291,7 @@ TEST_CASE("a long session has the series of each kind, and a sample of its steps
   for (profkit::step_kind_summary const& each : summary.kinds) {
     CHECK(each.steps == count / 2 - 3);
     CHECK(each.times.host_samples.size() > 10'000);
-    CHECK(each.times.items == 2 * each.steps);
+    CHECK(each.times.items == 2.0 * static_cast<double>(each.steps));
     bool const is_odd = each.parts == part_names{"odd"};
     CHECK(each.times.host.mean->count() == Approx(is_odd ? 3.03 : 1.03).epsilon(1e-4));
     CHECK(each.times.host.standard_deviation->count() == Approx(0.02).epsilon(0.01));

@@ -79,7 +79,7 @@ TEST_CASE("a run of very many steps has all of them in its figures, and a change
   CHECK(summary.steps.warmup == 3);
   CHECK(summary.steps.gpu->count == many - 3);
   CHECK(summary.steps.host_samples.size() <= step_series::max_groups);
-  CHECK(summary.steps.items == many - 3);
+  CHECK(summary.steps.items == static_cast<double>(many - 3));
   CHECK(summary.steps.host.mean->count() == Catch::Approx(2.0 * summary.steps.gpu->mean->count()).epsilon(1e-4));
   REQUIRE(summary.trend.change);
   CHECK(summary.trend.change->step >= 99'990);

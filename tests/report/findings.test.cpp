@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <profkit/impl/report/findings.hpp>
+#include <profkit/impl/report/first_screen.hpp>
 #include <profkit/impl/report/folded_scopes.hpp>
 #include <profkit/impl/report/kernels_section.hpp>
 #include <profkit/impl/report/make_document.hpp>
@@ -50,6 +51,65 @@ TEST_CASE("for a busy GPU, the headline states that only kernels help, and the f
         std::vector<std::string>{"The GPU sets the pace. It works 44.8 of 46.3 ms. All its idle time is 1.55 ms (3.3 %), 1.10 ms of that "
                                  "between queued operations. > Do not tune the host: a CUDA graph, "
                                  "or fewer and larger operations, can save 1.27 ms (2.7 %) at most."});
+}
+
+TEST_CASE("time between steps is a finding from 5 % of the loop on", "[findings]") {
+  made_summary made{40, 2.0};
+  profkit::duration_summary& between = made.get().steps.between;
+  between.count = 39;
+  between.mean = between.median = between.max = milliseconds{10.0};
+  between.total = milliseconds{390.0};
+  CHECK_THAT(headline_of(made.get()), Catch::Matchers::EndsWith("; 83 % of the loop's wall time is between steps"));
+  CHECK(findings_of(made.get()).at(0) ==
+        "83 % of the loop's wall time is between steps. 10.0 ms pass between two steps; a step takes 2.00 ms. > Do this work, such as "
+        "loading data, during the step, or inside it to see it in the report: at most 10.0 ms a step (83 %) can be saved.");
+  profkit::detail::document const document = profkit::detail::make_document(made.get());
+  auto const screen = profkit::detail::first_screen{document, profkit::detail::text_style{}}.text("");
+  CHECK_THAT(std::string(screen.data(), screen.size()), Catch::Matchers::ContainsSubstring("between steps  39  10.00"));
+  between.median = milliseconds{0.01};
+  between.max = milliseconds{380.0};
+  made.get().quality.bookkeeping = std::chrono::milliseconds{100};
+  CHECK(
+      findings_of(made.get()).at(0) ==
+      "83 % of the loop's wall time is between steps. On average, 10.0 ms pass between two steps; a step takes 2.00 ms. The median is "
+      "10.0 \xc2\xb5s, the longest 380 ms. profkit itself needs 100 ms between all steps. > Look at what the program does in these pauses, "
+      "such as evaluation or checkpoints: at most 10.0 ms a step (83 %) can be saved.");
+  between.mean = milliseconds{0.1};
+  CHECK(findings_of(made.get()).empty());
+  CHECK_THAT(headline_of(made.get()), !Catch::Matchers::ContainsSubstring("between"));
+}
+
+TEST_CASE("an operation of a CUDA graph counts less overhead than a launch, and no overhead is longer than the step", "[findings]") {
+  auto const answer_of = [](std::uint64_t operations, double step, bool of_graphs) {
+    made_summary made{40, step};
+    made.budget({{"forward", 0.9 * step, 0.1 * step}}).kernel("node", "other", 0.9 * step, operations);
+    if (of_graphs) made.get().gpu->operations_of_graphs = made.get().gpu->all.operations;
+    return plain(profkit::detail::make_document(made.get()).sections.back().answer);
+  };
+  CHECK_THAT(answer_of(1000, 6.0, false), Catch::Matchers::ContainsSubstring("; overhead at most 50 % of a step"));
+  CHECK_THAT(answer_of(1000, 2.4, true), Catch::Matchers::ContainsSubstring("; overhead at most 50 % of a step"));
+  CHECK_THAT(answer_of(1000, 1.1, true), Catch::Matchers::ContainsSubstring("; overhead n/a: its upper bound is longer than the step"));
+}
+
+TEST_CASE("merged scopes of warm-up steps are not added to those of measured steps", "[findings]") {
+  made_summary made;
+  made.scope(0, "step", 10.0).scope(1, profkit::detail::path_table::merged_name, 10.0);
+  made.get().quality.collapsed_scopes = 900;
+  auto const answer = [&] { return plain(profkit::detail::make_document(made.get()).sections.back().answer); };
+  CHECK_THAT(answer(), Catch::Matchers::ContainsSubstring(
+                           "nothing lost of 100 scopes; 900 of the whole session, deeper than 512 levels, are merged"));
+  made.get().steps.warmup = 0;
+  CHECK_THAT(answer(), Catch::Matchers::ContainsSubstring("nothing lost of 1,000 scopes; 900 of them, deeper than 512 levels, are merged"));
+}
+
+TEST_CASE("only a full log is a reason for a larger one", "[findings]") {
+  made_summary made;
+  made.get().quality.dropped_events = 5;
+  CHECK_THAT(findings_of(made.get()).back(), Catch::Matchers::ContainsSubstring("log=SIZE"));
+  made.get().quality.interrupting_events = 3;
+  made.get().quality.events_without_log = 2;
+  CHECK_THAT(findings_of(made.get()).back(),
+             Catch::Matchers::ContainsSubstring("5 scopes and counters dropped") && !Catch::Matchers::ContainsSubstring("log=SIZE"));
 }
 
 TEST_CASE("less than 1 % of idle time is no finding", "[findings]") {

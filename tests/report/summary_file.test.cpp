@@ -122,6 +122,8 @@ TEST_CASE("a summary that lacks one of two figures that belong together is refus
     check_is_refused(damaged, why);
   };
   check("GPU steps without a verdict", [](profkit::step_summary& steps) { steps.gpu_verdict.reset(); });
+  check("times between steps without their figures", [](profkit::step_summary& steps) { steps.between.median.reset(); });
+  check("times between steps without their figures", [](profkit::step_summary& steps) { steps.between.count = 0; });
   check("an interval of the mean with one end", [](profkit::step_summary& steps) { steps.host_verdict.ci95_low.reset(); });
   check("an interval of the mean without its samples", [](profkit::step_summary& steps) { steps.gpu_verdict->effective_samples.reset(); });
   check("uneven steps without a pattern", [](profkit::step_summary& steps) {

@@ -159,6 +159,13 @@ class summary_figures {
       }
       result_.scopes.push_back(std::move(scope));
     }
+    profkit::duration_summary const& between = what_.steps.between;
+    constexpr double min_share = 0.01;  // shorter ones are noise
+    if (!result_.has_steps || !between.mean || *between.mean < min_share * profkit::loop_time(what_.steps)) return;
+    scope_figures pause;
+    pause.path = unique(taken, "between steps");
+    pause.host = {between.count, between.mean->count(), ms(between.standard_deviation), 0.0};
+    result_.scopes.push_back(std::move(pause));
   }
 
   /// The index that the recorder knows. Digits in other names mean nothing. An adopting scope has the path of the adopted one in its name,

@@ -112,6 +112,10 @@ class summary_check {
 
   static void check_steps(step_summary const& steps) {
     require(steps.gpu.has_value() == steps.gpu_verdict.has_value(), "GPU steps without a verdict");
+    bool const has_between = steps.between.count > 0;
+    require(steps.between.mean.has_value() == has_between && steps.between.median.has_value() == has_between &&
+                steps.between.max.has_value() == has_between,
+            "times between steps without their figures");
     check_verdict(steps.host_verdict);
     if (steps.gpu_verdict) check_verdict(*steps.gpu_verdict);
     for (clock_summary const& each : steps.clocks) {

@@ -68,8 +68,8 @@ struct limits_summary {
 struct model_summary {
   double flops_per_step = 0.0;                                 ///< floating-point operations per step
   std::string flops_source{};                                  ///< origin of the count
-  double flops_per_second = 0.0;                               ///< divided by the step time
-  std::string basis{};                                         ///< the step time, as for `items_per_second`
+  double flops_per_second = 0.0;                               ///< divided by `loop_time`
+  std::string basis{};                                         ///< the time, as for `items_per_second`
   profkit::precision precision = profkit::precision::unknown;  ///< precision of the peak
   std::optional<double> peak_flops_per_second{};               ///< published peak
   std::optional<double> utilization{};                         ///< MFU: share of the peak

@@ -98,6 +98,7 @@ constexpr auto describe(described_type<step_summary>) {
   return field_list{field{"warmup", &s::warmup},
                     field{"excluded", &s::excluded},
                     field{"*", &s::host, "count=measured,mean_ms,std_ms,median_ms,min_ms,max_ms,p95_ms,p99_ms"},
+                    field{"between_*", &s::between, "count,total_ms,mean_ms,std_ms,min_ms,median_ms,p95_ms,p99_ms,max_ms"},
                     field{"item_name", &s::item_name},
                     field{"items_per_second", &s::items_per_second},
                     field{"items_per_second_basis?", &s::items_per_second_basis},

@@ -63,10 +63,13 @@ struct step_summary {
   /// @brief Step times in order: one per step, or with more than 65,536 steps the means of groups of 2, 4, 8, ... neighbouring steps.
   detail::own_vector<milliseconds> host_samples;
   detail::own_vector<milliseconds> gpu_samples;  ///< the same between CUDA events
-  std::uint64_t items = 0;                       ///< sum of the items of the measured steps
+  double items = 0.0;                            ///< sum of the items of the measured steps; exact up to 2^53
   std::string item_name;                         ///< `options::item_name`
-  std::optional<double> items_per_second;        ///< items per step divided by `step_time`
-  std::string items_per_second_basis;            ///< the basis of `step_time`
+  /// @brief Time between steps: from the end of a measured step to the beginning of the next one, if that is measured too. For a kind:
+  /// before its steps. No other time of steps includes it.
+  duration_summary between;
+  std::optional<double> items_per_second;        ///< items per step divided by `loop_time`
+  std::string items_per_second_basis;            ///< "wall time of the loop", or the basis of `step_time` if that is as long
   verdict_summary host_verdict;                  ///< the verdict on host times
   std::optional<verdict_summary> gpu_verdict;    ///< n/a without a step timer
   detail::own_vector<clock_summary> clocks;      ///< one per device; empty if clocks were not read
@@ -74,6 +77,20 @@ struct step_summary {
   std::optional<gpu_period_summary> gpu_period;  ///< n/a if kernels were not collected, or no step launched an operation
   std::optional<step_time_summary> step_time;    ///< n/a without measured steps
 };
+
+/// @brief The mean wall time of the loop for a step: host time with the time between steps, or `step_summary::step_time` if that is longer,
+/// because devices work between steps too.
+/// @return 0 without `step_summary::step_time`.
+[[nodiscard]] inline milliseconds loop_time(step_summary const& steps) noexcept {
+  if (!steps.step_time) return {};
+  milliseconds const loop = steps.host.mean.value_or(milliseconds{}) + steps.between.mean.value_or(milliseconds{});
+  return loop < steps.step_time->mean ? steps.step_time->mean : loop;
+}
+
+/// @brief The name of `loop_time` as the basis of rates. @param steps must have a `step_summary::step_time`.
+[[nodiscard]] inline std::string loop_time_basis(step_summary const& steps) {
+  return loop_time(steps) > steps.step_time->mean ? "wall time of the loop" : steps.step_time->basis;
+}
 
 /// @brief Causes of GPU idle time: the activity of the thread that launched the next operation. Definition: docs/step_budget.md.
 enum class idle_cause : std::uint8_t {

@@ -72,6 +72,14 @@ inline void add_budget_rows(data_table& table, budget_summary const& budget, dou
   sum.is_total = true;
 }
 
+/// Adds the time between steps, which is not part of the step.
+inline void add_between_row(data_table& to, step_summary const& times) {
+  if (!times.between.mean) return;
+  row& next = to.add_row().text("between steps").ms(times.between.mean);
+  next.is_quiet = true;
+  while (next.cells.size() < to.columns.size()) next.text("");  // the columns do not apply
+}
+
 /// A table without rows.
 inline data_table empty_budget_table(char const* name) {
   constexpr column_kind ms = column_kind::milliseconds;
@@ -97,17 +105,20 @@ inline data_table parts_table(report_view const& view, own_vector<step_kind_summ
   for (step_kind_summary const* const kind : kinds) {
     if (kinds.size() > 1) table.add_heading(kind_title(view, *kind));
     add_budget_rows(table, *kind->budget, gpu_steps(*kind));
+    add_between_row(table, kind->times);
   }
   return table;
 }
 
 /// The budget of the measured steps of all kinds.
-inline data_table mean_budget_table(budget_summary const& budget) {
+inline data_table mean_budget_table(summary const& all) {
+  budget_summary const& budget = *all.budget;
   data_table table = empty_budget_table("mean_budget");
   table.caption = fmt::format("Mean of all {} steps", count_words(budget.steps));
   table.folded_label = table.caption;
   table.shown_rows = 0;
   add_budget_rows(table, budget, gpu_steps(budget));
+  add_between_row(table, all.steps);
   return table;
 }
 
@@ -232,11 +243,12 @@ inline std::optional<section> budget_section(report_view const& view) {
   for (std::size_t i = 1; i < kinds.size(); ++i) result.add_note(other_kind_line(*kinds[i]), true, block_use::text);
   if (!kinds.front()->budget->starving.empty()) result.add(waiting_table(*kinds.front()));
   if (view.all.budget) {
-    if (view.kinds.has_several()) result.add(mean_budget_table(*view.all.budget));
+    if (view.kinds.has_several()) result.add(mean_budget_table(view.all));
     result.add_notes(overlap_text(*view.all.budget) + collected_steps_note(view.all));
   }
   result.how_to_read =
-      "Each moment of a step is in exactly one cell, so the rows add up to the step. GPU busy: a kernel, copy or memset of the part runs. "
+      "Each moment of a step is in exactly one cell, so the rows add up to the step; the time between steps is not part of it. GPU busy: a "
+      "kernel, copy or memset of the part runs. "
       "The rest is idle time, by what the host does meanwhile. Launch-bound: it launches, and nothing is queued. Host-bound: it does "
       "something else. Synchronisation, copies: it waits in such a call. Queued: the next operation is launched, but has not begun.";
   return result;

@@ -228,6 +228,27 @@ inline std::optional<finding> reliability_finding(report_view const& view) {
                  {}};
 }
 
+/// The time between steps, in which no scope and no figure of the step is.
+inline std::optional<finding> between_finding(report_view const& view) {
+  step_summary const& steps = view.all.steps;
+  double const share = share_between(steps);
+  if (share < min_share_between || !steps.between.median) return std::nullopt;
+  bool const is_rare = *steps.between.median < 0.5 * *steps.between.mean;
+  std::string text = fmt::format("{}{} pass between two steps; a step takes {}.", is_rare ? "On average, " : "",
+                                 time_words(*steps.between.mean), time_words(steps.step_time->mean));
+  if (is_rare) text += fmt::format(" The median is {}, the longest {}.", time_words(*steps.between.median), time_words(*steps.between.max));
+  milliseconds const own{view.all.quality.bookkeeping};
+  bool const is_own = own >= 0.5 * steps.between.total;
+  if (own >= 0.1 * steps.between.total) text += fmt::format(" profkit itself needs {} between all steps.", time_words(own));
+  std::string const remedy = is_own    ? "Make steps longer, so that profkit matters less"
+                             : is_rare ? "Look at what the program does in these pauses, such as evaluation or checkpoints"
+                                       : "Do this work, such as loading data, during the step, or inside it to see it in the report";
+  return finding{share_words(share) + " of the loop's wall time is between steps.",
+                 text,
+                 fmt::format("{}: at most {} a step ({}) can be saved.", remedy, time_words(exposed_between(steps)), share_words(share)),
+                 {}};
+}
+
 /// "5.48 ms (26 %)": a time and its share of the step.
 inline std::string at_most(double ms, double step) { return time_words(milliseconds{ms}) + " (" + share_words(ms / step) + ")"; }
 
@@ -382,6 +403,7 @@ inline own_vector<finding> findings(report_view const& view) {
   };
   if (view.has_steps()) {
     add(reliability_finding(view));
+    add(between_finding(view));
     add(bound_finding(view));
     add(max_time_finding(view));
     add(other_kind_finding(view));

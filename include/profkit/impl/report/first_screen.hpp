@@ -370,10 +370,9 @@ class first_screen {
     data_table const* const table = table_of(from, "budget");
     if (table == nullptr) return {};
     own_vector<row> rows;
-    for (row const& each : table->rows) {
-      if (each.is_heading) continue;
-      rows.push_back(each);
-      if (each.is_total) break;
+    for (row const& each : table->rows) {  // the first kind of step
+      if (each.is_heading && !rows.empty()) break;
+      if (!each.is_heading) rows.push_back(each);
     }
     constexpr std::size_t max_parts = 8;
     shorten(rows, max_parts);
@@ -383,7 +382,7 @@ class first_screen {
     return lines;
   }
 
-  /// Keeps the rows with the largest times, and the total.
+  /// Keeps the rows with the largest times, and the last one.
   static void shorten(own_vector<row>& rows, std::size_t max_parts) {
     constexpr std::size_t time_column = 1;
     if (rows.size() <= max_parts + 1) return;

@@ -438,7 +438,10 @@ inline std::string headline_without_steps(report_view const& view) {
 /// The first sentence of a report, without a full stop.
 inline std::string headline(report_view const& view) {
   if (!view.has_steps() || !view.all.quality.not_recorded.empty()) return headline_without_steps(view);
-  return has_gpu_time(view.main()) ? step_takes(view) + bound_words(*view.main().budget) : host_only_headline(view);
+  std::string text = has_gpu_time(view.main()) ? step_takes(view) + bound_words(*view.main().budget) : host_only_headline(view);
+  if (double const share = share_between(view.all.steps); share >= min_share_between)
+    text += "; " + share_words(share) + " of the loop's wall time is between steps";
+  return text;
 }
 
 }  // namespace profkit::detail

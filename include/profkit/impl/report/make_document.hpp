@@ -78,7 +78,7 @@ inline own_vector<key_figure> key_figures(report_view const& view) {
   step_kind_summary const& main = view.main();
   own_vector<key_figure> result{step_figure(view)};
   if (main.times.items_per_second) {
-    double const per_step = static_cast<double>(main.times.items) / host_steps(main);
+    double const per_step = main.times.items / host_steps(main);
     result.push_back(
         {name_words(main.times.item_name) + " per second", rate_words(*main.times.items_per_second), significant(per_step) + " a step"});
   }

@@ -68,6 +68,20 @@ struct report_view {
   std::list<kind_tree> trees;  ///< of the kinds that a report shows, the main kind first
 };
 
+/// The mean time that the loop needs between steps, beyond the step time. Work of the GPU hides the rest.
+inline milliseconds exposed_between(step_summary const& times) noexcept {
+  return times.step_time ? loop_time(times) - times.step_time->mean : milliseconds{};
+}
+
+/// The share of it in the wall time of the loop; 0 if it is unknown.
+inline double share_between(step_summary const& times) noexcept {
+  milliseconds const loop = loop_time(times);
+  return loop.count() > 0.0 ? exposed_between(times) / loop : 0.0;
+}
+
+/// The minimum of `share_between` for a finding.
+inline constexpr double min_share_between = 0.05;
+
 /// Idle time of all parts by cause, in milliseconds per step.
 inline std::array<double, idle_causes> idle_per_step(budget_summary const& budget) {
   std::array<milliseconds, idle_causes> const sum = idle_of_all(budget);

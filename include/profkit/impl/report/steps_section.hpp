@@ -69,6 +69,9 @@ inline std::string covered_steps_text(step_summary const& steps) {
   text += "; std is of the sample (n - 1)";
   if (steps.items_per_second)
     text += fmt::format("; {} {}/s by {}", format_count(steps.items_per_second), one_line(steps.item_name), steps.items_per_second_basis);
+  if (steps.between.mean)
+    text += fmt::format("; {} ms between steps, {} of the wall time of the loop", format_ms(*steps.between.mean),
+                        format_share(share_between(steps)));
   return text + "\n";
 }
 
@@ -210,6 +213,12 @@ inline data_table kinds_table(report_view const& view) {
   if (view.kinds.hidden() > 0) {
     std::string const name = counted(view.kinds.hidden(), "more kind", "more kinds");
     add_kind_row(table, name, view.kinds.hidden_steps(), {}, std::nullopt).is_quiet = true;
+  }
+  constexpr double min_share = 0.01;
+  if (duration_summary const& between = view.all.steps.between; share_between(view.all.steps) >= min_share) {
+    row& next = add_kind_row(table, "between steps", between.count, between, std::nullopt);
+    next.cells[3].value = std::string{};  // the column does not apply
+    next.is_quiet = true;
   }
   if (view.all.steps.warmup > 0) add_warmup_row(table, view);
   return table;

@@ -8,6 +8,7 @@
 #include <iterator>
 #include <map>
 #include <numeric>
+#include <optional>
 #include <utility>
 
 #include "../../../profile.hpp"
@@ -198,7 +199,8 @@ class step_list {
         gpu_.add(each.index, each.warmup, each.time.begin, gpu->second, kind);
       }
       if (each.is_measured()) {
-        items_[kind] += each.items;
+        add_time_before(each, kind);
+        items_[kind] += static_cast<double>(each.items);
         model_flops_ += each.model_flops;
       }
     }
@@ -218,6 +220,7 @@ class step_list {
     result.host_ = host_.of_kind(kind);
     result.gpu_ = gpu_.of_kind(kind);
     if (auto const items = items_.find(kind); items != items_.end()) result.items_.insert(*items);
+    if (auto const times = between_.find(kind); times != between_.end()) result.between_.insert(*times);
     return result;
   }
 
@@ -229,26 +232,52 @@ class step_list {
   /// @return host times of the excluded steps; the other lists do not contain them.
   [[nodiscard]] step_series const& excluded() const noexcept { return excluded_; }
 
-  [[nodiscard]] std::uint64_t items() const noexcept {
-    return std::accumulate(items_.begin(), items_.end(), std::uint64_t{0},
-                           [](std::uint64_t sum, auto const& each) { return sum + each.second; });
+  [[nodiscard]] double items() const noexcept {
+    return std::accumulate(items_.begin(), items_.end(), 0.0, [](double sum, auto const& each) { return sum + each.second; });
+  }
+
+  /// @return the times between measured steps, see `step_summary::between`.
+  [[nodiscard]] duration_statistics between() const {
+    duration_statistics result;
+    for (auto const& each : between_) result.add(each.second);
+    return result;
   }
 
   /// @return model FLOPs of the measured steps, as counted by the program.
   [[nodiscard]] double model_flops() const noexcept { return model_flops_; }
 
  private:
+  struct last_step {
+    std::uint64_t index = 0;  ///< `step_record::index`
+    timestamp end{};
+
+    auto members() { return listed(index, end); }
+  };
+
+  /// Adds the time since the previous step. Unknown if that was not measured, or if steps overlap.
+  void add_time_before(step_record const& step, kind_key kind) {
+    if (last_ && last_->index + 1 == step.index && last_->end <= step.time.begin) between_[kind].add(step.time.begin - last_->end);
+    last_ = {step.index, step.time.end};
+  }
+
   template <class Archive>
   friend void fields(Archive& archive, step_list& steps) {
     archive(steps.host_), archive(steps.gpu_), archive(steps.excluded_), archive(steps.items_), archive(steps.model_flops_);
-    if constexpr (Archive::is_reader) archive.check(steps.model_flops_ >= 0.0, "the work of steps is negative or not a number");
+    archive(steps.between_), archive(steps.last_);
+    if constexpr (Archive::is_reader) {
+      bool const is_right = std::all_of(steps.items_.begin(), steps.items_.end(), [](auto const& each) { return each.second >= 0.0; });
+      archive.check(is_right && steps.model_flops_ >= 0.0, "the work of steps is negative or not a number");
+      archive.check(!steps.last_ || steps.last_->end >= timestamp{}, "a step ends before 1970");
+    }
   }
 
   step_series host_;
   step_series gpu_;
   step_series excluded_;
-  std::map<kind_key, std::uint64_t> items_;  ///< items of the measured steps, by kind
+  std::map<kind_key, double> items_;  ///< items of the measured steps, by kind; a sum of integers could overflow
   double model_flops_ = 0.0;
+  std::map<kind_key, duration_statistics> between_;  ///< time before the measured steps, by their kind
+  std::optional<last_step> last_;                    ///< the last measured step
 };
 
 }  // namespace profkit::detail

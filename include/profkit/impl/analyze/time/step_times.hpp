@@ -105,6 +105,7 @@ inline step_summary summarize_steps(step_list const& steps, own_vector<clock_sum
   step_summary result;
   result.excluded = steps.excluded().count();
   result.items = steps.items();
+  result.between = steps.between().summarize();
   result.warmup = steps.host().warmup();
   result.clocks = std::move(clocks);
   step_figures const host{steps.host()};
@@ -140,12 +141,12 @@ inline std::optional<gpu_period_summary> summarize_gpu_period(gpu_period_list co
   return result;
 }
 
-/// Computes the throughput from the items and `step_time`.
+/// Computes the throughput from the items and `loop_time`.
 inline void set_throughput(step_summary& steps) {
-  if (steps.items == 0 || !steps.step_time) return;
-  double const items_per_step = static_cast<double>(steps.items) / static_cast<double>(steps.host.count);
-  steps.items_per_second = items_per_step / std::chrono::duration<double>{steps.step_time->mean}.count();
-  steps.items_per_second_basis = steps.step_time->basis;
+  if (steps.items <= 0.0 || !steps.step_time) return;
+  double const items_per_step = steps.items / static_cast<double>(steps.host.count);
+  steps.items_per_second = items_per_step / std::chrono::duration<double>{loop_time(steps)}.count();
+  steps.items_per_second_basis = loop_time_basis(steps);
 }
 
 /// Chooses the longest mean step time, because a host that runs ahead of its devices does not make a step fast. If CUDA events and kernels

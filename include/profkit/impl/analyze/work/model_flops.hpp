@@ -143,8 +143,8 @@ inline std::optional<model_summary> summarize_model(double flops, precision kind
   }
   if (flops <= 0.0) return std::nullopt;
   result.flops_per_step = flops / counted_steps;
-  result.flops_per_second = result.flops_per_step / std::chrono::duration<double>{steps.step_time->mean}.count();
-  result.basis = steps.step_time->basis;
+  result.flops_per_second = result.flops_per_step / std::chrono::duration<double>{loop_time(steps)}.count();
+  result.basis = loop_time_basis(steps);
   result.precision = kind;
   auto const precision = static_cast<std::size_t>(kind);
   result.peak_flops_per_second = limits.peaks.flops_per_second[precision];
