@@ -54,11 +54,11 @@ class analysis {
   /// @param with rules for kernel classes.
   explicit analysis(analyze_options with = {});
 
-  analysis(analysis const&);
-  analysis(analysis&&) noexcept;
-  analysis& operator=(analysis const&);
-  analysis& operator=(analysis&&) noexcept;
-  ~analysis();
+  analysis(analysis const&);                 ///< the figures so far; windows can be added to both
+  analysis(analysis&&) noexcept;             ///< the other one can only be assigned or destroyed
+  analysis& operator=(analysis const&);      ///< as the constructor
+  analysis& operator=(analysis&&) noexcept;  ///< as the constructor
+  ~analysis();                               ///< forgets the figures
 
   /// @brief Adds a window. The windows of a session are added in time order and do not overlap.
   /// @param each the window; takes time proportional to its records (n log n if they are out of order).

@@ -234,6 +234,7 @@ class folded_tree {
 
   /// Time of a row without the rows inside.
   [[nodiscard]] double own_time(folded_scope const& row) const noexcept {
+    if (!has_gpu_) return row.host_self;
     double inside = 0.0;
     for (std::size_t const i : row.children) inside += rows_[i].time;
     return std::max(0.0, row.time - inside);
