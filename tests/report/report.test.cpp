@@ -94,12 +94,13 @@ TEST_CASE("a report of a program without a GPU says in one line what it did not 
   profkit::profile profile;
   profile.paths = {step_path(), {0, "work", {}, "a.cpp", 1}};
   profile.threads = {{100, "main"}};
+  double begin = 0.0;
   for (std::uint64_t i = 0; i < 40; ++i) {
-    double const begin = 20.0 * static_cast<double>(i);
     double const end = begin + 10.0 + 0.01 * static_cast<double>(i % 7);
     profile.scopes.push_back({{at_ms(begin), at_ms(end - 1.0)}, 1, 0});
     profile.scopes.push_back({{at_ms(begin), at_ms(end)}, 0, 0});
     profile.steps.push_back({{at_ms(begin), at_ms(end)}, i, false, 0});
+    begin = end;
   }
   profile.time = {at_ms(0.0), at_ms(900.0)};
   profkit::report const report = report_of(profile);

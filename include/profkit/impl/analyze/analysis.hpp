@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <memory>
+#include <utility>
 
 #include "../../analyze.hpp"
 #include "../../profile.hpp"
@@ -21,24 +21,29 @@ class archive_reader;
 class archive_writer;
 class layout_archive;
 
+analysis_parts* new_copy(analysis_parts const* from);
+void destroy(analysis_parts* value) noexcept;
+
 /// A value of a type that is incomplete where its owner is defined. It is copied with the owner.
+/// @tparam T has `new_copy` and `destroy`, in the unit that knows it. `new_copy` of null is a new value. (Clang emits no special member
+/// functions that no one in their unit calls.)
 template <class T>
 class boxed {
  public:
-  boxed() : value_{std::make_unique<T>()} {}
-  boxed(boxed const& other) : value_{std::make_unique<T>(*other.value_)} {}
-  boxed(boxed&&) noexcept = default;
+  boxed() : value_{new_copy(static_cast<T const*>(nullptr))} {}
+  boxed(boxed const& other) : value_{new_copy(other.value_)} {}
+  boxed(boxed&& other) noexcept : value_{std::exchange(other.value_, nullptr)} {}
   boxed& operator=(boxed other) noexcept {
-    value_.swap(other.value_);
+    std::swap(value_, other.value_);
     return *this;
   }
-  ~boxed() = default;
+  ~boxed() { destroy(value_); }
 
-  [[nodiscard]] T* operator->() const noexcept { return value_.get(); }
+  [[nodiscard]] T* operator->() const noexcept { return value_; }
   [[nodiscard]] T& operator*() const noexcept { return *value_; }
 
  private:
-  std::unique_ptr<T> value_;  ///< null: moved from
+  T* value_;  ///< null: moved from
 };
 
 }  // namespace detail
@@ -52,13 +57,7 @@ class analysis {
  public:
   /// @brief Creates an analysis without windows.
   /// @param with rules for kernel classes.
-  explicit analysis(analyze_options with = {});
-
-  analysis(analysis const&);                 ///< the figures so far; windows can be added to both
-  analysis(analysis&&) noexcept;             ///< the other one can only be assigned or destroyed
-  analysis& operator=(analysis const&);      ///< as the constructor
-  analysis& operator=(analysis&&) noexcept;  ///< as the constructor
-  ~analysis();                               ///< forgets the figures
+  explicit analysis(analyze_options with = {}) { set(std::move(with)); }
 
   /// @brief Adds a window. The windows of a session are added in time order and do not overlap.
   /// @param each the window; takes time proportional to its records (n log n if they are out of order).
@@ -80,6 +79,8 @@ class analysis {
   [[nodiscard]] summary finish() const;
 
  private:
+  void set(analyze_options with);
+
   // Reading keeps the options, because the file does not contain them.
   friend void fields(detail::archive_reader&, analysis&);
   friend void fields(detail::archive_writer&, analysis&);

@@ -4,7 +4,6 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <set>
 #include <tuple>
@@ -316,6 +315,11 @@ class analysis_work {
   analysis_parts& all_;
 };
 
+[[gnu::used]] inline analysis_parts* new_copy(analysis_parts const* from) {
+  return from == nullptr ? new analysis_parts : new analysis_parts{*from};
+}
+[[gnu::used]] inline void destroy(analysis_parts* value) noexcept { delete value; }
+
 }  // namespace profkit::detail
 
 namespace profkit {
@@ -324,12 +328,7 @@ namespace profkit {
   return detail::analysis_work::of_whole(profile, with);
 }
 
-[[gnu::used]] inline analysis::analysis(analyze_options with) { parts_->options = std::move(with); }
-[[gnu::used]] inline analysis::analysis(analysis const&) = default;
-[[gnu::used]] inline analysis::analysis(analysis&&) noexcept = default;
-[[gnu::used]] inline analysis& analysis::operator=(analysis const&) = default;
-[[gnu::used]] inline analysis& analysis::operator=(analysis&&) noexcept = default;
-[[gnu::used]] inline analysis::~analysis() = default;
+[[gnu::used]] inline void analysis::set(analyze_options with) { parts_->options = std::move(with); }
 
 [[gnu::used]] inline void analysis::add(window const& each) { add(each.records, each.frame); }
 

@@ -42,12 +42,10 @@ inline auto window_stream::members() {
                 steps_thread_, parts_->ends, parts_->open_gpu_periods);
 }
 
-[[gnu::used]] inline window_stream::window_stream(analyze_options with, window_waits waits) : sums_{std::move(with)}, waits_{waits} {}
-[[gnu::used]] inline window_stream::window_stream(window_stream const&) = default;
-[[gnu::used]] inline window_stream::window_stream(window_stream&&) noexcept = default;
-[[gnu::used]] inline window_stream& window_stream::operator=(window_stream const&) = default;
-[[gnu::used]] inline window_stream& window_stream::operator=(window_stream&&) noexcept = default;
-[[gnu::used]] inline window_stream::~window_stream() = default;
+[[gnu::used]] inline window_parts* new_copy(window_parts const* from) {
+  return from == nullptr ? new window_parts : new window_parts{*from};
+}
+[[gnu::used]] inline void destroy(window_parts* value) noexcept { delete value; }
 
 [[gnu::used]] inline void window_stream::keep(kept_steps const& which) { parts_->kept = kept_parts{which}; }
 

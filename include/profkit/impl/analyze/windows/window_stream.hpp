@@ -47,17 +47,13 @@ struct window_waits {
 };
 
 struct window_parts;
+window_parts* new_copy(window_parts const* from);
+void destroy(window_parts* value) noexcept;
 
 /// Computes the figures of a running session window by window, and forgets the records of each window after adding it.
 class window_stream {
  public:
-  explicit window_stream(analyze_options with = {}, window_waits waits = {});
-
-  window_stream(window_stream const&);
-  window_stream(window_stream&&) noexcept;
-  window_stream& operator=(window_stream const&);
-  window_stream& operator=(window_stream&&) noexcept;
-  ~window_stream();
+  explicit window_stream(analyze_options with = {}, window_waits waits = {}) : sums_{std::move(with)}, waits_{waits} {}
 
   /// Sets the steps whose records are kept. To be called before the first window.
   void keep(kept_steps const& which);
