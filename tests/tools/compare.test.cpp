@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compare.hpp"
+#include <profkit/analyze.hpp>
+
+#include "../support/made_profile.hpp"
 #include "../support/made_series.hpp"
 #include "../support/testing.hpp"
 
@@ -653,4 +656,26 @@ TEST_CASE("a part of the step is slower or faster beyond the noise of all parts"
   compare_options options;
   options.time = time_kind::host;
   CHECK_FALSE(compare({a}, {b}, options).budget);
+}
+
+TEST_CASE("time between steps is a row of a comparison", "[compare]") {
+  auto const loop = [](double pause_ms) {
+    profkit::profile profile;
+    double at = 0.0;
+    for (std::uint64_t i = 0; i < 30; ++i) {
+      profile.steps.push_back({{at_ms(at), at_ms(at + 2.0)}, i, false, 0});
+      at += 2.0 + pause_ms * (i == 10 ? 3.0 : 1.0);
+    }
+    return profkit::analyze(profile);
+  };
+  auto const run = [&](double pause_ms, run_statistic which) { return figures_of_run(loop(pause_ms), "loop", which); };
+  auto const which = GENERATE(run_statistic::mean, run_statistic::median, run_statistic::minimum);
+  comparison const slower = compare({3, run(1.0, which)}, {3, run(4.0, which)});
+  comparison_row const& pause = find(slower, "between steps");
+  CHECK(pause.a_ms == Approx(which == run_statistic::mean ? 31.0 / 29.0 : 1.0).epsilon(0.01));
+  CHECK(pause.b_ms == Approx(4.0 * pause.a_ms).epsilon(0.02));
+  CHECK(pause.says == verdict::slower);
+  comparison const short_ones = compare({run(0.01, which)}, {run(0.01, which)});
+  CHECK(
+      std::none_of(short_ones.rows.begin(), short_ones.rows.end(), [](comparison_row const& row) { return row.name == "between steps"; }));
 }

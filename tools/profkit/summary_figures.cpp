@@ -164,7 +164,8 @@ class summary_figures {
     if (!result_.has_steps || !between.mean || *between.mean < min_share * profkit::loop_time(what_.steps)) return;
     scope_figures pause;
     pause.path = unique(taken, "between steps");
-    pause.host = {between.count, between.mean->count(), ms(between.standard_deviation), 0.0};
+    pause.host = which_ == run_statistic::mean ? figures{between.count, between.mean->count(), ms(between.standard_deviation), 0.0}
+                                               : figures_of_calls(between, between.count);
     result_.scopes.push_back(std::move(pause));
   }
 
