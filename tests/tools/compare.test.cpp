@@ -410,7 +410,7 @@ TEST_CASE("without a GPU, a step that is no longer although it waited for a proc
   CHECK(find(compare({a}, {b}), "step time").says == verdict::unsure);
   comparison const twice = compare({a}, {b});
   CHECK(find(twice, "step time").range->first == Approx(std::expm1(-1.95996 * 0.1 * std::sqrt(2.0))).epsilon(1e-3));
-  // The change is that of the program, too: a value lies in its range.
+  // The change is also that of the program alone, so it lies in its range.
   CHECK(find(twice, "step time").change.value() == Approx(0.0).margin(1e-12));
   CHECK(find(twice, "step time").b_ms == 20.0);
   for (comparison_row const& each : twice.rows) {

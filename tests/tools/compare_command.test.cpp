@@ -129,7 +129,7 @@ TEST_CASE("an undecided comparison ends with exit code 3, and names the row and 
       undecided.err,
       ContainsSubstring("undecided: these runs do not show whether B is slower by 3 % or more\n  step time: +0.0 %, 90 % interval ") &&
           ContainsSubstring("estimate: more than 1000 runs a side would decide"));
-  // Screen and JSON have it, too, and no other number of runs.
+  // Screen and JSON have the same number of runs, and no other.
   CHECK_THAT(undecided.out, ContainsSubstring("Undecided: these runs do not show whether B is slower by 3 % or more.") &&
                                 ContainsSubstring("Estimate: more than 1000 runs a side would decide") &&
                                 !ContainsSubstring("would be needed"));

@@ -7,7 +7,6 @@
 #include <profkit/impl/report/numbers.hpp>
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 #include <cstddef>
 #include <optional>
@@ -97,9 +96,7 @@ class comparison_findings {
     if (found.headline.empty()) return;
     if (decided_->says() == decision::outcome::fails) found.headline = "fails: " + found.headline;
     for (std::string* const each : {&found.headline, &found.text, &found.action}) {
-      if (each->empty()) continue;
-      each->front() = static_cast<char>(std::toupper(static_cast<unsigned char>(each->front())));
-      *each += ".";
+      if (!each->empty()) *each = profkit::detail::capitalized(*each) + ".";
     }
     to.push_back(std::move(found));
   }

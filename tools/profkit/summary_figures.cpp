@@ -152,8 +152,7 @@ class summary_figures {
       } else {
         if (row.depth == 0) result_.step.mean_ms += row.host.total.count();
         if (row.host.count == 0 || !row.host.mean) continue;  // open during the whole run
-        scope.host = which_ == run_statistic::mean ? figures{row.host.count, row.host.mean->count(), ms(row.host.standard_deviation), 0.0}
-                                                   : figures_of_calls(row.host, row.host.count);
+        scope.host = figures_of_times(row.host);
         scope.count = row.host.count;
         scope.quantiles_ms = {ms(row.host.median), ms(row.host.p95), ms(row.host.p99)};
       }
@@ -164,8 +163,7 @@ class summary_figures {
     if (!result_.has_steps || !between.mean || *between.mean < min_share * profkit::loop_time(what_.steps)) return;
     scope_figures pause;
     pause.path = unique(taken, "between steps");
-    pause.host = which_ == run_statistic::mean ? figures{between.count, between.mean->count(), ms(between.standard_deviation), 0.0}
-                                               : figures_of_calls(between, between.count);
+    pause.host = figures_of_times(between);
     result_.scopes.push_back(std::move(pause));
   }
 
@@ -310,6 +308,12 @@ class summary_figures {
     double const spread = std::max(0.0, ms(calls.p95) - ms(calls.median)) / normal_p95;
     double const value = which_ == run_statistic::median ? ms(calls.median) : ms(calls.min);
     return {calls.count, per_step * value, per_step * spread * error_factor(which_, calls.count), 0.0};
+  }
+
+  /// The figure of single times.
+  [[nodiscard]] figures figures_of_times(profkit::duration_summary const& times) const {
+    if (which_ != run_statistic::mean) return figures_of_calls(times, times.count);
+    return {times.count, ms(times.mean), ms(times.standard_deviation), 0.0};
   }
 
   /// Distinguishes rows with the same name by their order.

@@ -25,8 +25,8 @@ analysis_parts* new_copy(analysis_parts const* from);
 void destroy(analysis_parts* value) noexcept;
 
 /// A value of a type that is incomplete where its owner is defined. It is copied with the owner.
-/// @tparam T has `new_copy` and `destroy`, in the unit that knows it. `new_copy` of null is a new value. (Clang emits no special member
-/// functions that no one in their unit calls.)
+/// @tparam T has functions `new_copy` and `destroy`, in the unit that defines it. `new_copy` of null makes a new value. They are functions
+/// because Clang omits special members that their own unit does not call, also with `[[gnu::used]]`.
 template <class T>
 class boxed {
  public:

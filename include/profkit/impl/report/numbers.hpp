@@ -208,11 +208,12 @@ class column_numbers {
       if (i == column || share_unit(table.columns[i].kind, kind)) add_sizes(table, i, sizes);
     }
     if (sizes.empty()) return 0.0;
-    std::sort(sizes.begin(), sizes.end());
-    double const median = sizes[(sizes.size() - 1) / 2];
+    double const largest = *std::max_element(sizes.begin(), sizes.end());
     constexpr std::size_t min_sizes = 3;
-    bool const is_lost = column_numbers{kind, sizes.back()}.text(median).front() == '<';
-    return kind == column_kind::milliseconds && sizes.size() >= min_sizes && is_lost ? median : sizes.back();
+    if (kind != column_kind::milliseconds || sizes.size() < min_sizes) return largest;
+    auto const median = sizes.begin() + static_cast<std::ptrdiff_t>((sizes.size() - 1) / 2);
+    std::nth_element(sizes.begin(), median, sizes.end());
+    return column_numbers{kind, largest}.text(*median).front() == '<' ? *median : largest;
   }
 
   /// Adds the absolute values of a column that are not 0.

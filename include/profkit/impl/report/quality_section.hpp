@@ -298,7 +298,7 @@ inline std::string overhead_words(report_view const& view) {
   return fmt::format("; overhead at most {} of a {}", share_words(cost / view.step_ms()), view.kinds.main_words());
 }
 
-/// "Not asked for: GPU operations, memory.": data of which a report says nothing else; empty if there is none.
+/// "Not asked for: GPU operations, memory.": the data that the program did not ask for, and that no other part of the report mentions.
 inline std::string not_asked_words(report_view const& view) {
   summary const& all = view.all;
   std::string text;
