@@ -20,8 +20,8 @@
 #include <profkit/analyze.hpp>
 #include <profkit/impl/analyze/gpu/attribution.hpp>
 #include <profkit/impl/drain/log_drain.hpp>
-#include <profkit/impl/record/recording_start.hpp>
 #include <profkit/impl/record/slow_path.hpp>
+#include <profkit/impl/record/thread_registry.hpp>
 #include <profkit/profkit.hpp>
 #include <profkit/save_load.hpp>
 #include <string>

@@ -16,7 +16,8 @@ import bench_compile
 # Name of a row: its program, the argument of the program, and the tool that runs it.
 ROWS = {"floor": ("floor", "on", None), "profkit": ("profkit", "on", None), "profkit, off": ("profkit", "off", None),
         "lttng": ("lttng", "on", "lttng"), "lttng, off": ("lttng", "off", None), "nvtx, off": ("nvtx", "off", None),
-        "nsys": ("nvtx", "on", "nsys"), "tracy": ("tracy", "on", None), "tracy, off": ("tracy_on_demand", "off", None),
+        "nsys": ("nvtx", "on", "nsys"), "tracy": ("tracy", "on", None), "tracy, server": ("tracy", "on", "tracy-capture"),
+        "tracy, off": ("tracy_on_demand", "off", None),
         "perfetto": ("perfetto", "on", None), "perfetto, off": ("perfetto", "off", None), "caliper": ("caliper", "on", None),
         "caliper, off": ("caliper", "off", None), "spall": ("spall", "on", None)}
 
@@ -82,6 +83,18 @@ def under_nsys(nsys, command, folder):
     return pathlib.Path(f"{folder}/report.nsys-rep").stat().st_size, None
 
 
+def under_tracy(command, folder):
+    """Runs the command while Tracy's server reads its zones. @return bytes of the trace."""
+    trace = pathlib.Path(f"{folder}/trace.tracy")
+    with subprocess.Popen(["tracy-capture", "-f", "-a", "127.0.0.1", "-o", trace], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as server:
+        try:
+            call(*command)
+            server.wait(timeout=120)
+        finally:
+            server.kill()
+    return trace.stat().st_size, None
+
+
 def one_run(place, name):
     program, state, tool = ROWS[name]
     with tempfile.TemporaryDirectory() as folder:
@@ -91,6 +104,8 @@ def one_run(place, name):
             disk, lost = under_lttng(command, folder)
         elif tool == "nsys":
             disk, lost = under_nsys(place.nsys, command, folder)
+        elif tool == "tracy-capture":
+            disk, lost = under_tracy(command, folder)
         else:
             call(*command)
             trace = pathlib.Path(folder, "result.json.trace")
@@ -163,6 +178,8 @@ def reasons(place, not_fetched):
             missing[name] = "there is no Nsight Systems"
         elif tool == "lttng" and shutil.which("lttng-sessiond") is None:
             missing[name] = "there is no session daemon"
+        elif tool == "tracy-capture" and shutil.which(tool) is None:
+            missing[name] = "there is no tracy-capture"
     return missing
 
 

@@ -2,7 +2,7 @@
 #include "bench_session.hpp"
 
 #include <profkit/impl/drain/log_reader.hpp>
-#include <profkit/impl/record/recording_start.hpp>
+#include <profkit/impl/record/thread_registry.hpp>
 #include <profkit/profkit.hpp>
 
 #include <mutex>

@@ -32,10 +32,11 @@ FIRST = [("new_thread", "first scope of a thread, new log"), ("new_thread_second
 
 # Rows of the comparison with other recorders: recording, off, and description.
 PEERS = [("floor", None, "floor"), ("profkit", "profkit, off", "**profkit**, `PROF_SCOPE`"), ("spall", None, "spall, into a file"),
-         ("tracy", "tracy, off", "Tracy, no server"), ("perfetto", "perfetto, off", "Perfetto SDK, in process"),
+         ("tracy", "tracy, off", "Tracy, no server"), ("tracy, server", "tracy, off", "Tracy, with its server"),
+         ("perfetto", "perfetto, off", "Perfetto SDK, in process"),
          ("caliper", "caliper, off", "Caliper, event trace"), ("lttng", "lttng, off", "LTTng-UST, two tracepoints"),
          ("nsys", "nvtx, off", "NVTX under nsys; off: no tool")]
-HEADER_OF = {"nsys": "nvtx"}
+HEADER_OF = {"nsys": "nvtx", "tracy, server": "tracy"}
 
 # Quantity, its name in gpu_bench.py, and target.
 GPU = [("`PROF_GPU_SCOPE`: host time / two bare `cudaEventRecord`", "PROF_GPU_SCOPE / two event records", 1.1),

@@ -20,7 +20,8 @@
 #include <utility>
 #include <vector>
 
-#include <profkit/impl/report/noise_causes.hpp>
+#include <profkit/impl/report/report_view.hpp>
+#include <profkit/statistics.hpp>
 #include <profkit/summary.hpp>
 
 #include "../tests/support/judged_series.hpp"
@@ -118,7 +119,8 @@ class worst_cells {
 /// A series of steps that wait for a processor: whether the report names that, and whether it is most of the noise.
 std::pair<bool, bool> named_wait(normal_numbers& numbers, double deviation, double share, double piece) {
   profkit::summary with_waits;
-  profkit::summary without;
+  profkit::running_statistics alone;
+  profkit::running_statistics both;
   profkit::timed_steps times;
   double waited = 0.0;
   double all = 0.0;
@@ -129,15 +131,16 @@ std::pair<bool, bool> named_wait(normal_numbers& numbers, double deviation, doub
       wait -= piece * std::log(numbers.uniform());
     times.add(step, false, profkit::milliseconds{own + wait});
     with_waits.steps.host_samples.emplace_back(own + wait);
-    without.steps.host_samples.emplace_back(own);
+    alone.add(own);
+    both.add(own + wait);
     waited += wait;
     all += own + wait;
   }
   with_waits.steps.host_verdict = profkit::judge_steps(times);
   with_waits.environment.host_speed.emplace().waiting = waited / all;
-  double const of_own = *profkit::detail::mean_distance(without.steps) * (1.0 - waited / all);
   bool const is_named = profkit::detail::largest_noise_cause(with_waits, with_waits.steps, {}).has_value();
-  return {is_named, of_own < 0.5 * *profkit::detail::mean_distance(with_waits.steps)};
+  // Independent parts add up by variance.
+  return {is_named, 2.0 * std::pow(*alone.standard_deviation(), 2) < std::pow(*both.standard_deviation(), 2)};
 }
 
 /// Steps of 20 ms on average that wait 0.2 to 80 % of the time, in pieces of 1 to 20 ms on average.

@@ -21,7 +21,7 @@ if(TARGET profkit_program)
   list(APPEND CPACK_COMPONENTS_ALL program)
   set(
     CPACK_COMPONENT_PROGRAM_DESCRIPTION
-    "The program profkit compares recorded runs: it says whether the step, its scopes and its kernels became faster or slower."
+    "The program profkit records programs, and compares recorded runs: it says whether the step, its scopes and its kernels became faster or slower."
   )
   set(CPACK_DEBIAN_PROGRAM_PACKAGE_NAME profkit)
   set(CPACK_DEBIAN_PROGRAM_PACKAGE_SECTION devel)

@@ -2,6 +2,7 @@
 
 set(PROFKIT_HEADERS
     profkit/analyze.hpp
+    profkit/c.h
     profkit/code.hpp
     profkit/collector.hpp
     profkit/csv_printer.hpp
@@ -32,7 +33,6 @@ set(PROFKIT_HEADERS
     profkit/work.hpp
     profkit/impl/analyze/analysis.hpp
     profkit/impl/analyze/analysis_work.hpp
-    profkit/impl/analyze/check_summary.hpp
     profkit/impl/analyze/device_summary.hpp
     profkit/impl/analyze/gpu/attribution.hpp
     profkit/impl/analyze/gpu/counted_operations.hpp
@@ -40,13 +40,13 @@ set(PROFKIT_HEADERS
     profkit/impl/analyze/gpu/gpu_step_periods.hpp
     profkit/impl/analyze/gpu/gpu_summary.hpp
     profkit/impl/analyze/gpu/gpu_sums.hpp
+    profkit/impl/analyze/gpu/launch_shapes.hpp
     profkit/impl/analyze/gpu/step_budget.hpp
     profkit/impl/analyze/kinds/kind_rows.hpp
     profkit/impl/analyze/kinds/kind_table.hpp
     profkit/impl/analyze/kinds/step_kinds.hpp
     profkit/impl/analyze/memory/memory_sums.hpp
     profkit/impl/analyze/memory/scope_memory.hpp
-    profkit/impl/analyze/merge/trend_part.hpp
     profkit/impl/analyze/ranks/found_collectives.hpp
     profkit/impl/analyze/ranks/timeline_part.hpp
     profkit/impl/analyze/ranks/timeline_recorder.hpp
@@ -57,7 +57,6 @@ set(PROFKIT_HEADERS
     profkit/impl/analyze/step_kind_summary.hpp
     profkit/impl/analyze/summary_fields.hpp
     profkit/impl/analyze/time/adopted_scopes.hpp
-    profkit/impl/analyze/time/durations.hpp
     profkit/impl/analyze/time/measured_time.hpp
     profkit/impl/analyze/time/path_tree.hpp
     profkit/impl/analyze/time/quantiles.hpp
@@ -66,17 +65,14 @@ set(PROFKIT_HEADERS
     profkit/impl/analyze/time/step_times.hpp
     profkit/impl/analyze/time/thread_timeline.hpp
     profkit/impl/analyze/time/time_per_step.hpp
-    profkit/impl/analyze/time/trend_windows.hpp
+    profkit/impl/analyze/time/trend_part.hpp
     profkit/impl/analyze/verdict/mean_interval.hpp
     profkit/impl/analyze/verdict/noise_fit.hpp
-    profkit/impl/analyze/verdict/outliers.hpp
     profkit/impl/analyze/verdict/series_description.hpp
     profkit/impl/analyze/verdict/step_verdict.hpp
-    profkit/impl/analyze/verdict/verdict_summary.hpp
     profkit/impl/analyze/window.hpp
     profkit/impl/analyze/windows/add_windows.hpp
     profkit/impl/analyze/windows/kept_records.hpp
-    profkit/impl/analyze/windows/live_memory.hpp
     profkit/impl/analyze/windows/state.hpp
     profkit/impl/analyze/windows/window_border.hpp
     profkit/impl/analyze/windows/window_stream.hpp
@@ -86,6 +82,7 @@ set(PROFKIT_HEADERS
     profkit/impl/collect/collector_list.hpp
     profkit/impl/collect/cpu_timer_ring.hpp
     profkit/impl/collect/device_windows.hpp
+    profkit/impl/collect/energy_meters.hpp
     profkit/impl/collect/function_names.hpp
     profkit/impl/collect/host_probe.hpp
     profkit/impl/collect/host_sampling.hpp
@@ -95,15 +92,11 @@ set(PROFKIT_HEADERS
     profkit/impl/collect/nvtx_ranges.hpp
     profkit/impl/collect/opened_libraries.hpp
     profkit/impl/collect/perf_ring.hpp
-    profkit/impl/collect/sample_source.hpp
     profkit/impl/collect/scope_node_paths.hpp
-    profkit/impl/collect/utilization_measurement.hpp
     profkit/impl/drain/event_records.hpp
     profkit/impl/drain/log_drain.hpp
-    profkit/impl/drain/log_events.hpp
     profkit/impl/drain/log_reader.hpp
     profkit/impl/drain/open_ranges.hpp
-    profkit/impl/drain/scope_paths.hpp
     profkit/impl/profile/archive_reader.hpp
     profkit/impl/profile/archive_writer.hpp
     profkit/impl/profile/atomic_file.hpp
@@ -119,12 +112,10 @@ set(PROFKIT_HEADERS
     profkit/impl/profile/make_profile_builder.hpp
     profkit/impl/profile/own_containers.hpp
     profkit/impl/profile/own_memory.hpp
-    profkit/impl/profile/own_sort.hpp
     profkit/impl/profile/path_table.hpp
     profkit/impl/profile/profile_follower.hpp
     profkit/impl/profile/record_fields.hpp
     profkit/impl/profile/validate.hpp
-    profkit/impl/record/calendar_clock.hpp
     profkit/impl/record/clock.hpp
     profkit/impl/record/scope_work.hpp
     profkit/impl/record/function_name.hpp
@@ -133,12 +124,12 @@ set(PROFKIT_HEADERS
     profkit/impl/record/log_event.hpp
     profkit/impl/record/log_memory.hpp
     profkit/impl/record/memory_poll.hpp
+    profkit/impl/record/named_scope.hpp
     profkit/impl/record/other_modules.hpp
     profkit/impl/record/own_thread.hpp
     profkit/impl/record/process_identity.hpp
     profkit/impl/record/quiet_thread.hpp
     profkit/impl/record/recorder.hpp
-    profkit/impl/record/recording_start.hpp
     profkit/impl/record/scope.hpp
     profkit/impl/record/scope_node.hpp
     profkit/impl/record/scope_token.hpp
@@ -153,7 +144,6 @@ set(PROFKIT_HEADERS
     profkit/impl/report/findings.hpp
     profkit/impl/report/first_screen.hpp
     profkit/impl/report/folded_scopes.hpp
-    profkit/impl/report/noise_causes.hpp
     profkit/impl/report/headline.hpp
     profkit/impl/report/html_cells.hpp
     profkit/impl/report/html_boxes.hpp
@@ -180,13 +170,14 @@ set(PROFKIT_HEADERS
     profkit/impl/report/trace_json.hpp
     profkit/impl/report/trend_section.hpp
     profkit/impl/report/work_section.hpp
+    profkit/impl/session/c_interface.hpp
     profkit/impl/session/console.hpp
+    profkit/impl/session/control_socket.hpp
     profkit/impl/session/live_reports.hpp
-    profkit/impl/session/load_report.hpp
     profkit/impl/session/make_options.hpp
     profkit/impl/session/make_session.hpp
-    profkit/impl/session/rank_options.hpp
     profkit/impl/session/session_ending.hpp
+    profkit/impl/session/session_control.hpp
     profkit/impl/session/session_exit.hpp
     profkit/impl/session/session_factory.hpp
     profkit/impl/session/session_impl.hpp
@@ -199,6 +190,11 @@ set(PROFKIT_NCCL_HEADERS
     profkit/nccl.hpp
     profkit/impl/collect/nccl_plugin.hpp)
 
+set(PROFKIT_MPI_HEADERS
+    profkit/mpi.hpp
+    profkit/impl/collect/mpi_calls.hpp
+    profkit/impl/collect/mpi_functions.hpp)
+
 set(PROFKIT_CUDA_HEADERS
     profkit/cuda.hpp
     profkit/impl/collect/cuda_driver.hpp
@@ -208,9 +204,7 @@ set(PROFKIT_CUDA_HEADERS
 set(PROFKIT_CUPTI_HEADERS
     profkit/cupti.hpp
     profkit/cupti_code.hpp
-    profkit/impl/collect/cupti_buffers.hpp
     profkit/impl/collect/cupti_collection.hpp
-    profkit/impl/collect/cupti_graph_nodes.hpp
     profkit/impl/collect/cupti_launches.hpp
     profkit/impl/collect/cupti_library.hpp
     profkit/impl/collect/cupti_records.hpp

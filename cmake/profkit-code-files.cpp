@@ -4,4 +4,4 @@
 // `profkit/code.hpp` are in the other files profkit-code-*.cpp, which compile at the same time.
 
 #include <profkit/impl/report/trace_json.hpp>
-#include <profkit/impl/session/load_report.hpp>
+#include <profkit/impl/session/session_journal.hpp>

@@ -6,5 +6,6 @@
 #include <profkit/impl/collect/make_collectors.hpp>
 #include <profkit/impl/collect/nvtx_ranges.hpp>
 #include <profkit/impl/record/step_code.hpp>
+#include <profkit/impl/session/c_interface.hpp>
 #include <profkit/impl/session/make_options.hpp>
 #include <profkit/impl/session/make_session.hpp>

@@ -24,7 +24,7 @@ if [ -n "${CHECKS:-}" ]; then
   # shellcheck disable=SC2086
   selected+=(-C request -R "^gpu_check\\.($(echo $CHECKS | tr ' ' '|'))\$")
 fi
-gpu_build "$out" profkit_gpu_tests profkit_nsys profkit_gpu_programs example_cuda_streams example_cuda_graph profkit_program profkit_kernel_status profkit_launch_cost profkit_collect_tests profkit_samples_cost torch_checks bridge_cost transformer_train
+gpu_build "$out" profkit_gpu_tests profkit_nsys profkit_gpu_programs example_cuda_streams example_cuda_graph profkit_program profkit_run profkit_run_ranges profkit_kernel_status profkit_launch_cost profkit_collect_tests profkit_samples_cost torch_checks bridge_cost transformer_train
 
 export GPU_CHECK_OUT=$out GPU_CHECK_TEXT=${2:+$(realpath "$2")}
 rm -f "$out/gpu_check.json"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs missing packages, builds everything and runs all tests. Takes about 25 minutes on two cores. The first run also downloads about 3 GiB.
+# Installs missing packages, builds everything and runs all tests. Takes about 50 minutes on two cores. The first run also downloads about 3 GiB.
 #   usage: scripts/test.sh [STAGE]...      stages: release asan-ubsan tsan aarch64 (default: all)
 #   PROFKIT_VENV=DIR                       an existing virtual environment with torch
 set -euo pipefail
@@ -97,8 +97,9 @@ if [[ " ${wanted[*]} " == *" release "* ]]; then
   need_packages doxygen=doxygen clang-tidy=clang-tidy clang-format=clang-format shellcheck=shellcheck codespell=codespell libgloo-dev
   want_packages g++-11=g++-11 g++-12=g++-12 clang++-13=clang-13 clang++-14=clang-14 clang++-15=clang-15 clang++-16=clang-16 clang++-19=clang-19 clang++-22=clang-22
   want_packages chromium=chromium
-  want_packages mpirun=openmpi-bin
+  want_packages mpicxx.openmpi=libopenmpi-dev mpirun.openmpi=openmpi-bin mpicxx.mpich=libmpich-dev mpirun.mpich=mpich
   need_conan
+  want_promtool
 fi
 want_packages ld.lld=lld
 [[ " ${wanted[*]} " != *san* ]] || need_sanitizers

@@ -50,6 +50,13 @@ TEST_CASE("drain=P% is a share of one core", "[options]") {
                        MessageMatches(ContainsSubstring("\"" + bad + "\"") && ContainsSubstring("drain=25%")));
 }
 
+TEST_CASE("metrics have a file", "[options]") {
+  CHECK(profkit::options{}.metrics.empty());
+  CHECK(profkit::options{}.metrics_every == std::chrono::seconds{15});
+  CHECK(profkit::options::parse("metrics=out/run.%p.prom").metrics == "out/run.%p.prom");
+  CHECK_THROWS_MATCHES(profkit::options::parse("metrics="), profkit::error, MessageMatches(ContainsSubstring("it takes a file")));
+}
+
 TEST_CASE("a journal has a file", "[options]") {
   CHECK(profkit::options{}.journal.empty());
   CHECK(profkit::options::parse("journal=out/run.%p.journal,report").journal == "out/run.%p.journal");
@@ -104,8 +111,19 @@ TEST_CASE("kernels=every:N collects kernels in every N-th measured step and in t
   std::string const bad = GENERATE("kernels=every", "kernels=every:", "kernels=every:0", "kernels=every:-1", "kernels=every:2x",
                                    "kernels=every=2", "kernels=some", "kernels=", "kernels=10");
   CHECK_THROWS_MATCHES(profkit::options::parse(bad), profkit::error,
-                       MessageMatches(ContainsSubstring("\"" + bad + "\"") && ContainsSubstring("on, off, or every:N") &&
-                                      ContainsSubstring("kernels=on|off|every:N")));
+                       MessageMatches(ContainsSubstring("\"" + bad + "\"") && ContainsSubstring("on, off, capture, or every:N") &&
+                                      ContainsSubstring("kernels=on|off|capture|every:N")));
+}
+
+TEST_CASE("kernels=capture collects kernels in no step, and control listens, on request only", "[options]") {
+  CHECK_FALSE(profkit::options{}.control);
+  CHECK(profkit::options::parse("control").control);
+  CHECK_THROWS_WITH(profkit::options::parse("control=on"), ContainsSubstring("unknown key \"control=on\""));
+  CHECK_FALSE(profkit::options{}.kernels_on_capture);
+  CHECK_FALSE(profkit::options::parse("kernels=capture,kernels=on").kernels_on_capture);
+  profkit::options const options = profkit::options::parse("kernels=capture,warmup=2");
+  CHECK((options.kernels && options.kernels_on_capture));
+  for (std::uint64_t step = 0; step < 32; ++step) CHECK_FALSE(options.collects_kernels_in(step));
 }
 
 TEST_CASE("a precision must be one that has a peak", "[options]") {

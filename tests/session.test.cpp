@@ -2,11 +2,15 @@
 #include <profkit/report.hpp>
 #include <profkit/session.hpp>
 
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <atomic>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_exception.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <profkit/impl/collect/built_in_collectors.hpp>
 #include <profkit/impl/session/session_impl.hpp>
@@ -18,6 +22,7 @@
 
 #include "support/profile_of.hpp"
 #include "support/repetitions.hpp"
+#include "support/sanitizers.hpp"
 
 using Catch::Matchers::ContainsSubstring;
 using Catch::Matchers::MessageMatches;
@@ -200,6 +205,35 @@ TEST_CASE("two sessions can exist if one is off", "[session]") {
   off.enabled = false;
   profkit::session const running{plain_options()};
   CHECK_NOTHROW(profkit::session{off});
+}
+
+TEST_CASE("a report has what the process used in the measured steps, or in a session without steps", "[session]") {
+  constexpr std::size_t pages = 4096;
+  auto const touch_new_memory = [] {
+    auto const page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+    void* const memory = ::mmap(nullptr, pages * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    REQUIRE(memory != MAP_FAILED);
+    ::madvise(memory, pages * page, MADV_NOHUGEPAGE);
+    for (std::size_t i = 0; i < pages; ++i) static_cast<char volatile*>(memory)[i * page] = 1;
+    ::munmap(memory, pages * page);
+  };
+  for (std::uint64_t const steps : {std::uint64_t{0}, std::uint64_t{2}}) {
+    profkit::session session{plain_options(1, 2)};
+    for (std::uint64_t i = 0; i < steps + (steps > 0 ? 1 : 0); ++i) {
+      profkit::step const step{session};
+      touch_new_memory();
+    }
+    if (steps == 0) touch_new_memory();
+    profkit::summary const figures = session.report().summary();
+    REQUIRE(figures.environment.host_use);
+    profkit::host_use_record const& use = *figures.environment.host_use;
+    CHECK(use.elapsed > std::chrono::nanoseconds{});
+    CHECK(use.processors > 0);
+    std::uint64_t const touched = pages * (steps == 0 ? 1 : steps);
+    CHECK(use.minor_faults >= touched);
+    bool const has_shadow_memory = under_thread_sanitizer || under_address_sanitizer;
+    CHECK((has_shadow_memory || use.minor_faults < touched + pages));  // without those of the warm-up step
+  }
 }
 
 TEST_CASE("steps=auto stops when the mean is known, and the report says so", "[session]") {

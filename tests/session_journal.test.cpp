@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <optional>
 #include <profkit/impl/profile/journal_reader.hpp>
 #include <profkit/load_report.hpp>
@@ -21,6 +22,8 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "support/profile_of.hpp"
 #include "support/repetitions.hpp"
@@ -115,6 +118,48 @@ TEST_CASE("ended scopes are in the journal while their step continues", "[journa
     CHECK(journal_in(found.content).status == "recovered");
     CHECK_THAT(journal_in(found.content).reason, ContainsSubstring("the session did not end"));
   }
+}
+
+TEST_CASE("what has been open for a second is in the journal, and written once while nothing changes", "[journal]") {
+  journal_folder const folder;
+  profkit::session session{folder.options()};
+  static profkit::communicator group{"world", 7, 1, 4};
+  static profkit::site wait{"cuStreamSynchronize", "", 0};
+  auto const open_frames = [&] {
+    std::ifstream stream{folder.journal(), std::ios::binary};
+    std::uint64_t const size = profkit::detail::size_of(stream);
+    profkit::detail::journal_file file;
+    profkit::profile tables;
+    std::pair<std::vector<profkit::detail::journal_open>, profkit::profile> result;
+    if (!file.read_beginning(stream, size)) return result;
+    while (file.read_frame(stream, size, tables)) {
+      bool const is_new = file.open() && (result.first.empty() || result.first.back().time != file.open()->time);
+      if (is_new) result.first.push_back(*file.open());
+    }
+    result.second = std::move(tables);
+    return result;
+  };
+  for (profkit::step step : session) {
+    PROF_SCOPE("sum", profkit::collective{"all_reduce", group, 64});
+    for (int i = 0; i < 10; ++i) PROF_SCOPE("short");
+    auto const call = profkit::detail::begin_api_call(wait, 5);
+    std::this_thread::sleep_for(std::chrono::milliseconds{3500});
+    profkit::detail::end_api_call(call);
+  }
+  static_cast<void>(session.report());
+  auto const [frames, tables] = open_frames();
+  CHECK((frames.size() >= 2 && frames.size() <= 5));  // one a second
+  profkit::detail::journal_open const& open = frames.front();
+  CHECK(open.time - open.ranges.back().begin >= std::chrono::seconds{1});
+  REQUIRE(open.ranges.size() == 3);  // innermost first
+  CHECK(open.ranges[0].call == "cuStreamSynchronize");
+  CHECK(tables.paths.at(open.ranges[1].path).name == "sum");
+  CHECK(tables.paths.at(open.ranges[2].path).is_step);
+  CHECK(tables.threads.at(open.ranges[0].thread).system_id == static_cast<std::uint64_t>(::getpid()));
+  REQUIRE(open.collectives.size() == 1);
+  CHECK(open.collectives[0].sequence == 0);
+  CHECK(tables.communicators.at(open.collectives[0].communicator).name == "world");
+  CHECK(tables.scopes.size() == 12);
 }
 
 TEST_CASE("the journal of a session that ended holds its whole profile", "[journal]") {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <profkit/impl/report/headline.hpp>
+#include <profkit/impl/session/live_reports.hpp>
 #include <profkit/report.hpp>
 #include <profkit/session.hpp>
 
@@ -14,6 +15,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -21,6 +23,7 @@
 #include <string>
 #include <thread>
 
+#include "support/filled_summary.hpp"
 #include "support/profile_of.hpp"
 #include "support/temporary_folder.hpp"
 
@@ -161,6 +164,114 @@ TEST_CASE("report() and the destructor end a session while a report is always du
     }
   }
   CHECK_THAT(text_of(folder.path / "out" / "report.json"), ContainsSubstring("\"snapshot\": null"));
+}
+
+TEST_CASE("metrics are whole at any time, count up, and end with the figures of the report", "[session][metrics]") {
+  temporary_folder const folder{"live-metrics"};
+  std::filesystem::path const file = folder.path / "run.prom";
+  profkit::options options = plain_options(2, 1'000'000);
+  options.metrics = file.string();
+  options.metrics_every = std::chrono::milliseconds{1};
+  auto const measured = [&] {
+    std::string const text = text_of(file);
+    CHECK((!text.empty() && text.back() == '\n'));
+    CHECK_THAT(text, ContainsSubstring("profkit_dropped_events_total{"));  // the last one
+    std::size_t const at = text.find(R"(kind="measured"} )");
+    return at == std::string::npos ? 0 : std::stoull(text.substr(at + 17));
+  };
+  std::uint64_t before = 0;
+  {
+    profkit::session session{options};
+    CHECK(measured() == 0);  // the file is there from the beginning
+    bool const counts_up = comes_true([&] {
+      { profkit::step const step{session}; }
+      std::uint64_t const now = measured();
+      CHECK(now >= before);
+      before = now;
+      return now > 50;
+    });
+    CHECK(counts_up);
+    before = session.report().summary().steps.host.count;
+  }
+  CHECK(measured() == before);
+  CHECK_THAT(text_of(file), ContainsSubstring("profkit_session_ended{") && ContainsSubstring(R"("} 1)"));
+}
+
+TEST_CASE("metrics that fail are a warning in the report until they are written again", "[session][metrics]") {
+  temporary_folder const folder{"failed-metrics"};
+  profkit::options options = plain_options(0, 1'000'000);
+  options.metrics = (folder.path / "later" / "run.prom").string();
+  options.metrics_every = std::chrono::milliseconds{1};
+  profkit::session session{options};
+  auto const status = [&] { return session.snapshot().profile().collectors.at(0); };
+  CHECK(status().name == "metrics");
+  CHECK(status().status == "not written");
+  CHECK_THAT(status().reason, ContainsSubstring("No such file or directory"));
+  std::filesystem::create_directory(folder.path / "later");
+  CHECK(comes_true([&] { return status().status == "written"; }));
+  CHECK(status().reason == options.metrics);
+}
+
+TEST_CASE("metrics have base units, escaped labels, and no figure that is n/a", "[metrics]") {
+  profkit::summary summary;
+  summary.environment.command = {"/bin/odd \"na\\me\"\n"};
+  summary.environment.process_id = 7;
+  summary.environment.rank = profkit::rank_record{3, 8, {}, {}, {}};
+  summary.steps.host.count = 4;
+  summary.steps.host.total = profkit::milliseconds{500};
+  summary.steps.host.median = profkit::milliseconds{125};
+  summary.steps.items = 40;
+  summary.steps.items_per_second = 80.0;
+  summary.steps.item_name = "tokens";
+  summary.steps.step_time = profkit::step_time_summary{profkit::milliseconds{125}, "host step time", {}};
+  summary.budget = profkit::budget_summary{};
+  summary.budget->wall = profkit::milliseconds{200};
+  summary.budget->busy = profkit::milliseconds{150};
+  summary.budget->rows.push_back({"forward", {}, {profkit::milliseconds{20}, {}, profkit::milliseconds{30}, {}, {}}, {}});
+  summary.steps.clocks.push_back({1, 8, 2, 0, 0.0, 0, 0, 0, 400.0, 500.0, 66});
+  summary.memory.push_back({"host", "resident", 4, 1, 4096, 8192, {}, {}, {}});
+  summary.energy.emplace_back().meter = "package-0";
+  summary.energy.back().joules_per_step = 2.5;
+  summary.timeline = profkit::rank_timeline{};
+  summary.timeline->steps.resize(2);
+  summary.timeline->steps[0].communication = std::chrono::milliseconds{30};
+  summary.timeline->steps[1].exposed = std::chrono::milliseconds{10};
+  std::string const text = profkit::detail::metrics_text::of(summary, false);
+  std::string const own = R"({program="odd \"na\\me\"\n",rank="3",pid="7")";
+  for (char const* const line :
+       {"profkit_steps_total@,kind=\"measured\"} 4\n", "profkit_step_seconds@,quantile=\"0.5\"} 0.125\n",
+        "profkit_step_seconds_sum@} 0.5\n", "profkit_items_total@,item=\"tokens\"} 40\n", "profkit_gpu_busy_ratio@} 0.75\n",
+        "profkit_gpu_idle_ratio@,cause=\"launching\"} 0.1\n", "profkit_gpu_idle_ratio@,cause=\"synchronisation\"} 0.15\n",
+        "profkit_gpu_power_watts@,device=\"1\"} 400\n", "profkit_gpu_energy_per_step_joules@,device=\"1\"} 50\n",
+        "profkit_gpu_temperature_max_celsius@,device=\"1\"} 66\n", "profkit_gpu_throttled_ratio@,device=\"1\"} 0.25\n",
+        "profkit_energy_per_step_joules@,meter=\"package-0\"} 2.5\n", "profkit_memory_bytes@,source=\"host\",quantity=\"resident\"} 4096\n",
+        "profkit_communication_per_step_seconds@} 0.015\n", "profkit_exposed_communication_per_step_seconds@} 0.005\n"}) {
+    std::string wanted = line;
+    wanted.replace(wanted.find('@'), 1, own);
+    CHECK_THAT(text, ContainsSubstring(wanted));
+  }
+  for (char const* const missing : {"0.95", "model_flops", "capacity", "allocated", "sm_active", "nan", "inf"}) {
+    CHECK_THAT(text, !ContainsSubstring(missing));
+  }
+}
+
+TEST_CASE("promtool has no complaint about any metric", "[metrics]") {
+  char const* const named = std::getenv("PROMTOOL");
+  std::string const promtool = named == nullptr ? "promtool" : named;
+  if (std::system((promtool + " --version >/dev/null 2>&1").c_str()) != 0) SKIP("there is no promtool (Debian: prometheus)");
+  temporary_folder const folder{"promtool"};
+  profkit::summary all = filled_summary();
+  for (profkit::timeline_step& each : all.timeline->steps) each.is_measured = true;
+  std::string const text = profkit::detail::metrics_text::of(all, false);
+  for (char const* const last : {"profkit_model_flops_utilization_ratio{", "profkit_gpu_sm_active_ratio{", "profkit_allocated_max_bytes{",
+                                 "profkit_exposed_communication_per_step_seconds{", "profkit_energy_per_step_joules{"}) {
+    CHECK_THAT(text, ContainsSubstring(last));
+  }
+  std::filesystem::path const file = folder.path / "all.prom";
+  std::filesystem::path const said = folder.path / "said";
+  std::ofstream{file} << text;
+  CHECK(std::system((promtool + " check metrics <" + file.string() + " >" + said.string() + " 2>&1").c_str()) == 0);
+  CHECK(text_of(said).empty());
 }
 
 TEST_CASE("the status line of a running session has its duration, its steps and their time", "[report][live]") {

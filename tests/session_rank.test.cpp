@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <profkit/find_rank.hpp>
-#include <profkit/impl/session/rank_options.hpp>
+#include <profkit/impl/session/session_impl.hpp>
 #include <profkit/options.hpp>
 #include <profkit/report.hpp>
 #include <profkit/scope.hpp>

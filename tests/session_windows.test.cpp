@@ -65,6 +65,7 @@ class arriving_profile {
     for (profkit::device_clock_record const& each : profile.device_clocks)
       clocks_.push_back(ends.count(each.step) != 0 ? ends[each.step] : first_);
     for (profkit::device_utilization_record const& each : profile.device_utilization) uses_.push_back(each.time.end);
+    for (profkit::energy_record const& each : profile.energy) energy_.push_back(each.time + delay());
   }
 
   /// The profile without its records.
@@ -72,7 +73,8 @@ class arriving_profile {
     profkit::profile result = profile_;
     result.scopes.clear(), result.steps.clear(), result.gpu_scopes.clear(), result.gpu_steps.clear(), result.gpu_operations.clear();
     result.api_calls.clear(), result.counters.clear(), result.memory.clear(), result.allocations.clear(), result.work.clear();
-    result.device_clocks.clear(), result.device_utilization.clear(), result.collectives.clear(), result.samples.clear();
+    result.device_clocks.clear(), result.device_utilization.clear(), result.energy.clear(), result.collectives.clear(),
+        result.samples.clear();
     return result;
   }
 
@@ -98,6 +100,7 @@ class arriving_profile {
     arrive(profile_.memory, into.memory, [&](std::size_t i) { return memory_[i]; });
     arrive(profile_.device_clocks, into.device_clocks, [&](std::size_t i) { return clocks_[i]; });
     arrive(profile_.device_utilization, into.device_utilization, [&](std::size_t i) { return uses_[i]; });
+    arrive(profile_.energy, into.energy, [&](std::size_t i) { return energy_[i]; });
     now_ = to;
     return what_is_open();
   }
@@ -155,7 +158,7 @@ class arriving_profile {
   profkit::timestamp last_ = profkit::timestamp::min();
   profkit::timestamp now_ = profkit::timestamp::min();
   std::int64_t max_delay_ = 0;
-  std::vector<profkit::timestamp> operations_, steps_, gpu_scopes_, gpu_steps_, memory_, clocks_, uses_;  ///< arrival time of each
+  std::vector<profkit::timestamp> operations_, steps_, gpu_scopes_, gpu_steps_, memory_, clocks_, uses_, energy_;  ///< arrival time of each
 };
 
 void append(profkit::profile const& from, profkit::profile& to) {
@@ -163,7 +166,7 @@ void append(profkit::profile const& from, profkit::profile& to) {
   add(from.scopes, to.scopes), add(from.steps, to.steps), add(from.gpu_scopes, to.gpu_scopes), add(from.gpu_steps, to.gpu_steps);
   add(from.gpu_operations, to.gpu_operations), add(from.api_calls, to.api_calls), add(from.counters, to.counters);
   add(from.memory, to.memory), add(from.work, to.work), add(from.device_clocks, to.device_clocks);
-  add(from.device_utilization, to.device_utilization);
+  add(from.device_utilization, to.device_utilization), add(from.energy, to.energy);
   add(from.allocations, to.allocations), add(from.collectives, to.collectives), add(from.samples, to.samples);
 }
 
@@ -446,4 +449,47 @@ TEST_CASE("keep=last:N keeps records from before the first step, and all records
     CHECK(report.profile().steps.size() == 1);
   }
   SECTION("without") { CHECK(count_scopes(session.report().profile(), "setup") == 1); }
+}
+
+TEST_CASE("windows become due however often records are taken before", "[windows]") {
+  profkit::profile_builder content;
+  profkit::detail::window_stream stream;
+  std::uint32_t const path = content.position_of(profkit::path_record{profkit::path_record::no_parent, "scope", {}, "", 0});
+  std::uint32_t const thread = content.add(profkit::thread_record{1, "main"});
+  int scopes = 0;
+  for (; !stream.is_due(content) && scopes < 1'000'000; ++scopes) {
+    content.add(profkit::scope_record{{}, path, thread});
+    if (scopes % 1000 == 0) stream.take(content);  // as for metrics
+  }
+  CHECK(scopes < 100'000);
+}
+
+TEST_CASE("a window waits for threads that may still be writing, and not if what was read is older than that", "[windows]") {
+  profkit::profile_builder content;
+  profkit::detail::window_stream stream;
+  std::uint32_t const path = content.position_of(profkit::path_record{profkit::path_record::no_parent, "scope", {}, "", 0});
+  std::uint32_t const thread = content.add(profkit::thread_record{1, "main"});
+  profkit::timestamp const begin{1h};
+  for (std::int64_t i = 0; i < 5000; ++i) {
+    profkit::timestamp const at = begin + i * 1us;
+    content.add(profkit::scope_record{{at, at + 1us}, path, thread});
+  }
+  profkit::timestamp const end = begin + 5001us;
+  bool const has_steps = GENERATE(false, true);
+  if (has_steps) content.add(profkit::step_record{{begin, end - 1us}, 0});
+  profkit::detail::arrival until;
+  until.has_steps = has_steps;
+  until.logs_until = end;
+  stream.take(content);
+  SECTION("read at once") {
+    stream.add_complete(until);
+    CHECK(stream.windows() == (has_steps ? 0 : 1));
+    CHECK(stream.waiting().scopes.size() == (has_steps ? 5000 : 1000));
+  }
+  SECTION("read later, because the reader is behind") {
+    until.read_at = end + 20ms;
+    stream.add_complete(until);
+    CHECK(stream.windows() == 1);
+    CHECK(stream.waiting().scopes.size() == (has_steps ? 1 : 0));  // the last one ends with the step
+  }
 }

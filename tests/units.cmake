@@ -1,7 +1,7 @@
 # The unit tests of the library, one program per folder, and separate test programs.
 
 profkit_add_unit_tests(top SOURCES options.test.cpp session.test.cpp session_journal.test.cpp session_live_reports.test.cpp session_rank.test.cpp session_snapshot.test.cpp session_windows.test.cpp)
-profkit_add_unit_tests(record SOURCES record/clock.test.cpp record/collective.test.cpp record/exceptions.test.cpp record/fork.test.cpp record/memory_events.test.cpp record/quiet_thread.test.cpp record/scope.test.cpp record/scope_listener.test.cpp
+profkit_add_unit_tests(record SOURCES record/clock.test.cpp record/collective.test.cpp record/exceptions.test.cpp record/fork.test.cpp record/memory_events.test.cpp record/named_scope.test.cpp record/quiet_thread.test.cpp record/scope.test.cpp record/scope_listener.test.cpp
                                       record/scope_token.test.cpp record/step.test.cpp record/thread_exit.test.cpp record/thread_log.test.cpp record/work.test.cpp)
 profkit_add_unit_tests(drain SOURCES drain/drain_pace.test.cpp drain/event_records.test.cpp drain/log_drain.test.cpp drain/scope_paths.test.cpp LIBRARIES ${CMAKE_DL_LIBS})
 profkit_add_unit_tests(collect SOURCES collect/run_ahead_limiter.test.cpp collect/function_names.test.cpp collect/host_probe.test.cpp collect/host_samples.test.cpp collect/host_samples_safe.test.cpp collect/signal_stack.test.cpp collect/memory_source.test.cpp collect/nccl_collectives.test.cpp docs/host_swap.test.cpp LIBRARIES profkit::nccl ${CMAKE_DL_LIBS})
@@ -28,12 +28,12 @@ target_compile_definitions(
 if(CMAKE_CROSSCOMPILING)
   target_compile_definitions(profkit_collect_tests PRIVATE RUNS_IN_EMULATOR)
 endif()
-profkit_add_unit_tests(profile ONE_THREAD SOURCES profile/journal.test.cpp profile/atomic_file.test.cpp profile/profile_builder.test.cpp profile/save_load.test.cpp)
+profkit_add_unit_tests(profile ONE_THREAD SOURCES profile/journal.test.cpp profile/atomic_file.test.cpp profile/later_version.test.cpp profile/profile_builder.test.cpp profile/save_load.test.cpp)
 profkit_add_unit_tests(analyze ONE_THREAD SOURCES analyze/adopted_scopes.test.cpp analyze/analysis.test.cpp analyze/analyze.test.cpp analyze/attribution.test.cpp
                                        analyze/collected_steps.test.cpp analyze/cuda_graphs.test.cpp analyze/device_peaks.test.cpp analyze/excluded_steps.test.cpp analyze/gpu_period.test.cpp analyze/gpu_idle.test.cpp
                                        analyze/gpu_summary.test.cpp
                                        analyze/kernel_class.test.cpp analyze/kernels_of_scope.test.cpp analyze/mean_interval.test.cpp
-                                       analyze/nsys_kernel_name.test.cpp analyze/outliers.test.cpp analyze/quantile_sketch.test.cpp analyze/rank_timeline.test.cpp analyze/ranks.test.cpp analyze/ranks_matching.test.cpp analyze/recorded_ranks.test.cpp
+                                       analyze/nsys_kernel_name.test.cpp analyze/outliers.test.cpp analyze/quantile_sketch.test.cpp analyze/rank_timeline.test.cpp analyze/ranks.test.cpp analyze/ranks_matching.test.cpp analyze/ranks_messages.test.cpp analyze/recorded_ranks.test.cpp
                                        analyze/samples.test.cpp analyze/scope_memory.test.cpp analyze/scope_work.test.cpp analyze/statistics.test.cpp analyze/series_description.test.cpp analyze/step_verdict.test.cpp analyze/straggler.test.cpp
                                        analyze/stop_rule.test.cpp analyze/trend_windows.test.cpp
                                        analyze/step_budget.test.cpp analyze/step_kinds.test.cpp analyze/step_scenarios.test.cpp analyze/step_series.test.cpp analyze/time_per_step.test.cpp)
@@ -75,7 +75,7 @@ endif()
 
 if(TARGET profkit_program)
   # The program profkit: its computations, and the program itself on reports that the tests create.
-  set(tools_tests tools/compare.test.cpp tools/compare_command.test.cpp tools/compare_functions.test.cpp tools/comparison_document.test.cpp tools/pftrace.test.cpp tools/ranks_report.test.cpp tools/report_command.test.cpp tools/summary_json.test.cpp tools/watch_screen.test.cpp tools/watched_journal.test.cpp)
+  set(tools_tests tools/captured_steps.test.cpp tools/compare.test.cpp tools/compare_command.test.cpp tools/compare_functions.test.cpp tools/comparison_document.test.cpp tools/golden_files.test.cpp tools/pftrace.test.cpp tools/ranks_report.test.cpp tools/report_command.test.cpp tools/step_choice.test.cpp tools/stuck.test.cpp tools/summary_json.test.cpp tools/watch_screen.test.cpp tools/watched_journal.test.cpp)
   if(NOT CMAKE_CXX_FLAGS MATCHES "-fsanitize")
     # Error rates from thousands of simulated comparisons; the other tests run the same code with a sanitizer.
     list(APPEND tools_tests tools/compare_rates.test.cpp)
@@ -210,8 +210,9 @@ if(TARGET CUDA::cudart)
   endforeach()
   set_target_properties(profkit_fake_libcuda PROPERTIES OUTPUT_NAME libcuda.so.1)
   set_target_properties(profkit_fake_libcupti PROPERTIES OUTPUT_NAME libcupti.so.13)
-  profkit_add_test_program(NAME cupti_kernels SOURCES collect/cupti_kernels.test.cpp collect/cupti_allocations.test.cpp collect/cupti_graphs.test.cpp collect/cupti_journal.test.cpp collect/cupti_some_steps.test.cpp collect/fake_cudart.cpp ENVIRONMENT
+  profkit_add_test_program(NAME cupti_kernels SOURCES collect/cupti_kernels.test.cpp collect/cupti_allocations.test.cpp collect/cupti_graphs.test.cpp collect/cupti_journal.test.cpp collect/cupti_unified_memory.test.cpp collect/cupti_some_steps.test.cpp collect/fake_cudart.cpp ENVIRONMENT
                                                       LD_LIBRARY_PATH=${fake_dir})
+  set_source_files_properties(collect/cupti_unified_memory.test.cpp PROPERTIES COMPILE_OPTIONS -g1) # a test finds its source lines
   profkit_add_test_program(NAME cupti_missing SOURCES collect/cupti_missing.test.cpp collect/fake_cudart.cpp ENVIRONMENT
                                                       LD_LIBRARY_PATH=${broken_dir}:${fake_dir})
   profkit_add_test_program(NAME cupti_clock_changes SOURCES collect/cupti_clock_changes.test.cpp collect/fake_cudart.cpp LIBRARIES ${CMAKE_DL_LIBS} ENVIRONMENT
@@ -235,7 +236,7 @@ if(TARGET CUDA::cudart)
                                                                     LIBRARY_OUTPUT_DIRECTORY "${${driver}_dir}")
   endforeach()
   target_compile_definitions(profkit_fake_old_libnvidia_ml PRIVATE FAKE_OLD_DRIVER)
-  profkit_add_test_program(NAME gpu_clocks SOURCES collect/cuda_gpu_clocks.test.cpp collect/gpu_utilization.test.cpp collect/fake_cudart.cpp ENVIRONMENT LD_LIBRARY_PATH=${fake_dir})
+  profkit_add_test_program(NAME gpu_clocks SOURCES collect/cuda_gpu_clocks.test.cpp collect/energy.test.cpp collect/gpu_utilization.test.cpp collect/fake_cudart.cpp ENVIRONMENT LD_LIBRARY_PATH=${fake_dir})
   target_include_directories(profkit_gpu_clocks SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
   add_dependencies(profkit_gpu_clocks profkit_fake_libnvidia_ml profkit_fake_old_libnvidia_ml profkit_fake_libcuda)
   # The callers declare the types of NVML and driver functions themselves.
@@ -289,6 +290,9 @@ function(profkit_add_example_test name label output)
                                                   PASS_REGULAR_EXPRESSION "${output}")
 endfunction()
 
+if(TARGET profkit_program AND NOT CMAKE_CROSSCOMPILING AND NOT CMAKE_CXX_FLAGS MATCHES "-fsanitize")
+  add_subdirectory(mpi)
+endif()
 profkit_add_example_test(train cpu "\n  network::activate +1 ")
 profkit_add_example_test(threads cpu "render \\(tile\\), other thread +4 ")
 profkit_add_example_test(memory_source cpu "MEMORY   8\\.00 MiB frame arena used; no change")
@@ -297,7 +301,7 @@ profkit_add_example_test(cuda_streams gpu "\nscale +[a-z]")
 profkit_add_example_test(cuda_graph gpu "\nadd_one +[a-z]")
 add_test(NAME docs.snippets COMMAND "${Python3_EXECUTABLE}" "${CMAKE_CURRENT_SOURCE_DIR}/docs/check_snippets.py" "${PROJECT_SOURCE_DIR}")
 set_tests_properties(docs.snippets PROPERTIES LABELS docs)
-foreach(check IN ITEMS comments reference messages links line_length results_size)
+foreach(check IN ITEMS comments interface reference messages links line_length results_size)
   add_test(NAME docs.${check} COMMAND "${Python3_EXECUTABLE}" "${CMAKE_CURRENT_SOURCE_DIR}/docs/check_${check}.py" "${PROJECT_SOURCE_DIR}")
   set_tests_properties(docs.${check} PROPERTIES LABELS docs)
 endforeach()

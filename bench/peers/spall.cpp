@@ -3,7 +3,6 @@
 // The header of spall. The trace is written to FILE.trace during the measurement. Recording cannot be disabled.
 //
 // usage: profkit_peer_spall on FILE
-#define SPALL_IMPLEMENTATION
 #include "spall_scope.hpp"
 
 #include "peer.hpp"
@@ -16,11 +15,10 @@ PEER_LOOP(scopes)
 
 int main(int argc, char** argv) {
   if (argc != 3) return 2;
-  peer_spall::profile = SpallInit((std::string{argv[2]} + ".trace").c_str(), 1.0);  // the unit of the clock does not change the cost
-  if (peer_spall::profile.file == nullptr) return 1;
+  if (!spall_init_file((std::string{argv[2]} + ".trace").c_str(), 1.0, &peer_spall::profile)) return 1;  // the unit changes no cost
   return peer::run(argv[2], scopes, [](std::int64_t) {
-    SpallBufferQuit(&peer_spall::profile, &peer_spall::of_thread.buffer);
-    SpallQuit(&peer_spall::profile);
+    spall_buffer_quit(&peer_spall::profile, &peer_spall::of_thread.buffer);
+    spall_quit(&peer_spall::profile);
     return peer::counts{};
   });
 }

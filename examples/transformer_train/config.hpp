@@ -143,6 +143,7 @@ struct run_config {
   device_kind device = device_kind::automatic;
   std::string data_file;  ///< empty: random tokens
   std::uint64_t seed = 0;
+  double max_seconds = 0.0;  ///< the longest time of the loop over steps, which ends after its current step; 0: no limit
   bool bridge = true;        ///< charge the backward pass to forward scopes
   bool scope_memory = true;  ///< charge LibTorch's allocations to scopes
   bool measure_roof = false;

@@ -56,6 +56,10 @@ void add_options(CLI::App& app, run_config& config, profkit::options& options) {
       ->check(count_range())
       ->each([&](std::string const&) { options.wanted_interval.reset(); })
       ->capture_default_str();
+  app.add_option("--max-seconds", config.max_seconds,
+                 "End after the measured step in which this time since the first step is up; 0: no limit")
+      ->check(CLI::Validator{not_negative, "FROM 0"})
+      ->capture_default_str();
   add_choice(app, "--device", config.device, devices, "auto uses a GPU if there is one");
   app.add_option("--data", config.data_file, "Train on the bytes of this file, with the last tenth held out; without it, on random tokens");
   app.add_option("--seed", config.seed, "Seed of the weights and the batches")->check(count_range())->capture_default_str();

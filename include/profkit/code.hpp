@@ -19,6 +19,7 @@
 #include "impl/report/make_document.hpp"
 #include "impl/report/make_report.hpp"
 #include "impl/report/trace_json.hpp"
-#include "impl/session/load_report.hpp"
+#include "impl/session/c_interface.hpp"
 #include "impl/session/make_options.hpp"
 #include "impl/session/make_session.hpp"
+#include "impl/session/session_journal.hpp"

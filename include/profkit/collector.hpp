@@ -107,6 +107,9 @@ class PROFKIT_TAGGED_TYPE collector {
   /// now. The next `drain` adds them.
   virtual void read_step_times() {}
 
+  /// @brief The collector that `PROFKIT=unified_memory` adds after this one has started; null for all but kernel collectors.
+  [[nodiscard]] virtual std::unique_ptr<collector> with_unified_memory() { return nullptr; }
+
   /// @brief Whether the collector works. May be called on any thread.
   [[nodiscard]] bool works() const noexcept { return __atomic_load_n(&failure_, __ATOMIC_ACQUIRE) == nullptr; }
 

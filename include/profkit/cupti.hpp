@@ -23,6 +23,7 @@ struct kernel_options {
 namespace detail {
 
 std::unique_ptr<collector> collect_kernels(kernel_options const& wanted);
+std::unique_ptr<collector> collect_unified_memory();
 
 }  // namespace detail
 
@@ -46,6 +47,21 @@ class cupti_kernels final : public detail::made_collector {
   /// @brief Creates a collector; `start` opens CUPTI.
   /// @param options what to record.
   explicit cupti_kernels(kernel_options const& options = {}) : made_collector{detail::collect_kernels(options)} {}
+};
+
+/// @brief Collects migrations and page faults of unified (managed) memory, and charges them to the kernels that run meanwhile, or to the
+/// innermost scope of the step thread.
+///
+///     session.collect(profkit::cupti_kernels());
+///     session.collect(profkit::unified_memory());
+///
+/// Add it after `cupti_kernels`, whose buffers it uses. `PROFKIT=unified_memory` adds it to each `cupti_kernels`. Off by default: the
+/// counters make a kernel that faults, and a host that faults, about twice as slow. Does not synchronise the device. Bytes are a lower
+/// bound. Source: CUPTI, `CUPTI_ACTIVITY_KIND_UNIFIED_MEMORY_COUNTER`. Method: docs/memory.md.
+class unified_memory final : public detail::made_collector {
+ public:
+  /// @brief Creates a collector; `start` enables the counters.
+  unified_memory() : made_collector{detail::collect_unified_memory()} {}
 };
 
 }  // namespace profkit

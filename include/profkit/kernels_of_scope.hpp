@@ -49,7 +49,7 @@ detail::own_vector<kernel_summary> kernels_launched_in(profile const& profile, a
   own_vector<named_operations> by_name;
   add_by_name(by_name, profile, wanted);
   gpu_summary result;
-  summarize_names(result, profile.gpu_names, by_name, with.kernel_classes);
+  summarize_names(result, profile.gpu_names, by_name, with.kernel_classes, profile.launch_shapes);
   return std::move(result.kernels);
 }
 

@@ -73,12 +73,8 @@ class listed_table {
   static std::string words_of(row const& from, cell_value const& value, column const& column, column_numbers const& numbers) {
     if (auto const* const text = std::get_if<std::string>(&value))
       return column.kind == column_kind::code ? shortened(*text, max_code) : *text;
-    if (double const* const number = std::get_if<double>(&value)) return numbers.text(*number);
-    if (auto const* const range = std::get_if<range_cell>(&value)) {
-      return numbers.text(range->low) + "-" + numbers.text(range->high) + (range->remark.empty() ? "" : ", " + range->remark);
-    }
-    if (auto const* const change = std::get_if<change_cell>(&value)) return change_words(*change);
-    return from.is_heading ? std::string{} : not_measured;
+    bool const is_blank = from.is_heading && std::holds_alternative<std::monostate>(value);
+    return is_blank ? std::string{} : cell_words(value, numbers);
   }
 
   own_vector<std::string> headings_;

@@ -4,6 +4,7 @@
 /// @file
 /// @brief The interface of memory sources. Derive from it to report the memory of your own allocator.
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -26,7 +27,41 @@ struct memory_reading {
   std::optional<std::uint64_t> capacity_bytes{};  ///< total capacity, such as the memory of the device; n/a if unknown
 };
 
-/// @brief A collector of memory figures, read after each step. Derive from it to report the statistics of an allocator:
+namespace detail {
+
+/// Limits readings to 1 % of the time. A pause between steps saves at most a millisecond of readings. A reading counts as long as the one
+/// before it if it took longer, so one that was interrupted does no harm, and the first one is free.
+class reading_budget {
+ public:
+  using clock = std::chrono::steady_clock;
+
+  /// Saves as much as possible, for the first measured step.
+  void fill() noexcept { saved_ = max_saved; }
+  /// Whether a reading may begin now.
+  [[nodiscard]] bool permits(clock::time_point now) noexcept {
+    saved_ += (now - last_) / 100;
+    if (saved_ > max_saved) fill();
+    last_ = now;
+    return saved_ > clock::duration::zero();
+  }
+  /// Subtracts a reading that took from `permits` to now.
+  void subtract(clock::time_point now) noexcept {
+    clock::duration const took = now - last_;
+    saved_ -= took < before_ ? took : before_;
+    before_ = took;
+  }
+
+ private:
+  static constexpr clock::duration max_saved = std::chrono::milliseconds{1};
+
+  clock::duration saved_ = max_saved;
+  clock::duration before_{};
+  clock::time_point last_ = clock::now();
+};
+
+}  // namespace detail
+
+/// @brief A collector of memory figures, read after steps. Derive from it to report the statistics of an allocator:
 ///
 ///     class my_pool final : public profkit::memory_source {
 ///      public:
@@ -34,12 +69,13 @@ struct memory_reading {
 ///       std::vector<profkit::memory_reading> read() override { return {{"allocated", pool.bytes(), pool.peak_bytes(), {}}}; }
 ///     };
 ///
-/// The report and the traces show the readings without further code. Unit: bytes. `read` and `reset_peak` need no lock of their own: they
+/// The report and the traces show the readings without further code. Readings take at most 1 % of the time: if one takes longer than 1 % of
+/// a step, steps are left out, and the report says how many were read. Unit: bytes. `read` and `reset_peak` need no lock of their own: they
 /// run on the step thread, and this class passes the readings on.
 class memory_source : public collector {
  public:
-  /// @brief Reads the figures. Called on the step thread after each step, outside the time of the step. If it throws, the
-  /// source stops and the report states the reason.
+  /// @brief Reads the figures. Called on the step thread after steps, outside the time of the step, and always after the first measured
+  /// step. If it throws, the source stops and the report states the reason.
   [[nodiscard]] virtual std::vector<memory_reading> read() = 0;
   /// @brief Called before the first measured step. Resets the peaks if the source can.
   virtual void reset_peak() {}
@@ -62,15 +98,18 @@ class memory_source : public collector {
   void before_step(step_record const& step) final {
     if (step.warmup || was_reset_) return;
     was_reset_ = true;
+    budget_.fill();
     reset_peak();
   }
 
-  /// @brief Calls `read`.
+  /// @brief Calls `read`, unless readings have taken more than 1 % of the time.
   void after_step(step_record const& step) final {
+    if (!budget_.permits(detail::reading_budget::clock::now())) return;
     for (memory_reading& reading : read()) {
       records_.push({std::string{name()}, std::move(reading.quantity), step.index, reading.current_bytes, reading.peak_bytes,
                      std::move(reading.peak_note), reading.capacity_bytes});
     }
+    budget_.subtract(detail::reading_budget::clock::now());
   }
 
   /// @brief Adds the readings to the profile.
@@ -80,6 +119,7 @@ class memory_source : public collector {
 
  private:
   detail::handoff_queue<memory_record> records_;  ///< from the step thread to the session's thread
+  detail::reading_budget budget_;                 ///< of the step thread
   bool was_reset_ = false;
 };
 

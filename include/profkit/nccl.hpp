@@ -9,7 +9,6 @@
 
 #include <dlfcn.h>
 
-#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <string>

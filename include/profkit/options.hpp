@@ -64,12 +64,21 @@ struct options {
   /// @brief `signals=report`: on SIGINT and SIGTERM, the session ends and reports, as with `exit`, before the signal ends the program. No
   /// effect if the program handles or ignores the signal.
   bool report_on_signals = false;
+  /// @brief `metrics=FILE`: file with the figures in Prometheus' text format, replaced every `metrics_every` and at the end. Placeholders
+  /// as in `out=DIR`. In a run of several ranks `train.prom` is `train.rankN.prom`, unless FILE contains "%p" or "%r".
+  std::string metrics;
+  std::chrono::milliseconds metrics_every{15'000};  ///< period of the metrics, at least 1 ms
+  bool control = false;  ///< `control`: the session's thread listens on a Unix socket of the user (`docs/production.md`)
   bool use_rank = true;  ///< `rank=off`: ignores the variables of launchers (`process_rank`), so that each process is its own run
   bool nvtx = true;      ///< `nvtx=off`: read before `main`, so only the environment variable has an effect
   bool kernels = true;   ///< `kernels=off`: ignores kernel collectors (`collector::kind`)
   /// @brief `kernels=every:N`: collects kernels only in the N-th, 2N-th, ... measured step.
   std::uint64_t kernels_every = 1;
+  /// @brief `kernels=capture`: starts kernel collectors only for `profkit capture --kernels`, and stops them afterwards. Needs `control`.
+  bool kernels_on_capture = false;
   bool gpu_utilization = false;  ///< `utilization=on`: adds the collector `profkit::gpu_utilization`
+  bool energy = false;           ///< `energy`: adds the collector `profkit::energy`
+  bool unified_memory = false;   ///< `unified_memory`: adds the collector `profkit::unified_memory` to `cupti_kernels`
   /// @brief `records=N`: record budget of the profile: scopes, GPU operations, API calls and others, of 24 to 120 bytes each. At most
   /// 65,536 steps are kept. Further records count in the figures, but the profile and traces do not contain them.
   std::uint64_t max_records = 1'000'000;
@@ -93,6 +102,7 @@ struct options {
   /// measured than `kernels_every`, the last measured step is collected.
   /// @param step index from 0, including warm-up.
   [[nodiscard]] bool collects_kernels_in(std::uint64_t step) const noexcept {
+    if (kernels_on_capture) return false;
     if (kernels_every <= 1) return true;
     if (step < warmup_steps) return step + 1 == warmup_steps;
     std::uint64_t const limit = max_measured_steps();

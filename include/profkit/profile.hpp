@@ -24,7 +24,7 @@ struct function_record {
   std::string module;      ///< file name of the program or library, such as "libc.so.6"; empty if no module contains the address
   std::string caller;      ///< name of the nearest known caller; empty if `name` is known, or if no caller is known
   std::string file{};      ///< source file in which the function begins, as it was passed to the compiler; empty if unknown
-  std::uint32_t line = 0;  ///< line in `file`, from 1; 0 if unknown
+  std::uint32_t line = 0;  ///< line in `file`, from 1; 0 if unknown; for page faults both are those of the instruction
 };
 
 /// @brief One host sample: a thread executed user code of a function.
@@ -36,6 +36,13 @@ struct sample_record {
   std::uint32_t weight = 0;    ///< processor time that the sample represents, in nanoseconds
 };
 
+/// @brief Processor time while host samples were taken.
+struct sampled_time_record {
+  std::chrono::nanoseconds samples{};  ///< that all samples represent
+  std::chrono::nanoseconds user{};     ///< of the process, with profkit's threads, outside the kernel
+  std::chrono::nanoseconds system{};   ///< of the process, with profkit's threads, in the kernel
+};
+
 /// @brief How host samples were taken.
 struct sampling_record {
   std::string mechanism;                ///< such as "perf_event_open, task clock"
@@ -45,6 +52,7 @@ struct sampling_record {
   std::uint64_t threads_without = 0;    ///< number of threads that could not be sampled
   std::string why_without;              ///< why these threads could not be sampled; empty if there are none
   std::string why_no_lines{};           ///< why functions have no source lines; empty if they can have
+  sampled_time_record time{};           ///< 0 in profiles of formats before 15
 };
 
 /// @brief A source location whose scopes ended wrongly.
@@ -101,7 +109,8 @@ struct communicator_record {
 /// @brief One operation of a communicator on this rank. On all ranks, the same communicator id, function and sequence number identify it.
 ///
 /// On the device, the time of a collective of NCCL is the time of the kernels with its correlation number. Several collectives may share a
-/// kernel. Sends and receives have no sequence number.
+/// kernel. Sends and receives of NCCL have no sequence number. A message of another engine is counted by communicator, sender, receiver and
+/// tag.
 struct collective_record {
   interval time;                   ///< on the host: the time of its scope; for NCCL, both ends are the moment before the kernel's launch
   std::uint64_t sequence = 0;      ///< from 0, counted by communicator and function
@@ -115,6 +124,10 @@ struct collective_record {
   std::uint32_t path = 0;          ///< position in `profile::paths` of the innermost scope; `path_record::no_parent` if none
   std::uint32_t thread = 0;        ///< position in `profile::threads`
   bool is_captured = false;        ///< issued during the capture of a CUDA graph: it runs in each replay
+  message_side side = message_side::none;  ///< the side of this rank in a message; `time` is that of the scope that completed it
+  std::uint32_t partner = 0;               ///< the other rank of a message, by its number in the communicator
+  std::int32_t tag = 0;                    ///< tag of a message
+  timestamp posted{};                      ///< when this rank started it; earlier than `time` if non-blocking. The epoch: at `time.begin`
 };
 
 /// @brief The speed of the host during a session. Source: `detail::host_probe`.
@@ -122,6 +135,18 @@ struct host_speed_record {
   std::chrono::nanoseconds before{};  ///< duration of the probe before the first measured step
   std::chrono::nanoseconds after{};   ///< duration of the probe after the last measured step; 0: not measured
   std::optional<double> waiting{};    ///< share of the time between the probes in which the step thread was runnable but not running
+};
+
+/// @brief What the process used between two moments, with all its threads and profkit's own. Source: `getrusage` (`RUSAGE_SELF`).
+struct host_use_record {
+  std::chrono::nanoseconds elapsed{};      ///< time between the two moments
+  std::chrono::nanoseconds user{};         ///< processor time in the program
+  std::chrono::nanoseconds system{};       ///< processor time in the kernel
+  std::uint64_t minor_faults = 0;          ///< page faults without reading from a disk
+  std::uint64_t major_faults = 0;          ///< page faults that read from a disk
+  std::uint64_t voluntary_switches = 0;    ///< a thread gave its processor up, because it waited
+  std::uint64_t involuntary_switches = 0;  ///< a thread lost its processor to another one
+  std::uint32_t processors = 0;            ///< that the process may use; 0: unknown
 };
 
 /// @brief The machine and the program. Unknown texts are empty.
@@ -140,6 +165,7 @@ struct environment_record {
   /// @brief Nanoseconds by which times of this profile exceed CLOCK_MONOTONIC. Times of the profile are based on CLOCK_REALTIME at the
   /// beginning of the session. This offset makes processes of one machine comparable, even if CLOCK_REALTIME was set between them.
   std::optional<std::int64_t> clock_offset_ns{};
+  std::optional<host_use_record> host_use{};  ///< since the first measured step; without steps, since the beginning of the session
 };
 
 /// @brief One node of the tree of scopes. Scopes with the same names from the root share a node.
@@ -227,6 +253,32 @@ struct gpu_name_record {
   copy_direction direction = copy_direction::unknown;  ///< direction of copies; `unknown` for other operations
 };
 
+/// @brief What bounds the number of blocks of a kernel that run on a multiprocessor at the same time: bits of
+/// `launch_shape_record::limits`.
+namespace launch_limit {
+inline constexpr std::uint8_t warps = 1;          ///< warps per multiprocessor
+inline constexpr std::uint8_t registers = 2;      ///< registers per multiprocessor
+inline constexpr std::uint8_t shared_memory = 4;  ///< shared memory per multiprocessor
+inline constexpr std::uint8_t blocks = 8;         ///< blocks per multiprocessor
+inline constexpr std::uint8_t barriers = 16;      ///< barriers per multiprocessor
+}  // namespace launch_limit
+
+/// @brief What a launch of a kernel needs on a multiprocessor (SM), and how many of its blocks fit into one. Sources: CUPTI activity
+/// records, attributes of the CUDA driver, and NVIDIA's occupancy calculator (`cuda_occupancy.h`).
+struct launch_shape_record {
+  std::int32_t device = 0;                      ///< CUDA device number
+  std::uint32_t multiprocessors = 0;            ///< number of SMs of the device; 0: unknown
+  std::uint32_t max_warps = 0;                  ///< maximum number of resident warps of an SM; 0: unknown
+  std::uint32_t threads = 0;                    ///< threads per block
+  std::uint32_t registers = 0;                  ///< registers per thread
+  std::uint32_t static_shared_bytes = 0;        ///< shared memory per block, fixed when the kernel was compiled
+  std::uint32_t dynamic_shared_bytes = 0;       ///< shared memory per block, chosen at the launch
+  std::uint32_t local_bytes = 0;                ///< local memory per thread
+  std::uint32_t cluster_blocks = 1;             ///< blocks per thread block cluster; 1 without clusters
+  std::uint32_t blocks_per_multiprocessor = 0;  ///< maximum number of resident blocks of an SM, whatever the cluster; 0: unknown
+  std::uint8_t limits = 0;                      ///< what bounds this number: bits of `launch_limit`
+};
+
 /// @brief One kernel, copy or memset. Source: CUPTI activity records.
 struct gpu_operation_record {
   interval time;                  ///< execution on the device, converted to the host clock
@@ -238,6 +290,7 @@ struct gpu_operation_record {
   std::array<std::uint32_t, 3> grid{};                   ///< blocks of a kernel
   std::array<std::uint32_t, 3> block{};                  ///< threads per block of a kernel
   gpu_operation_kind kind = gpu_operation_kind::kernel;  ///< kernel, copy or memset
+  std::uint16_t shape = 0;                               ///< for kernels: 1 + position in `profile::launch_shapes`; 0: unknown
   std::uint64_t graph_node = 0;                          ///< `graph_node_record::node` for operations of CUDA graphs; 0 otherwise
 };
 
@@ -245,6 +298,13 @@ struct gpu_operation_record {
 struct graph_node_record {
   std::uint64_t node = 0;                       ///< CUPTI's number of the node
   std::uint32_t path = path_record::no_parent;  ///< innermost open scope at its capture; `no_parent` if none
+};
+
+/// @brief A scope of a capture inside the scope that replays the graph: see `docs/cuda_graphs.md`. Of captures outside steps only.
+struct replayed_scope_record {
+  std::uint32_t launched_in = 0;  ///< position in `profile::paths`: the innermost scope open at the launch of a graph
+  std::uint32_t captured_in = 0;  ///< the same at the capture of some of its nodes
+  std::uint32_t path = 0;         ///< what their operations are charged to
 };
 
 /// @brief One call of the CUDA runtime or driver; usually only calls that launch operations or wait for a device. Sources: CUPTI callbacks,
@@ -311,6 +371,43 @@ struct device_clock_record {
   std::optional<std::uint32_t> celsius;    ///< temperature in degrees Celsius; n/a if the device does not report it
 };
 
+/// @brief Kinds of events of unified (managed) memory.
+enum class page_event_kind : std::uint8_t {
+  to_device = 0,   ///< pages migrate to a device
+  to_host = 1,     ///< pages migrate to the host
+  between = 2,     ///< pages migrate between two devices
+  gpu_faults = 3,  ///< the driver handles faults of a device
+  cpu_fault = 4,   ///< a fault of a thread of the host
+};
+
+/// @brief An event of unified memory. Source: CUPTI, `CUpti_ActivityUnifiedMemoryCounter`.
+struct page_event_record {
+  interval time;             ///< execution, converted to the host clock; of a fault of the host both ends are its beginning
+  std::uint64_t amount = 0;  ///< bytes of a migration, a lower bound; number of groups of faults; 1 for a fault of the host
+  std::uint32_t function = path_record::no_parent;    ///< function and line that fault on the host: position in `profile::functions`
+  std::int32_t device = 0;                            ///< CUDA device number; -1 for the host
+  page_event_kind kind = page_event_kind::to_device;  ///< what happened
+};
+
+/// @brief A counter of energy. Sources: NVML (`nvmlDeviceGetTotalEnergyConsumption`), and RAPL of Linux (powercap).
+struct energy_meter_record {
+  std::string name;          ///< such as "GPU 0", "package-0", "dram of package-0"
+  std::int32_t device = -1;  ///< CUDA device number; -1 for the host
+};
+
+/// @brief The energy of some measured steps, by one meter. Without the time between the steps. With a path: of the device during one scope.
+struct energy_record {
+  timestamp time;                               ///< when the energy was known
+  std::chrono::nanoseconds duration{};          ///< sum of the durations of the steps
+  std::uint64_t step = 0;                       ///< `step_record::index` of the last of the steps
+  std::uint64_t steps = 0;                      ///< number of steps; 1 only if the step is long enough for a figure of its own
+  std::uint64_t items = 0;                      ///< sum of `step_record::items`
+  std::uint64_t microjoules = 0;                ///< energy, in uJ
+  std::chrono::nanoseconds resolution{};        ///< mean time between two changes of the counter so far
+  std::uint32_t meter = 0;                      ///< position in `profile::energy_meters`
+  std::uint32_t path = path_record::no_parent;  ///< path of the scope, which belongs to `step`; `steps` and `items` are then 0
+};
+
 /// @brief Rates that the program measured on a device.
 struct measured_roof_record {
   profkit::precision precision = profkit::precision::unknown;  ///< precision of `flops_per_second`
@@ -326,6 +423,8 @@ enum class collector_kind : std::uint8_t {
   gpu_clocks = 2,       ///< `profile::device_clocks`
   journal = 3,          ///< the session's journal
   gpu_utilization = 4,  ///< `profile::device_utilization`
+  energy = 5,           ///< `profile::energy`
+  unified_memory = 6,   ///< `profile::page_events`
 };
 
 /// @brief The outcome of a collector.
@@ -382,6 +481,11 @@ struct PROFKIT_TAGGED_TYPE profile {
   detail::own_vector<collector_record> collectors;                   ///< outcome of each collector
   quality_record quality;                                            ///< dropped and lost data, and the cost of recording
   std::optional<stop_record> stop;                                   ///< n/a for a fixed number of steps
+  detail::own_vector<launch_shape_record> launch_shapes;             ///< table: shapes of launches; a session has at most 4,096
+  detail::own_vector<energy_meter_record> energy_meters;             ///< table: counters of energy
+  detail::own_vector<energy_record> energy;                          ///< energy of measured steps
+  detail::own_vector<page_event_record> page_events;                 ///< migrations and faults of unified memory
+  detail::own_vector<replayed_scope_record> replayed_scopes;         ///< table: captures outside steps, by scope of the replay
 };
 
 }  // namespace profkit

@@ -29,6 +29,9 @@ inline constexpr std::size_t max_allocators = 64;
 /// The name of all allocators beyond the bound.
 inline constexpr char const* other_allocators = "other allocators (beyond the first 64)";
 
+/// The allocator of managed memory of CUDA.
+inline constexpr char const* managed_allocator = "cuda managed";
+
 /// The tables by which a builder finds known entries.
 struct builder_tables;
 
@@ -129,7 +132,9 @@ class profile_builder {
   std::uint32_t position_of(communicator_record communicator);
 
   /// @brief Position in `profile::functions`. Entries are equal if name, module and caller are equal; the first entry stays unchanged.
-  std::uint32_t position_of(function_record function);
+  /// @param function the entry; it is added if it is not known.
+  /// @param by_line entries with another line are other entries: see `page_event_record::function`.
+  std::uint32_t position_of(function_record function, bool by_line = false);
 
   /// @brief Position in `profile::allocators`. Entries are equal if their names are equal; the first entry stays unchanged. Beyond
   /// `detail::max_allocators` names, all further allocators share the entry `detail::other_allocators`.
@@ -142,10 +147,19 @@ class profile_builder {
   /// @brief The beginning of the call with this 64-bit correlation; nothing if it was not added among the last 262,144 launches.
   [[nodiscard]] std::optional<timestamp> launch_time(std::uint64_t correlation) const;
 
+  /// @brief Remembers the scope of one of the last launches of CUDA graphs.
+  /// @param correlation number of the call with 64 bits.
+  /// @param path path of the innermost open scope, or `path_record::no_parent`.
+  void add_graph_launch(std::uint64_t correlation, std::uint32_t path);
+
+  /// @brief The path of `add_graph_launch`; nothing if the launch is not known, or no longer.
+  [[nodiscard]] std::optional<std::uint32_t> path_of_graph_launch(std::uint64_t correlation) const;
+
   // Records.
 
-  /// @brief Appends a record to its list. Records of steps (steps, their GPU times, readings of memory and clocks, windows of utilization)
-  /// have a limit for each list instead of the budget; measured roofs and graph nodes have none. The last record of a graph node counts.
+  /// @brief Appends a record to its list. Records of steps (steps, their GPU times, readings of memory and clocks, windows of utilization,
+  /// energy) have a limit for each list instead of the budget; measured roofs and graph nodes have none. The last record of a graph node
+  /// counts.
   /// @param record of a list in `profile` that is not a table.
   /// @return whether the record was kept in the profile.
   template <class Record>

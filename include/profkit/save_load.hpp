@@ -38,8 +38,9 @@ void save(profile const& profile, std::string const& path);
 
 /// @brief Loads a saved profile or a journal (`PROFKIT=journal=FILE`).
 ///
-/// Reads profile formats 12 and 13. If the session of a journal did not end, loads all complete frames; the collector "journal" then states
-/// how many bytes were left out. The content is validated, so damaged and hostile files throw.
+/// Reads all formats 16.x: what a newer version added is left out, and the collector "format" then says so. If the session of a journal did
+/// not end, loads all complete frames; the collector "journal" then states how many bytes were left out. The content is validated, so
+/// damaged and hostile files throw.
 /// @param path the file.
 /// @return the profile.
 /// @throws profkit::error that names the file and says whether it cannot be read, is not a profile, has another format or is damaged.

@@ -12,11 +12,13 @@
 ///     PROF_COUNTER("loss", value);                         a sampled number
 ///     PROF_ADOPT_SCOPE("backward", token);                 a scope that links work on any thread to the scope of the token
 ///
-/// Names are string literals. All macros may be used on any thread. They do not synchronise the device, do not throw, and neither lock nor
-/// allocate after the first scope of a thread. With `PROFKIT_DISABLE` defined the macros are empty.
+/// Names are string literals; `profkit::named_scope` takes names that are known at run time only. All macros may be used on any thread.
+/// They do not synchronise the device, do not throw, and neither lock nor allocate after the first scope of a thread. With
+/// `PROFKIT_DISABLE` defined the macros are empty.
 
 #include "impl/record/function_name.hpp"
 #include "impl/record/memory_poll.hpp"
+#include "impl/record/named_scope.hpp"
 #include "impl/record/scope.hpp"
 #include "impl/record/scope_token.hpp"
 #include "impl/record/scope_work.hpp"

@@ -71,6 +71,8 @@ struct host_samples_summary {
   std::uint64_t threads_without = 0;                       ///< number of threads that could not be sampled
   std::string why_without;                                 ///< why these threads could not be sampled; empty if there are none
   std::string why_no_lines{};                              ///< why functions have no source lines; empty if they can have
+  std::optional<double> share_of_process{};                ///< processor time of all samples, of that of the process, in the whole session
+  std::optional<double> kernel_share{};                    ///< processor time in the kernel, of that of the process
   detail::own_vector<sampled_scope_summary> scopes;        ///< by `self`, or without it by `sampled`, longest first
   detail::own_vector<sampled_function_summary> functions;  ///< functions of all scopes, by time, longest first; at most 32
 };
@@ -84,6 +86,7 @@ struct trend_window_summary {
   milliseconds p95{};                ///< p95 of the host time, with a relative error of at most 1 %
   std::optional<double>
       gpu_busy_share;  ///< share of the host time with a running operation, in steps with kernels collected; n/a without such steps
+  std::optional<double> joules_per_step;  ///< mean energy by the first meter; n/a if the energy of no step became known in the window
   detail::own_vector<std::optional<std::uint64_t>> memory_bytes;  ///< maximum reading of each quantity in `run_trend_summary::memory`
 };
 
@@ -213,14 +216,36 @@ struct scope_name_summary {
   std::optional<work_summary> work{};        ///< as in `scope_summary`
 };
 
+/// @brief Launches of a kernel that ask the same of the device. Grids whose numbers of blocks lie in the same quarter of a power of two
+/// count as one; the figures are those of the smallest. Definitions: docs/kernels.md.
+struct launch_summary {
+  std::uint64_t launches = 0;                   ///< number of launches
+  milliseconds total{};                         ///< sum of their durations
+  std::int32_t device = 0;                      ///< CUDA device number
+  std::uint64_t blocks = 0;                     ///< blocks of the grid
+  std::uint32_t threads = 0;                    ///< threads per block
+  std::uint32_t registers = 0;                  ///< registers per thread
+  std::uint64_t shared_bytes = 0;               ///< shared memory per block, static and dynamic
+  std::uint32_t local_bytes = 0;                ///< local memory per thread
+  std::uint32_t cluster_blocks = 1;             ///< blocks per thread block cluster; 1 without clusters
+  std::uint32_t multiprocessors = 0;            ///< SMs of the device
+  std::uint32_t blocks_per_multiprocessor = 0;  ///< maximum number of resident blocks of an SM
+  double occupancy = 0.0;                       ///< theoretical occupancy: resident warps of an SM, as a share of its maximum
+  std::string limited_by{};                     ///< what limits the occupancy, such as "registers"; empty if nothing does
+  double waves = 0.0;                           ///< blocks divided by those that fit into the device at the same time
+  double last_wave = 0.0;                       ///< share of the device's room that the blocks of the last wave take, from 0 to 1
+};
+
 /// @brief All executions of one kernel.
 struct kernel_summary {
-  std::string name;                           ///< demangled
-  std::string mangled;                        ///< empty if equal to `name`
-  std::string kernel_class;                   ///< such as "matmul"; see `kernel_class_of`
-  duration_summary time;                      ///< durations of single executions
-  std::optional<double> share;                ///< share of the time of all kernels, without copies and memsets
-  std::optional<kernel_per_step> per_step{};  ///< n/a without steps
+  std::string name;                               ///< demangled
+  std::string mangled;                            ///< empty if equal to `name`
+  std::string kernel_class;                       ///< such as "matmul"; see `kernel_class_of`
+  duration_summary time;                          ///< durations of single executions
+  std::optional<double> share;                    ///< share of the time of all kernels, without copies and memsets
+  std::optional<kernel_per_step> per_step{};      ///< n/a without steps
+  std::optional<launch_summary> median_launch{};  ///< the launch of medium use of the device; n/a if shapes of launches are unknown
+  std::optional<launch_summary> worst_launch{};   ///< the launch that can use the smallest share of the device
 };
 
 /// @brief All kernels of one class.
@@ -236,6 +261,27 @@ struct copy_summary {
   std::string name;         ///< such as "[CUDA memcpy Host-to-Device]"
   duration_summary time;    ///< durations of single copies or memsets
   std::uint64_t bytes = 0;  ///< sum of the copied or set bytes
+};
+
+/// @brief Unified memory in the launches of one kernel from one scope; outside kernels, in one scope and one function that faults.
+struct unified_memory_place {
+  std::string kernel{};               ///< name of the kernel; empty outside kernels
+  std::string path{};                 ///< path of the scope, such as "step/forward"; empty outside any scope
+  std::string function{};             ///< function of the host that faults; empty for devices, and if unknown
+  std::string file{};                 ///< source file of the instruction that faults; empty if unknown
+  std::uint32_t line = 0;             ///< its line; 0 if unknown
+  std::uint64_t migrations = 0;       ///< number of migrations
+  std::uint64_t bytes_to_device = 0;  ///< migrated to a device; a lower bound, like the next one
+  std::uint64_t bytes_to_host = 0;    ///< migrated to the host
+  std::uint64_t device_faults = 0;    ///< groups of page faults of a device
+  std::uint64_t host_faults = 0;      ///< page faults of the host
+  milliseconds waiting{};             ///< time of the kernel in which pages migrated or faults were handled
+};
+
+/// @brief Migrations and page faults of unified memory. The counters make kernels and a host that fault about twice as slow.
+struct unified_memory_summary {
+  detail::own_vector<copy_summary> operations;      ///< by kind of event, such as "[CUDA memcpy Unified Host-to-Device]"
+  detail::own_vector<unified_memory_place> places;  ///< by `waiting`, longest first
 };
 
 /// @brief All calls of one function of the CUDA runtime or driver.
@@ -314,7 +360,7 @@ struct path_time {
 struct collective_kind {
   std::uint64_t communicator = 0;  ///< id, equal on all its ranks; 0: unknown
   std::string group;               ///< name of the communicator; may be empty
-  std::string function;            ///< such as "AllReduce"
+  std::string function;            ///< such as "AllReduce"; "message"
   std::string datatype;            ///< such as "f32"
   std::string algorithm;           ///< such as "RING"
   std::string protocol;            ///< such as "LL"
@@ -323,15 +369,19 @@ struct collective_kind {
   std::uint32_t rank = 0;          ///< rank of this process in the communicator
 };
 
-/// @brief One collective as one rank saw it.
+/// @brief One collective, or one message, as one rank saw it.
 struct timeline_collective {
-  std::uint64_t step = 0;                ///< `step_record::index`
-  std::uint64_t sequence = 0;            ///< number within communicator and function, the same on all ranks
-  std::uint64_t bytes = 0;               ///< 0: unknown
-  std::uint32_t kind = 0;                ///< position in `rank_timeline::kinds`
-  std::uint32_t path = 0;                ///< the scope that issued it: position in `rank_timeline::paths`
-  interval time;                         ///< on the GPU; on the host if `collective_kind::is_host`
-  detail::own_vector<interval> exposed;  ///< the parts of `time` during which no other work of its step ran on the GPU; in time order
+  std::uint64_t step = 0;                  ///< `step_record::index`
+  std::uint64_t sequence = 0;              ///< number within communicator and function, the same on all ranks
+  std::uint64_t bytes = 0;                 ///< 0: unknown
+  std::uint32_t kind = 0;                  ///< position in `rank_timeline::kinds`
+  std::uint32_t path = 0;                  ///< the scope that issued it: position in `rank_timeline::paths`
+  interval time;                           ///< on the GPU; on the host if `collective_kind::is_host`: while this rank waits for it
+  timestamp posted{};                      ///< when this rank started it; earlier than `time` if it is non-blocking
+  message_side side = message_side::none;  ///< of a message
+  std::uint32_t partner = 0;               ///< the other rank of a message, by its number in the communicator
+  std::int32_t tag = 0;                    ///< of a message
+  detail::own_vector<interval> exposed;    ///< the parts of `time` during which no other work of its step ran on the GPU; in time order
 
   // The activity of the rank since its previous collective, also in earlier steps and between steps.
   detail::own_vector<path_time> busy;  ///< GPU time by the scope that launched the operation; on the host: empty
@@ -380,24 +430,26 @@ struct PROFKIT_TAGGED_TYPE summary {
   std::uint64_t threads = 0;                    ///< number of threads with scopes or launches
   step_summary steps;                           ///< step times, verdicts, throughput
   detail::own_vector<step_kind_summary> kinds;  ///< kinds of the measured steps: the usual one first, then by number of steps; "other" last
-  detail::own_vector<listed_step> listed_steps;         ///< all steps in order, or a sample of them: see `listed_step`
-  detail::own_vector<scope_summary> scopes;             ///< depth first, the step first; children in the order of first appearance
-  detail::own_vector<scope_name_summary> names;         ///< in the order of their first rows in `scopes`
-  std::optional<gpu_summary> gpu;                       ///< n/a if kernels were not collected
-  std::optional<budget_summary> budget;                 ///< n/a if kernels were not collected, and without steps
-  detail::own_vector<adopted_summary> adopted;          ///< in tree order; empty if no scope adopted another
-  limits_summary limits;                                ///< device peaks
-  std::optional<model_summary> model;                   ///< n/a without steps, and without declared work of a step
-  detail::own_vector<utilization_summary> utilization;  ///< by device; empty if utilization was not measured
-  detail::own_vector<memory_summary> memory;            ///< readings of the memory sources
-  detail::own_vector<allocator_summary> allocators;     ///< in the order of `profile::allocators`; empty without allocators
-  detail::own_vector<counter_summary> counters;         ///< in the order of `profile::counter_names`
-  std::optional<host_samples_summary> host_samples;     ///< n/a without host samples
-  std::optional<rank_timeline> timeline;                ///< for the report of many ranks; n/a without collectives
-  run_trend_summary trend;                              ///< history of the measured steps; empty without steps
-  detail::own_vector<collector_record> collectors;      ///< outcomes of the collectors
-  quality_record quality;                               ///< dropped and lost data
-  std::uint64_t scopes_recorded = 0;                    ///< number of scopes in the measured steps, on all threads
+  detail::own_vector<listed_step> listed_steps;          ///< all steps in order, or a sample of them: see `listed_step`
+  detail::own_vector<scope_summary> scopes;              ///< depth first, the step first; children in the order of first appearance
+  detail::own_vector<scope_name_summary> names;          ///< in the order of their first rows in `scopes`
+  std::optional<gpu_summary> gpu;                        ///< n/a if kernels were not collected
+  std::optional<budget_summary> budget;                  ///< n/a if kernels were not collected, and without steps
+  detail::own_vector<adopted_summary> adopted;           ///< in tree order; empty if no scope adopted another
+  limits_summary limits;                                 ///< device peaks
+  std::optional<model_summary> model;                    ///< n/a without steps, and without declared work of a step
+  detail::own_vector<utilization_summary> utilization;   ///< by device; empty if utilization was not measured
+  std::optional<unified_memory_summary> unified_memory;  ///< n/a if unified memory was not recorded
+  detail::own_vector<energy_summary> energy;             ///< by meter; empty if energy was not measured
+  detail::own_vector<memory_summary> memory;             ///< readings of the memory sources
+  detail::own_vector<allocator_summary> allocators;      ///< in the order of `profile::allocators`; empty without allocators
+  detail::own_vector<counter_summary> counters;          ///< in the order of `profile::counter_names`
+  std::optional<host_samples_summary> host_samples;      ///< n/a without host samples
+  std::optional<rank_timeline> timeline;                 ///< for the report of many ranks; n/a without collectives
+  run_trend_summary trend;                               ///< history of the measured steps; empty without steps
+  detail::own_vector<collector_record> collectors;       ///< outcomes of the collectors
+  quality_record quality;                                ///< dropped and lost data
+  std::uint64_t scopes_recorded = 0;                     ///< number of scopes in the measured steps, on all threads
 };
 
 }  // namespace profkit

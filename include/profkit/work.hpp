@@ -2,7 +2,7 @@
 #pragma once
 
 /// @file
-/// @brief Declared work: floating-point operations, bytes and precision.
+/// @brief Declared work: floating-point operations, bytes and precision; sides of messages.
 
 #include <cstdint>
 
@@ -36,6 +36,13 @@ template <class Text>
   }
   return precision::unknown;
 }
+
+/// @brief The side of a rank in a message between two ranks.
+enum class message_side : std::uint8_t {
+  none = 0,     ///< no message: a collective
+  send = 1,     ///< the rank sends
+  receive = 2,  ///< the rank receives
+};
 
 /// @brief The work of a scope, declared by the program, usually computed from shapes.
 struct work {

@@ -229,6 +229,27 @@ need_conan() {
     "$folder/bin/python" -m pip install --progress-bar off --disable-pip-version-check "conan==$conan_version" || conan=
 }
 
+# unpack_promtool FILE: takes promtool out of Debian's package, which is not installed, because it would start a server.
+unpack_promtool() {
+  local work
+  work=$(mktemp -d)
+  (cd "$work" && apt-get -q download prometheus && dpkg-deb --fsys-tarfile prometheus_*.deb | tar -xO ./usr/bin/promtool >promtool) &&
+    chmod +x "$work/promtool" && mv "$work/promtool" "$1"
+  local status=$?
+  rm -rf "$work"
+  return "$status"
+}
+
+# Sets PROMTOOL, which checks metrics, if the system has it or offers its package (a download of 19 MB). Otherwise its test is skipped.
+want_promtool() {
+  export PROMTOOL=promtool
+  ! have promtool || return 0
+  PROMTOOL=$cache/promtool
+  [ ! -x "$PROMTOOL" ] && have apt-cache && have dpkg-deb || return 0
+  update_package_lists
+  [ -z "$(apt-cache madison prometheus)" ] || logged "unpacking promtool, once" "$logs/promtool.log" unpack_promtool "$PROMTOOL" || true
+}
+
 # Sets nvtx to the folder of NVTX's headers, from a CUDA toolkit or NVIDIA's Python package. Sets it to "" if they are not available.
 need_nvtx() {
   local each

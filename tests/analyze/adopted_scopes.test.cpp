@@ -94,6 +94,23 @@ TEST_CASE("each adopted scope has a row with the work for it and for the scopes 
   CHECK(row_of(summary, "step/forward").own_host_total->count() == Approx(10.0));
 }
 
+TEST_CASE("a scope contains the adopting scopes that run in it, and not those that its thread ran before for another thread", "[adopted]") {
+  made_launches make;
+  std::uint32_t const one = make.path(no_parent, "one");
+  std::uint32_t const part = make.adopting(one, one, "part");
+  make.scope(part, 1, 1, 3);
+  make.scope(part, 1, 4, 5);
+  make.scope(one, 0, 0, 10);
+  make.scope(part, 1, 21, 22);
+  make.scope(part, 1, 24, 26);
+  make.scope(one, 1, 20, 30);
+  profkit::summary const summary = profkit::analyze(make.profile);
+  profkit::scope_summary const& row = summary.scopes.at(0);
+  CHECK(row.path == "one");
+  CHECK(row.host.total.count() == Approx(20.0));
+  CHECK(row.host_self.count() == Approx(17.0));
+}
+
 TEST_CASE("own kernels of a scope and kernels of adopted work are disjoint", "[adopted]") {
   // `backward` and the adopting scopes inside it also lie in the step.
   profkit::summary const summary = profkit::analyze(forward_and_backward{}.profile);

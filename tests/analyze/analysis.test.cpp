@@ -191,6 +191,15 @@ TEST_CASE("the state of another version is refused", "[analysis]") {
                        MessageMatches(ContainsSubstring("the figures were written by another version of profkit")));
 }
 
+// If this fails because a member was added, removed or got another type: increase `figures_format`, and change the numbers.
+TEST_CASE("the format of figures is new if their members are", "[analysis]") {
+  profkit::window window = window_with_everything();
+  window.records = profile_with_everything();
+  CHECK(profkit::detail::figures_format == 4);
+  CHECK(state_of(of_window(window)).size() == 10240);
+  CHECK(bytes_of(of_window(window).finish()).size() == 8061);
+}
+
 TEST_CASE("a state that is cut off anywhere is refused", "[analysis]") {
   std::string const state = state_of(of_window(window_with_everything()));
   for (std::size_t length = 0; length < state.size(); length += stride) {

@@ -2,6 +2,7 @@
 #include <profkit/analyze.hpp>
 #include <profkit/impl/analyze/gpu/attribution.hpp>
 #include <profkit/impl/analyze/gpu/counted_operations.hpp>
+#include <profkit/impl/analyze/gpu/launch_shapes.hpp>
 #include <profkit/impl/analyze/time/measured_time.hpp>
 #include <profkit/statistics.hpp>
 
@@ -295,4 +296,73 @@ TEST_CASE("the order of the operations does not matter to the summary", "[gpu_su
   CHECK(before.busy == after.busy);
   CHECK(before.kernel_time == after.kernel_time);
   CHECK(before.latency_p95 == after.latency_p95);
+}
+
+TEST_CASE("the figures of a launch follow from its shape, its grid and its device", "[gpu]") {
+  struct launch_case {
+    profkit::launch_shape_record shape;
+    std::uint64_t blocks;
+    double occupancy;
+    char const* limited_by;
+    double waves;
+    double last_wave;
+  };
+  using namespace profkit::launch_limit;
+  // Device 0 with 132 SMs of 64 warps; threads, registers, shared and local memory, cluster, resident blocks, limits.
+  std::vector<launch_case> const cases{
+      {{0, 132, 64, 256, 32, 0, 0, 0, 1, 8, warps}, 12, 1.0, "", 12.0 / 1056, 12.0 / 1056},
+      {{0, 132, 64, 128, 255, 0, 0, 0, 1, 2, registers}, 264, 0.125, "registers", 1.0, 1.0},
+      {{0, 132, 64, 128, 255, 0, 0, 0, 1, 2, registers}, 265, 0.125, "registers", 265.0 / 264, 1.0 / 264},
+      {{0, 132, 64, 1, 16, 0, 0, 0, 1, 32, blocks}, 132 * 32 * 2, 0.5, "blocks", 2.0, 1.0},
+      {{0, 132, 64, 33, 16, 100, 90000, 0, 1, 2, shared_memory}, 66, 0.0625, "shared memory", 0.25, 0.25},
+      {{0, 132, 64, 768, 16, 0, 0, 0, 1, 2, warps}, 264, 0.75, "block size", 1.0, 1.0},
+      {{0, 132, 64, 512, 128, 0, 65536, 0, 4, 1, registers | shared_memory}, 528, 0.25, "registers, shared memory", 4.0, 1.0},
+  };
+  for (launch_case const& each : cases) {
+    profkit::launch_summary const found = profkit::detail::summarize_launch(each.shape, each.blocks);
+    CAPTURE(each.shape.threads, each.blocks);
+    CHECK(found.occupancy == Approx(each.occupancy));
+    CHECK(found.limited_by == each.limited_by);
+    CHECK(found.waves == Approx(each.waves));
+    CHECK(found.last_wave == Approx(each.last_wave));
+    CHECK(found.shared_bytes == std::uint64_t{each.shape.static_shared_bytes} + each.shape.dynamic_shared_bytes);
+    CHECK(found.cluster_blocks == each.shape.cluster_blocks);
+  }
+}
+
+TEST_CASE("a kernel has its median launch by count, and the one that can use the smallest share of the device", "[gpu]") {
+  profkit::profile profile;
+  profile.gpu_names = {{"kernel", {}}, {"other", {}}};
+  profile.collectors = {{"kernels", "collected", {}, profkit::collector_kind::kernels}};
+  profile.launch_shapes = {{0, 132, 64, 256, 32, 0, 0, 0, 1, 8, profkit::launch_limit::warps},
+                           {0, 132, 64, 128, 255, 0, 0, 0, 1, 2, profkit::launch_limit::registers},
+                           {1, 0, 0, 128, 255, 0, 0, 0, 1, 0, 0}};
+  auto const add = [&](std::uint16_t shape, std::uint32_t x, std::uint32_t y, double ms, std::uint32_t name = 0) {
+    double const begin = 10.0 * static_cast<double>(profile.gpu_operations.size());
+    profkit::gpu_operation_record operation;
+    operation.time = {at_ms(begin), at_ms(begin + ms)};
+    operation.name = name;
+    operation.grid = {x, y, 1};
+    operation.shape = shape;
+    profile.gpu_operations.push_back(operation);
+  };
+  for (int i = 0; i < 5; ++i) add(1, 600, 2, 1.0);
+  add(1, 1100, 1, 1.0);  // in the same quarter of a power of two as 1,200
+  add(2, 132, 1, 2.0);
+  add(2, 12, 1, 3.0);
+  add(3, 1, 1, 4.0);  // the limits of its device are unknown
+  add(0, 1, 1, 5.0);  // its shape is unknown
+  add(3, 1, 1, 1.0, 1);
+  profkit::summary const summary = profkit::analyze(profile);
+  profkit::kernel_summary const& kernel = row_named(summary.gpu->kernels, "kernel");
+  REQUIRE(kernel.median_launch);
+  CHECK(kernel.median_launch->launches == 6);
+  CHECK(kernel.median_launch->blocks == 1100);
+  CHECK(kernel.median_launch->total.count() == Approx(6.0));
+  CHECK(kernel.median_launch->occupancy == 1.0);
+  REQUIRE(kernel.worst_launch);
+  CHECK(kernel.worst_launch->blocks == 12);
+  CHECK(kernel.worst_launch->launches == 1);
+  CHECK(kernel.worst_launch->registers == 255);
+  CHECK_FALSE(row_named(summary.gpu->kernels, "other").median_launch);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <profkit/impl/analyze/verdict/outliers.hpp>
+#include <profkit/impl/analyze/verdict/mean_interval.hpp>
 
 #include "../support/made_series.hpp"
 #include "../support/testing.hpp"

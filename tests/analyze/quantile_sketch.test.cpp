@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <profkit/impl/analyze/time/durations.hpp>
 #include <profkit/impl/analyze/time/quantiles.hpp>
 #include <profkit/statistics.hpp>
 

@@ -54,6 +54,16 @@ TEST_CASE("scopes that only waited have a row, and code outside any scope has on
   CHECK(all.functions[0].samples == 40);
 }
 
+TEST_CASE("the processor time of the process that samples saw is known, except in older profiles", "[samples]") {
+  using std::chrono::milliseconds;
+  profkit::profile profile = profile_with_samples();
+  CHECK_FALSE(profkit::analyze(profile).host_samples->share_of_process);
+  profile.sampling->time = {milliseconds{500}, milliseconds{900}, milliseconds{100}};
+  profkit::host_samples_summary const samples = *profkit::analyze(profile).host_samples;
+  CHECK(samples.share_of_process == 0.5);
+  CHECK(samples.kernel_share == 0.1);
+}
+
 TEST_CASE("without host samples there are none, and threads that were not sampled do not count as waiting", "[samples]") {
   profkit::profile profile = profile_with_samples();
   profile.sampling->threads_without = 1;

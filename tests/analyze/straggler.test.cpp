@@ -4,7 +4,9 @@
 #include "../support/simulated_jobs.hpp"
 #include "../support/testing.hpp"
 #include "ranks/make_job.hpp"
+#include "ranks/ranks_document.hpp"
 #include "ranks/ranks_findings.hpp"
+#include "ranks/shown_ranks.hpp"
 
 namespace {
 
@@ -121,6 +123,19 @@ TEST_CASE("few even jobs name a rank, and a slow rank is found", "[ranks]") {
   CHECK(50 * named <= even);
 }
 
+TEST_CASE("the critical path of a job adds up to the step, and bounds what a step can become shorter", "[ranks]") {
+  for (simulated::job_scenario const& scenario : simulated::job_scenarios()) {
+    constexpr std::size_t max_values = 800;
+    if (scenario.ranks * scenario.steps > max_values) continue;
+    INFO(scenario.name << ", " << scenario.ranks << " ranks, " << scenario.steps << " steps");
+    for (std::uint64_t seed = 0; seed < 3; ++seed) {
+      simulated::checked_path const path = simulated::check_path(simulated::job_simulator{scenario, seed}.make());
+      CHECK(path.off == Approx(0.0).margin(1e-3));
+      CHECK(path.broken + path.broken_late == 0);
+    }
+  }
+}
+
 TEST_CASE("a host that is slower than the others, but not by more than hosts differ, is not named", "[ranks]") {
   made_job made;
   made.ranks = 2;
@@ -186,6 +201,29 @@ TEST_CASE("a rank that is late because it waited for another one passes the dela
   CHECK_THAT(profkit::detail::straggler_finding(job).action, ContainsSubstring("a step can be at most 10.0"));
 }
 
+TEST_CASE("in a reduction only the root waits, and the rank that it waits for is named", "[ranks]") {
+  made_job made;
+  made.is_reduction = true;
+  made.is_delay_on_gpu = false;
+  made.slow_rank = 2;
+  for (int const ms : {0, 2}) {
+    made.delay = std::chrono::milliseconds{ms};
+    profkit::detail::own_vector<profkit::job_rank> ranks = made.make();
+    for (profkit::job_rank& each : ranks) each.timeline.kinds[0].is_host = true;
+    profkit::job_summary const job = profkit::summarize_job(ranks);
+    double const transfer = 0.5 * made.collectives;  // another rank that starts meanwhile may be the one that was awaited
+    for (std::size_t rank = 1; rank < ranks.size(); ++rank) {
+      CHECK(job.ranks[rank].waiting.value_or(profkit::milliseconds{}).count() < transfer);
+    }
+    REQUIRE(job.straggler.has_value() == (ms > 0));
+    if (ms == 0) continue;
+    CHECK(job.straggler->rank == 2);
+    CHECK(job.straggler->path == "step/data");
+    CHECK(job.straggler->delay.count() == Approx(2.0).margin(0.1));
+    CHECK(job.ranks[0].waiting.value().count() == Approx(2.0).margin(0.1));
+  }
+}
+
 TEST_CASE("waits at the same time in several communicators count once", "[ranks]") {
   made_job made;
   made.slow_rank = 1;
@@ -216,10 +254,10 @@ TEST_CASE("without GPU work, the report does not call undeclared waits computing
   CHECK_THAT(profkit::detail::job_headline(on_gpu), !ContainsSubstring("declared"));
   for (profkit::job_rank& each : ranks) each.timeline.kinds.front().is_host = true;
   profkit::job_summary const job = profkit::summarize_job(ranks);
-  CHECK(job.budget.front().name == "outside collectives");
-  CHECK(profkit::detail::pace_finding(job).headline == "Code outside declared collectives sets the pace:");
+  CHECK(job.budget.front().name == "outside communication");
+  CHECK(profkit::detail::pace_finding(job).headline == "Code outside declared communication sets the pace:");
   CHECK_THAT(profkit::detail::pace_finding(job).text, ContainsSubstring("Waits that are not declared, such as those of MPI_Wait"));
-  CHECK_THAT(profkit::detail::job_headline(job), ContainsSubstring("no rank holds the others up in declared collectives"));
+  CHECK_THAT(profkit::detail::job_headline(job), ContainsSubstring("no rank holds the others up in declared communication"));
 }
 
 TEST_CASE("ranks that cannot be compared have no slowest host", "[ranks]") {
@@ -230,4 +268,55 @@ TEST_CASE("ranks that cannot be compared have no slowest host", "[ranks]") {
   profkit::job_summary const job = profkit::summarize_job(ranks);
   CHECK(job.steps == 0);
   CHECK_FALSE(job.slow_host);
+}
+
+TEST_CASE("beyond 8 ranks, the report shows the ranks that it names, the slowest, the median and the fastest", "[ranks]") {
+  made_job made;
+  made.ranks = 12;
+  made.slow_rank = 7;
+  made.delay = std::chrono::milliseconds{2};
+  profkit::job_summary const job = profkit::summarize_job(made.make());
+  REQUIRE(job.straggler);
+  profkit::detail::document const report = profkit::detail::ranks_document(job);
+  auto const section_of = [](profkit::detail::document const& from, std::string_view id) {
+    return *std::find_if(from.sections.begin(), from.sections.end(), [&](auto const& each) { return each.id == id; });
+  };
+  auto const table = std::get<profkit::detail::data_table>(section_of(report, "ranks").blocks.at(0));
+  CHECK(table.shown_rows <= 6);
+  CHECK(std::get<std::string>(table.rows.at(0).cells.at(0).value) == "rank 7 (node)");
+  CHECK(table.rows.size() == 13);
+  CHECK(profkit::detail::shown_ranks(job).size() >= 3);
+  made.ranks = 8;
+  CHECK(profkit::detail::shown_ranks(profkit::summarize_job(made.make())).size() == 8);
+}
+
+TEST_CASE("maps of ranks and steps, and columns, are only where they show something", "[ranks]") {
+  made_job made;
+  made.jitter = nanoseconds{2'000};
+  auto const map_of = [](profkit::job_summary const& job) { return profkit::detail::job_map_section(job).blocks.size(); };
+  profkit::job_summary job = profkit::summarize_job(made.make());
+  CHECK(map_of(job) == 0);
+  job.slow_host = profkit::slow_host_summary{};
+  CHECK(map_of(job) == 1);
+  made.delay = std::chrono::milliseconds{2};
+  CHECK(map_of(profkit::summarize_job(made.make())) == 1);
+  made.is_delay_on_gpu = false;
+  CHECK(map_of(profkit::summarize_job(made.make())) == 2);
+  auto const headings = [](profkit::job_summary const& from) {
+    profkit::detail::section const section = profkit::detail::job_collectives_section(from);
+    std::string result;
+    for (auto const& each : std::get<profkit::detail::data_table>(section.blocks.at(0)).columns) result += each.heading + ",";
+    return result;
+  };
+  CHECK_THAT(headings(job), !ContainsSubstring("of the link") && ContainsSubstring("bus GB/s"));
+}
+
+TEST_CASE("the report of a job on busy hosts says so first", "[ranks]") {
+  profkit::detail::own_vector<profkit::job_rank> ranks = made_job{}.make();
+  for (profkit::job_rank& each : ranks) each.environment.host_speed = profkit::host_speed_record{{}, {}, 0.04};
+  CHECK(profkit::detail::job_findings(profkit::summarize_job(ranks)).front().headline != "The hosts are busy:");
+  ranks[2].environment.host_speed->waiting = 0.30;
+  profkit::detail::finding const first = profkit::detail::job_findings(profkit::summarize_job(ranks)).front();
+  CHECK(first.headline == "The hosts are busy:");
+  CHECK_THAT(first.text, ContainsSubstring("on rank 2 (node)"));
 }

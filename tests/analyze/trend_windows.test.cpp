@@ -42,3 +42,21 @@ TEST_CASE("the trend of a profile has the measured steps, their memory and the s
   CHECK(trend.change->after.count() == Approx(1.313).epsilon(0.001));
   CHECK_FALSE(trend.change->is_of_gpu);
 }
+
+TEST_CASE("the energy of the first meter is in the window of its last step, even if it is known later", "[trend]") {
+  profkit::profile profile;
+  profile.paths = {step_path()};
+  for (std::uint64_t i = 0; i < 3; ++i) {
+    double const begin = 10.0 * static_cast<double>(i);
+    profile.steps.push_back({{at_ms(begin), at_ms(begin + 9.0)}, i, i == 0, 1});
+  }
+  profile.energy_meters = {{"GPU 0", 0}, {"package-0", -1}};
+  profile.energy = {{at_ms(21.0), ns_of_ms(9.0), 1, 1, 1, 2'000'000, {}, 0},
+                    {at_ms(29.0), ns_of_ms(9.0), 1, 1, 1, 7'000'000, {}, 1},
+                    {at_ms(29.0), ns_of_ms(9.0), 2, 0, 0, 9'000'000, {}, 0, 0},  // during a scope
+                    {at_ms(29.0), ns_of_ms(9.0), 2, 1, 1, 4'000'000, {}, 0}};
+  profkit::run_trend_summary const trend = profkit::analyze(profile).trend;
+  REQUIRE(trend.windows.size() == 2);
+  CHECK(trend.windows[0].joules_per_step == 2.0);
+  CHECK(trend.windows[1].joules_per_step == 4.0);
+}

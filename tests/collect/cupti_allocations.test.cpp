@@ -2,6 +2,7 @@
 //
 // Every driver call that allocates or frees memory, as CUPTI reports it.
 #include <profkit/cupti.hpp>
+#include <profkit/impl/collect/cupti_launches.hpp>
 #include <profkit/report.hpp>
 #include <profkit/session.hpp>
 

@@ -4,10 +4,11 @@
 #include <profkit/analyze.hpp>
 #include <profkit/cupti.hpp>
 #include <profkit/impl/analyze/gpu/attribution.hpp>
-#include <profkit/impl/collect/cupti_graph_nodes.hpp>
+#include <profkit/impl/collect/cupti_launches.hpp>
 #include <profkit/scope.hpp>
 #include <profkit/session.hpp>
 
+#include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
 #include <cstddef>
 #include <cstdint>
@@ -162,6 +163,126 @@ TEST_CASE("a graph captured in a warm-up step has rows for its scopes, over the 
   REQUIRE(layer != nullptr);
   REQUIRE(layer->gpu);
   CHECK(layer->gpu->operations == 5 * 2);
+}
+
+TEST_CASE("the scopes of a capture outside steps are inside the scope that replays the graph", "[cupti]") {
+  profkit::session session{plain_options(0, 4)};
+  session.collect(profkit::cupti_kernels());
+  graph before;
+  graph elsewhere;
+  {
+    PROF_SCOPE("capture");
+    before.capture(kind::kernel);
+    profkit::scope_token layer;
+    {
+      PROF_SCOPE_INDEXED("layer", 3);
+      layer = profkit::scope_token::current();
+      before.capture(kind::copy);
+      before.capture(kind::set);
+    }
+    static profkit::site role{"backward", __FILE__, __LINE__};
+    profkit::adopting_scope const scope{role, layer};
+    before.capture(kind::kernel);
+  }
+  std::thread{[&] {
+    PROF_SCOPE_INDEXED("other thread", 1);
+    elsewhere.capture(kind::kernel);
+    PROF_SCOPE("inner");
+    elsewhere.capture(kind::kernel);
+  }}.join();
+  graph const first = before.instantiate();
+  graph const second = elsewhere.instantiate();
+  std::uint64_t steps = 0;
+  for (profkit::step const step : session) {
+    {
+      PROF_SCOPE("replay");
+      first.replay();
+      second.replay();
+      fake_cupti().kernel("_Z5eagerv", 1, 100, 200);
+    }
+    if (++steps % 2 == 1) continue;
+    PROF_SCOPE("validate");
+    first.replay();
+    std::thread{[&] {
+      PROF_SCOPE("worker");
+      second.replay();
+    }}.join();
+  }
+  first.replay();  // outside any scope
+  profkit::report const report = session.report();
+  std::string const capture = "step/replay/capture (captured)";
+  std::string const validate = "step/validate/capture (captured)";
+  CHECK(charged_to(report.profile()) == counts{{capture, 4},
+                                               {capture + "/layer_3", 8},
+                                               {capture + "/capture/layer_3 (backward)", 4},
+                                               {"step/replay/other thread_1 (captured)", 4},
+                                               {"step/replay/other thread_1 (captured)/inner", 4},
+                                               {"step/replay", 4},
+                                               {validate, 2},
+                                               {validate + "/layer_3", 4},
+                                               {validate + "/capture/layer_3 (backward)", 2},
+                                               {"worker/other thread_1 (captured)", 2},
+                                               {"worker/other thread_1 (captured)/inner", 2},
+                                               {"capture", 1},
+                                               {"capture/layer_3", 2},
+                                               {"capture/capture/layer_3 (backward)", 1}});
+  // Scopes in which graphs are replayed have the figures of all of their operations, and no other row has them.
+  profkit::summary const& all = report.summary();
+  auto const operations = [&](char const* path) {
+    profkit::scope_summary const* const row = find_row(all, path);
+    return row == nullptr || !row->gpu ? 0 : row->gpu->operations;
+  };
+  CHECK(operations("step/replay") == 4 * 7);
+  CHECK(operations("step/replay/capture (captured)") == 4 * 4);
+  CHECK(operations("step/validate") == 2 * 4);
+  CHECK(operations("worker") == 2 * 2);
+  CHECK(operations("step") == 4 * 7 + 2 * 4);
+  CHECK(operations("capture") == 0);
+  double parts = 0.0;
+  REQUIRE(all.budget);
+  for (auto const& row : all.budget->rows) {
+    parts += row.busy.count();
+    CHECK(row.part.find("capture") == std::string::npos);
+  }
+  CHECK(parts == Catch::Approx(all.budget->busy.count()));
+  // Backward kernels count for the layer inside the same replay.
+  bool has_layer = false;
+  for (profkit::adopted_summary const& row : all.adopted) {
+    CHECK(row.path.rfind("step", 0) == 0);
+    if (row.path != capture + "/layer_3") continue;
+    has_layer = true;
+    CHECK(row.role == "backward");
+    CHECK(row.operations.value() == 4);
+    CHECK(row.own_kernel_time.value().count() > 0.0);
+  }
+  CHECK(has_layer);
+  CHECK(report.profile().replayed_scopes.size() == 3 + 2 + 3 + 2);
+}
+
+TEST_CASE("a long session counts each operation of a graph in the scope that replays it", "[cupti]") {
+  constexpr std::uint64_t steps = 2000;
+  constexpr int nodes = 50;
+  profkit::options options = plain_options(0, steps);
+  options.max_records = 10'000;  // figures of the others come from windows
+  profkit::session session{options};
+  session.collect(profkit::cupti_kernels());
+  graph captured;
+  {
+    PROF_SCOPE("capture");
+    for (int i = 0; i < nodes; ++i) captured.capture(kind::kernel);
+  }
+  graph const runnable = captured.instantiate();
+  for (profkit::step const step : session) {
+    PROF_SCOPE("replay");
+    runnable.replay();
+  }
+  profkit::report const report = session.report();
+  CHECK(report.profile().replayed_scopes.size() == 1);
+  profkit::scope_summary const* const row = find_row(report.summary(), "step/replay/capture (captured)");
+  REQUIRE(row != nullptr);
+  REQUIRE(row->gpu);
+  CHECK(row->gpu->operations == steps * nodes);
+  CHECK(find_row(report.summary(), "capture") == nullptr);
 }
 
 TEST_CASE("nodes that one scope captures for another are charged as its own work for that one", "[cupti]") {

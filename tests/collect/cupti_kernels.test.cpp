@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <chrono>
@@ -56,6 +57,11 @@ std::string reason() {
   profkit::collector_record const kernels = kernels_of(session);
   CHECK(kernels.status == "not collected");
   return kernels.reason;
+}
+
+/// The registers that a block takes, at least.
+std::uint32_t registers_of_block(std::uint32_t threads, std::uint32_t registers) {
+  return (threads + 31) / 32 * 32 * ((registers + 7) / 8 * 8);
 }
 
 std::vector<std::string> charged(profkit::profile const& profile) {
@@ -238,6 +244,74 @@ TEST_CASE("operations with impossible times are counted and left out, and change
   }
   is_absolute = false;
   CHECK(run(nullptr, false).profile().quality.invalid_operations == 0);
+}
+
+TEST_CASE("each launch has its shape, with as many resident blocks as NVIDIA's occupancy calculator says", "[cupti]") {
+  fake_cupti_controls& fake = fake_cupti();
+  // The occupancy calculator for compute capability 9.0, written independently of cuda_occupancy.h.
+  auto const resident_blocks = [](fake_launch_shape const& shape) {
+    auto const up = [](std::uint32_t value, std::uint32_t unit) { return (value + unit - 1) / unit * unit; };
+    std::uint32_t const warps = up(shape.threads, 32) / 32;
+    std::uint32_t const registers_of_warp = up(shape.registers * 32U, 256);
+    std::uint32_t const shared = up(shape.static_shared_bytes + shape.dynamic_shared_bytes + 1024, 128);
+    std::uint32_t const by_registers = registers_of_warp == 0 ? 64 : 65536 / 4 / registers_of_warp * 4 / warps;
+    return std::min({std::uint32_t{32}, 64 / warps, by_registers, 233472 / shared});
+  };
+  std::vector<fake_launch_shape> shapes;
+  for (std::uint32_t const threads : {1U, 32U, 96U, 100U, 128U, 256U, 768U, 1024U}) {
+    for (std::uint16_t const registers : std::vector<std::uint16_t>{16, 32, 40, 64, 128, 255}) {
+      if (registers_of_block(threads, registers) > 65536) continue;
+      for (std::uint32_t const dynamic_bytes : {0U, 1000U, 16384U, 49152U, 200000U})
+        shapes.push_back({threads, registers, 512, dynamic_bytes, 8, 0});
+    }
+  }
+  REQUIRE(shapes.size() >= 200);
+  profkit::session session{plain_options()};
+  session.collect(profkit::cupti_kernels());
+  for (int round = 0; round < 2; ++round) {
+    for (fake_launch_shape const& each : shapes) {
+      fake.shape = each;
+      fake.kernel("_Z1av", 7, 100, 200);
+    }
+  }
+  fake.shape = {64, 32, 0, 0, 0, 4};
+  fake.kernel("_Z7clusterv", 8, 100, 200);
+  fake.shape = {1, 0, 0, 0, 0, 0};
+  profkit::profile const profile = session.report().profile();
+  REQUIRE(profile.gpu_operations.size() == 2 * shapes.size() + 1);
+  REQUIRE(profile.launch_shapes.size() == shapes.size() + 1);  // each once
+  for (std::size_t i = 0; i < 2 * shapes.size(); ++i) {
+    fake_launch_shape const& wanted = shapes[i % shapes.size()];
+    profkit::launch_shape_record const& found = profile.launch_shapes.at(profile.gpu_operations[i].shape - 1U);
+    CAPTURE(wanted.threads, wanted.registers, wanted.dynamic_shared_bytes);
+    CHECK(found.threads == wanted.threads);
+    CHECK(found.registers == wanted.registers);
+    CHECK(found.static_shared_bytes == 512);
+    CHECK(found.dynamic_shared_bytes == wanted.dynamic_shared_bytes);
+    CHECK(found.local_bytes == 8);
+    CHECK(found.cluster_blocks == 1);
+    CHECK(found.multiprocessors == 132);
+    CHECK(found.max_warps == 64);
+    CHECK(found.blocks_per_multiprocessor == resident_blocks(wanted));
+    CHECK(found.limits != 0);
+  }
+  CHECK(profile.launch_shapes.back().cluster_blocks == 4);
+}
+
+TEST_CASE("beyond 4,096 shapes, launches have none", "[cupti]") {
+  fake_cupti_controls& fake = fake_cupti();
+  profkit::session session{plain_options()};
+  session.collect(profkit::cupti_kernels());
+  for (std::uint32_t i = 0; i < 5000; ++i) {
+    fake.shape = {32, 16, i, 0, 0, 0};
+    fake.kernel("_Z1av", 7, 100, 200);
+  }
+  fake.shape = {1, 0, 0, 0, 0, 0};
+  profkit::profile const profile = session.report().profile();
+  REQUIRE(profile.gpu_operations.size() == 5000);
+  CHECK(profile.launch_shapes.size() == 4096);
+  CHECK(profile.gpu_operations[4095].shape == 4096);
+  CHECK(profile.gpu_operations[4096].shape == 0);
 }
 
 TEST_CASE("beyond the record budget, operations and calls still count in the figures", "[cupti]") {

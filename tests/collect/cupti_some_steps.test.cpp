@@ -3,20 +3,26 @@
 // Kernels in some steps only (`kernels=every:N`), on an imitated driver and CUPTI in the library path.
 #include <profkit/analyze.hpp>
 #include <profkit/cupti.hpp>
+#include <profkit/save_load.hpp>
 #include <profkit/scope.hpp>
 #include <profkit/session.hpp>
 
 #include <dlfcn.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+#include <chrono>
 #include <cstdint>
 #include <cstdlib>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "../../tools/profkit/control/control_client.hpp"
 #include "../support/profile_of.hpp"
 #include "../support/report_text.hpp"
 #include "fake_cupti.hpp"
@@ -229,4 +235,73 @@ TEST_CASE("a snapshot has the kernels of earlier steps, and counts launches whos
     CHECK(session.snapshot().profile().quality.snapshot->missing_operations == 1);
   }
   CHECK(session.report().summary().gpu->all.kernels == 4);
+}
+
+TEST_CASE("a capture collects kernels in its steps alone, also with kernels=every:N", "[cupti]") {
+  fake_cupti_controls& fake = fake_cupti();
+  char runtime[] = "/tmp/profkit-XXXXXX";
+  REQUIRE(::mkdtemp(runtime) != nullptr);
+  ::setenv("XDG_RUNTIME_DIR", runtime, 1);
+  profkit::options options = plain_options(0, 0);
+  options.control = true;
+  options.kernels_on_capture = GENERATE(true, false);
+  if (!options.kernels_on_capture) options.kernels_every = 1'000'000;
+  profkit::session session{options};
+  session.collect(profkit::cupti_kernels());
+  std::atomic<int> answers{0};
+  profkit_program::session_answer answer[2];
+  std::thread client{[&] {
+    auto const process = static_cast<std::uint64_t>(::getpid());
+    for (int i = 0; i < 2; ++i, ++answers) {
+      profkit_program::session_call call{profkit_program::socket_of_process(process), "capture steps=3 kernels", ::geteuid()};
+      answer[i] = call.finish(profkit_program::session_call::clock::now() + std::chrono::seconds{60}).value();
+      std::this_thread::sleep_for(std::chrono::milliseconds{50});  // some steps without a capture
+    }
+  }};
+  std::uint64_t const before = fake.callbacks;
+  std::uint64_t steps = 0;
+  auto const run_step = [&] {
+    profkit::step const step{session};
+    launch(steps++);
+    std::this_thread::sleep_for(std::chrono::milliseconds{1});
+  };
+  for (int i = 0; i < 10; ++i) run_step();
+  while (answers < 2) run_step();
+  client.join();
+  std::uint64_t const after = fake.callbacks;
+  CHECK(after > before);
+  for (int i = 0; i < 10; ++i) run_step();
+  CHECK(fake.callbacks == after);
+
+  std::vector<std::uint64_t> captured;
+  for (profkit_program::session_answer const& each : answer) {
+    profkit::profile const part = profkit::load_journal(profkit_program::path_of(*each.files.at(0))).content;
+    auto const from = static_cast<std::uint64_t>(each.number("from").value());
+    CHECK(each.number("to") == static_cast<double>(from + 2));
+    std::vector<std::uint64_t> const expected{from, from + 1, from + 2};
+    CHECK(collected_steps(part) == expected);
+    std::vector<std::uint64_t> const launched = steps_launched_in(part);
+    for (std::uint64_t const step : expected) CHECK(std::count(launched.begin(), launched.end(), step) == 1);
+    profkit::summary const figures = profkit::analyze(part);
+    CHECK(figures.gpu->all.kernels == 3);
+    CHECK(figures.gpu->unattributed_kernels == 0);
+    captured.insert(captured.end(), expected.begin(), expected.end());
+  }
+  profkit::report const report = session.report();
+  CHECK(collected_steps(report.profile()) == captured);
+  CHECK(report.summary().gpu->all.kernels == 6);
+  CHECK(report.summary().steps.host.count == steps);
+  ::unsetenv("XDG_RUNTIME_DIR");
+  ::rmdir((std::string{runtime} + "/profkit").c_str());
+  ::rmdir(runtime);
+}
+
+TEST_CASE("without a capture, kernels=capture starts no kernel collector", "[cupti]") {
+  profkit::options options = plain_options(0, 3);
+  options.kernels_on_capture = true;
+  profkit::session session{options};
+  session.collect(profkit::cupti_kernels());
+  for (profkit::step const step : session) launch(step.index());
+  CHECK(session.report().profile().gpu_operations.empty());
+  CHECK(session.report().profile().collectors.at(0).status == "not started");
 }

@@ -134,7 +134,14 @@ void kernel(char const* mangled, std::uint32_t grid, std::uint64_t start, std::u
   CUpti_ActivityKernel10 record{};
   record.name = mangled;
   record.gridX = static_cast<std::int32_t>(grid);
-  record.gridY = record.gridZ = record.blockX = record.blockY = record.blockZ = 1;
+  record.gridY = record.gridZ = record.blockY = record.blockZ = 1;
+  record.blockX = static_cast<std::int32_t>(fake_cupti.shape.threads);
+  record.registersPerThread = fake_cupti.shape.registers;
+  record.staticSharedMemory = static_cast<std::int32_t>(fake_cupti.shape.static_shared_bytes);
+  record.dynamicSharedMemory = static_cast<std::int32_t>(fake_cupti.shape.dynamic_shared_bytes);
+  record.localMemoryPerThread = fake_cupti.shape.local_bytes;
+  record.clusterX = fake_cupti.shape.cluster_blocks;
+  record.clusterY = record.clusterZ = fake_cupti.shape.cluster_blocks == 0 ? 0 : 1;
   record.streamId = 7;
   launched(launch, CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, record, start, end);
 }
@@ -164,6 +171,13 @@ void allocate(std::uint64_t address, std::uint64_t bytes, bool fails) {
   called(
       CUPTI_DRIVER_TRACE_CBID_cuMemAlloc_v2, CUPTI_RUNTIME_TRACE_CBID_cudaMalloc_v3020, [&](std::uint32_t) { pointer = address; },
       &parameters, fails ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS);
+}
+void allocate_managed(std::uint64_t address, std::uint64_t bytes) {
+  CUdeviceptr pointer = 0;
+  cuMemAllocManaged_params const parameters{&pointer, bytes, 1};
+  called(
+      CUPTI_DRIVER_TRACE_CBID_cuMemAllocManaged, CUPTI_RUNTIME_TRACE_CBID_cudaMallocManaged_v6000,
+      [&](std::uint32_t) { pointer = address; }, &parameters);
 }
 void release(std::uint64_t address) {
   cuMemFree_v2_params const parameters{address};
@@ -229,6 +243,17 @@ void replay(fake_graph_node const* nodes, std::size_t count, std::uint64_t start
   });
 }
 
+void page_event(std::uint32_t kind, std::uint64_t value, std::uint64_t start, std::uint64_t end) {
+  std::lock_guard<std::mutex> const lock{state().mutex};
+  CUpti_ActivityUnifiedMemoryCounter3 record{};
+  std::uint64_t const zero = fake_cupti.takes_calendar_times ? 0 : now();
+  record.counterKind = static_cast<CUpti_ActivityUnifiedMemoryCounterKind>(kind);
+  record.value = value;
+  record.start = start == 0 ? 0 : zero + start;
+  record.end = end == 0 ? 0 : zero + end;
+  put(CUPTI_ACTIVITY_KIND_UNIFIED_MEMORY_COUNTER, record);
+}
+
 CUptiResult subscribe(CUpti_SubscriberHandle* subscriber, CUpti_CallbackFunc callback, char const* function) {
   if (CUptiResult const status = status_of(function); status != CUPTI_SUCCESS) return status;
   if (fake_cupti.is_subscribed) return CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
@@ -248,6 +273,8 @@ std::size_t size_of(CUpti_ActivityKind kind) {
       return sizeof(CUpti_ActivityMemcpyPtoP4);
     case CUPTI_ACTIVITY_KIND_MEMSET:
       return sizeof(CUpti_ActivityMemset4);
+    case CUPTI_ACTIVITY_KIND_UNIFIED_MEMORY_COUNTER:
+      return sizeof(CUpti_ActivityUnifiedMemoryCounter3);
     default:
       return sizeof(CUpti_ActivityAPI);
   }
@@ -257,7 +284,8 @@ std::size_t size_of(CUpti_ActivityKind kind) {
 
 extern "C" {
 
-fake_cupti_controls fake_cupti{kernel, copy, set, call, wait, allocate, release, capture, clone, replay, 1, 0, 0, 0, false, false};
+fake_cupti_controls fake_cupti{kernel, copy, set, call,  wait,  allocate,           release,    capture, clone,           replay, 1,
+                               0,      0,    0,   false, false, {1, 0, 0, 0, 0, 0}, page_event, 0,       allocate_managed};
 
 CUptiResult cuptiGetVersion(std::uint32_t* version) {
   auto const wanted = static_cast<std::uint32_t>(status_of("version"));
@@ -333,6 +361,11 @@ CUptiResult cuptiActivityDisable(CUpti_ActivityKind kind) {
   std::lock_guard<std::mutex> const lock{state().mutex};
   state().kinds.erase(kind);
   return status_of("cuptiActivityDisable");
+}
+CUptiResult cuptiActivityConfigureUnifiedMemoryCounter(CUpti_ActivityUnifiedMemoryCounterConfig* wanted, std::uint32_t count) {
+  fake_cupti.page_counters = 0;
+  for (std::uint32_t i = 0; i < count; ++i) fake_cupti.page_counters += wanted[i].enable;
+  return status_of("cuptiActivityConfigureUnifiedMemoryCounter");
 }
 CUptiResult cuptiActivityFlushAll(std::uint32_t) {
   std::lock_guard<std::mutex> const lock{state().mutex};

@@ -11,6 +11,16 @@ struct fake_graph_node {
   kind what;
 };
 
+/// What the next kernels need, per block and per thread.
+struct fake_launch_shape {
+  std::uint32_t threads;
+  std::uint16_t registers;
+  std::uint32_t static_shared_bytes;
+  std::uint32_t dynamic_shared_bytes;
+  std::uint32_t local_bytes;
+  std::uint32_t cluster_blocks;
+};
+
 /// The test interface of the imitated libcupti, exported as the symbol `fake_cupti`. Functions are called on the thread that "launches".
 /// Times are nanoseconds since the launch; 0 means none, as in CUPTI.
 struct fake_cupti_controls {
@@ -36,4 +46,10 @@ struct fake_cupti_controls {
   std::uint64_t callbacks;  ///< around calls of the driver
   bool is_subscribed;
   bool takes_calendar_times;  ///< times of operations are those of CLOCK_REALTIME instead
+  fake_launch_shape shape;
+  /// An event of unified memory. Its device is 0. @param kind CUpti_ActivityUnifiedMemoryCounterKind.
+  void (*page_event)(std::uint32_t kind, std::uint64_t value, std::uint64_t start, std::uint64_t end);
+  std::uint32_t page_counters;  ///< number of configured counters of unified memory
+  /// A driver call that allocates managed memory, which `release` frees.
+  void (*allocate_managed)(std::uint64_t address, std::uint64_t bytes);
 };

@@ -6,6 +6,7 @@
 
 #include <pthread.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <string>
@@ -56,6 +57,14 @@ int nvmlDeviceGetUtilizationRates(void* device, unsigned (*rates)[2]) {
   (*rates)[0] = fake_nvml_state.gpu_percent;
   (*rates)[1] = fake_nvml_state.memory_percent;
   return status_of("nvmlDeviceGetUtilizationRates");
+}
+int nvmlDeviceGetTotalEnergyConsumption(void* device, unsigned long long* millijoules) {
+  if (device != &fake_nvml_state) return 2;
+  auto const since_boot = std::chrono::steady_clock::now().time_since_epoch() / std::chrono::milliseconds{1};
+  unsigned const every = fake_nvml_state.energy_changes_every_ms;
+  if (every == 0) return 3;
+  *millijoules = static_cast<unsigned long long>(since_boot) / every * every * fake_nvml_state.watt;
+  return status_of("nvmlDeviceGetTotalEnergyConsumption");
 }
 int nvmlDeviceGetMigMode(void*, unsigned* current, unsigned* pending) { return *current = *pending = fake_nvml_state.is_divided, 0; }
 

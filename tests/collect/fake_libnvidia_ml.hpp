@@ -41,4 +41,8 @@ struct fake_nvml {
   int wrong_calls = 0;                 ///< calls that the real NVML would refuse
   int failing_reading = 0;             ///< the GPM reading with this number, from 1, fails
   shared_value<unsigned long> reader;  ///< the thread of the last reading
+
+  // Energy: the counter grows by the power, and changes at each multiple of an interval.
+  shared_value<unsigned> watt;
+  shared_value<unsigned> energy_changes_every_ms;
 };

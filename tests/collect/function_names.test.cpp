@@ -13,6 +13,7 @@
 #include <iterator>
 #include <profkit/profile_builder.hpp>
 #include <random>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -33,8 +34,10 @@ std::uint64_t inside(Function* function) {
 }
 
 struct named_functions {
-  profkit::profile_builder into{};
-  profkit::detail::function_names names{};
+  explicit named_functions(bool has_lines = false) : names{has_lines} {}
+
+  profkit::profile_builder into;
+  profkit::detail::function_names names;
 };
 
 profkit::function_record function_at(named_functions& named, std::uint64_t address, std::vector<std::uint64_t> const& callers = {}) {
@@ -75,6 +78,28 @@ TEST_CASE("functions of a module with debug information have the line where they
   CHECK(first.line == 10);
   CHECK(second.line == 15);
   CHECK(function_at(names, reinterpret_cast<std::uintptr_t>(::dlsym(RTLD_DEFAULT, "getenv")) + 1).line == 0);
+}
+
+TEST_CASE("an instruction has its own line, inside its function", "[function_names]") {
+  void* const library = ::dlopen(SAMPLED_LIBRARY, RTLD_NOW | RTLD_LOCAL);
+  REQUIRE(library != nullptr);
+  named_functions names{true};
+  std::set<std::uint32_t> lines;
+  std::size_t known = 0;
+  std::size_t unknown = 0;  // line 0: compilers add instructions, such as those of sanitizers
+  auto const begin = reinterpret_cast<std::uintptr_t>(::dlsym(library, "sampled_first"));
+  for (std::uintptr_t offset = 0; offset < 4096; ++offset) {
+    profkit::function_record const found = function_at(names, begin + offset);
+    if (found.name != "sampled_first") break;
+    ++(found.line == 0 ? unknown : known);
+    if (found.line != 0) lines.insert(found.line);
+  }
+  ::dlclose(library);
+  if (!names.names.why_no_lines().empty()) SKIP(names.names.why_no_lines());
+  CHECK(unknown < known);
+  CHECK(lines.size() > 1);
+  CHECK(*lines.begin() == 10);
+  CHECK(*lines.rbegin() <= 13);
 }
 
 TEST_CASE("without libdw there are no source lines, and the reason is known", "[function_names]") {

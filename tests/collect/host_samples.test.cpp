@@ -33,6 +33,13 @@ using sampled_program = sampled::program;
 
 bool is_long() { return std::getenv("PROFKIT_TEST_LONG") != nullptr; }
 
+/// The processor time of the process.
+double process_ms() {
+  timespec now{};
+  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) * 1e3 + static_cast<double>(now.tv_nsec) * 1e-6;
+}
+
 /// Runs the three functions in turn, for 50, 30 and 20 % of a period. @return the processor time of each, in milliseconds.
 std::array<double, 3> run_blocks(double ms, double period_ms) {
   std::array<double, 3> result{};
@@ -100,6 +107,29 @@ TEST_CASE("sampled shares of 50, 30 and 20 % are right within 3 points in 2 s on
   check_shares(1, ms, 10.0, points);
   check_shares(2, is_long() ? ms : ms / 2, 10.0, points);
   check_shares(8, is_long() ? ms : ms / 4, 10.0, points);
+}
+
+TEST_CASE("samples see the threads with scopes, and it is known how much that is of the process", "[host_samples]") {
+  SKIP_IN_EMULATOR();
+  sampled_program program;
+  SKIP_IF_REFUSED(program);
+  double const begin = process_ms();
+  std::thread sampled{[&] {
+    { PROF_SCOPE("first"); }
+    program.wait_for_samples();
+    sampled::busy_half(300.0);
+  }};
+  std::thread unseen{[] { sampled::busy_third(300.0); }};
+  sampled.join();
+  unseen.join();
+  double const used = process_ms() - begin;
+  program.stop();
+  profkit::sampled_time_record const time = program.made().sampling->time;
+  double const process = profkit::milliseconds{time.user + time.system}.count();
+  double const seen = profkit::milliseconds{time.samples}.count();
+  CHECK(process > used - 20.0);
+  CHECK(seen > 150.0);
+  CHECK(process - seen > 250.0);  // of the thread without scopes
 }
 
 TEST_CASE("a loop of the length of the sampling period does not stay in step with the samples", "[host_samples][sampled_truth]") {

@@ -27,8 +27,6 @@ BOTH = """-Wall -Wextra -Wpedantic -Wconversion -Wsign-conversion -Wold-style-ca
     -Wzero-as-null-pointer-constant -Wsuggest-override -Wimplicit-fallthrough -Wunused""".split()
 GNU = "-Wshadow -Wuseless-cast -Wduplicated-cond -Wduplicated-branches -Wlogical-op".split()
 CLANG = "-Wshadow-all -Wcomma -Wunreachable-code -Wheader-hygiene -Wrange-loop-analysis".split()
-# Since version 19, clang++ warns about calls inside std::stable_sort of libstdc++ 12, in every program that sorts.
-CLANG_WITH_OLD_LIBRARY = ["-Wno-deprecated-declarations"]
 
 # Invalid uses, and the messages of the compilers.
 MISUSES = {
@@ -64,7 +62,7 @@ class Compiler:
                        *(word for each in given.system for word in ("-isystem", each))]
         if not self.is_clang:
             self.common.append("--param=ggc-min-heapsize=2000000")  # saves g++ 11 a fifth of the compile time of all code
-        self.warnings = [*BOTH, *(CLANG + CLANG_WITH_OLD_LIBRARY if self.is_clang else GNU), "-Werror"]
+        self.warnings = [*BOTH, *(CLANG if self.is_clang else GNU), "-Werror"]
 
     def run(self, *words):
         done = subprocess.run([*self.common, *map(str, words)], capture_output=True, text=True, check=False, env=os.environ | {"LC_ALL": "C"})

@@ -12,7 +12,7 @@ import re
 import sys
 
 MIN_SHARE = 0.30
-HELPERS = r"PROFKIT_(JOIN|FIRST|VARIABLE|FUNCTION_|ABI_TAG|TAGGED_)"  # macros that only other macros use
+HELPERS = r"PROFKIT_(JOIN|FIRST|VARIABLE|FUNCTION_|ABI_TAG|TAGGED_|MPI_)"  # macros that only other macros use
 COMMENT_OR_TEXT = re.compile(r'//[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|(?<!\w)\'(?:\\.|[^\'\\\n])+\'', re.S)
 TEMPLATE = r"(template ?<.*?> ?)?"
 # Forward declarations, and functions that need no description or inherit it.
@@ -22,8 +22,8 @@ EXEMPT = re.compile(r"(using namespace|friend|static_assert|namespace|extern|" +
 
 
 def declarations(code):
-    """Yields (first line, last line, text) of the public declarations. `code` is without comments, texts and preprocessor lines."""
-    scopes, text, first, last, line, nested = [["file", True]], "", 0, 0, 1, 0  # a scope: [kind, whether its names are public]
+    """Yields (first line, last line, text, names around it) of the public declarations. `code` is without comments, texts and preprocessor lines."""
+    scopes, text, first, last, line, nested = [["file", True, ""]], "", 0, 0, 1, 0  # a scope: [kind, whether its names are public, its name]
     for c in code:
         line += c == "\n"
         kind = scopes[-1][0]
@@ -38,15 +38,16 @@ def declarations(code):
             scopes[-1][1], text = text.strip() != "private", ""
         elif c in "{};" or (c == "," and kind == "enum"):
             words = re.sub(r"\s+", " ", text).strip()
-            if len(scopes) > 1 and all(public for _, public in scopes) and re.match(r"[\w~:[]", words):
-                yield first, last if c == "}" else line, words + c
+            if len(scopes) > 1 and all(each[1] for each in scopes) and re.match(r"[\w~:[]", words):
+                yield first, last if c == "}" else line, words + c, [each[2] for each in scopes if each[2]]
             opened = re.match(TEMPLATE + r"(namespace|class|struct|union|enum)\b", words)
+            named = re.search(r"\b(?:struct|union|enum|class) (?!class\b)(?:PROFKIT_\w+ |\[\[.*?\]\] )*([\w:]+)", words)
             if c == "}":
                 scopes.pop()
             elif c == "{" and opened and opened[2] == "namespace":
-                scopes.append(["namespace", words.startswith("namespace profkit") and "detail" not in words])
+                scopes.append(["namespace", words.startswith("namespace profkit") and "detail" not in words, ""])
             elif c == "{":
-                scopes.append([opened[2], opened[2] != "class" and len(scopes) > 1] if opened else ["body", False])
+                scopes.append([opened[2], opened[2] != "class" and len(scopes) > 1, named[1] if named else ""] if opened else ["body", False, ""])
             text = ""
         else:
             first = line if not text.strip() else first
@@ -56,11 +57,11 @@ def declarations(code):
 
 
 def public_names(text):
-    """Yields (first line, last line, text) of the public declarations and macros of a header."""
+    """Yields (first line, last line, text, names around it) of the public declarations and macros of a header."""
     code = COMMENT_OR_TEXT.sub(lambda found: ("" if found[0][0] == "/" else '""') + "\n" * found[0].count("\n"), text)
-    for found in re.finditer(rf"^#define (?!{HELPERS})(PROF\w+)", code, re.M):
+    for found in re.finditer(rf"^#define (?!{HELPERS})(PROF\w+(\([^)]*\))?)", code, re.M):
         line = code.count("\n", 0, found.start()) + 1
-        yield line, line, "#define " + found[2]
+        yield line, line, "#define " + found[2], []
     yield from declarations(re.sub(r"^ *#(\\\n|.)*", lambda found: "\n" * found[0].count("\n"), code, flags=re.M))
 
 
@@ -69,7 +70,7 @@ def main():
     for file in sorted(include.rglob("*.hpp")):
         text = file.read_text(encoding="utf-8")
         lines, used, described, others = [""] + text.splitlines(), set(), set(), []  # used: a comment describes one name
-        for first, last, words in public_names(text):
+        for first, last, words, _ in public_names(text):
             before = first - 1
             while lines[before].lstrip().startswith("///"):
                 before -= 1
@@ -86,4 +87,5 @@ def main():
     return 1 if missing or commented < MIN_SHARE * total else 0
 
 
-sys.exit(main())
+if __name__ == "__main__":
+    sys.exit(main())

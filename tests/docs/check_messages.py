@@ -12,7 +12,7 @@ import re
 import sys
 
 PAGE = "docs/troubleshooting.md"
-SOURCES = ["include/profkit/**/*.hpp", "tools/profkit/*.[ch]pp"]
+SOURCES = ["include/profkit/**/*.hpp", "tools/profkit/*.[ch]pp", "tools/profkit/control/*.[ch]pp", "tools/profkit/stuck/*.hpp"]
 CALLS = ["error{", "ValidationError{", "fail(", "cannot_make(", "complain(", "refusal{", "warn(", "fprintf(stderr, ", "fmt::print(stderr, "]
 # Texts of reports about missing or wrong data.
 TEXTS = {
@@ -24,8 +24,8 @@ TEXTS = {
     "include/profkit/impl/report/kernels_section.hpp": r"\"none: no kernel ran[^\n]*",
     "include/profkit/impl/report/work_section.hpp": r"[^\n]*is impossible[^\n]*",
     "include/profkit/impl/profile/make_profile_builder.hpp": r"std::string const left_out =.*?;\n|\*at = \{[^\n]*",
-    "tools/profkit/decision_text.hpp": r"fmt::format\(\"\{\} is slower[^;]*;|fmt::format\(\"undecided[^;]*;|fmt::format\(\"estimate:[^;]*;|result.action \+= \"the machines differ[^;]*;",
-    "tools/profkit/comparison_words.hpp": r"return \"host speed: unknown[^;]*;",
+    "include/profkit/impl/profile/record_fields.hpp": r"return \"a newer profkit.*?;\n",
+    "tools/profkit/comparison_words.hpp": r"fmt::format\(\"\{\} is slower[^;]*;|fmt::format\(\"undecided[^;]*;|fmt::format\(\"estimate:[^;]*;|result.action \+= \"the machines differ[^;]*;|return \"host speed: unknown[^;]*;",
     "include/profkit/impl/analyze/work/model_flops.hpp": r"why_no_peaks? =.*?;",
 }
 SECTIONS_OF_OTHERS = {"Nothing happens", "CMake"}  # messages of compilers and CMake

@@ -69,8 +69,9 @@ def main():
         failures.extend(f"{what}: {PAGE} does not have {each}" for each in sorted(in_code - in_page))
         failures.extend(f"{what}: {PAGE} has {each}, the code does not" for each in sorted(in_page - in_code))
 
-    compare("public headers", {f"profkit/{path.name}" for path in root.glob("include/profkit/*.hpp")}, first_cells(section(page, "Headers")))
+    compare("public headers", {f"profkit/{path.name}" for path in root.glob("include/profkit/*.h*")}, first_cells(section(page, "Headers")))
     macros = set(re.findall(r"^\s*#\s*define (PROF\w*_\w+)", headers, re.MULTILINE))
+    macros -= set(re.findall(r"^#undef (PROF\w+)", headers, re.MULTILINE))  # a header uses them alone
     given = set(re.findall(r"^\s*#\s*ifn?def (PROF\w+)", headers, re.MULTILINE))
     named = set(re.findall(r"\bPROF(?:KIT)?_\w+", section(page, "Macros")))
     compare("macros", macros | given, named)
@@ -79,7 +80,7 @@ def main():
     keys = keys_of_options(options)
     compare("keys of PROFKIT", keys, first_cells(section(page, "The variable PROFKIT")))
     compare("members of profkit::options", members_of_options(options), first_cells(section(page, "profkit::options")))
-    environment = set(re.findall(r'secure_getenv\("(\w+)"\)', headers + read(root.glob("tools/profkit/*.[ch]pp"))))
+    environment = set(re.findall(r'secure_getenv\("(\w+)"\)', headers + read(root.glob("tools/profkit/**/*.[ch]pp"))))
     compare("variables of the environment", environment, first_cells(section(page, "The environment")))
     in_cmake = first_cells(section(page, "CMake"))
     for_tests = cmake_options_in(test_cmake)

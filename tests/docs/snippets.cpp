@@ -167,12 +167,17 @@ void sum_of_ranks(float const* values, float* sums, std::size_t count) {
   all_reduce(values, sums, count);
 }
 
-void receive(float* values, std::size_t count);
+void start_exchange(float* from, float* to);
+void finish_exchange();
 
-void receive_halo(float* values, std::size_t count) {
-  static profkit::communicator from_left{"halo to the right", rank(), 1, 2, 0};  // the sender: id rank() + 1, rank 0
-  PROF_SCOPE("wait for halo", profkit::collective{"message", from_left, count * sizeof(float)});
-  receive(values, count);
+void exchange_halo(float* from, float* to, std::uint64_t bytes) {
+  static profkit::communicator group{"halo", 2, rank(), ranks(), 0};
+  auto const received = profkit::collective::receive(group, (rank() + ranks() - 1) % ranks(), 0, bytes);  // partner, tag, bytes
+  auto const sent = profkit::collective::send(group, (rank() + 1) % ranks(), 0, bytes);
+  start_exchange(from, to);
+  PROF_SCOPE("wait for halo", received);
+  profkit::add_collective(sent);
+  finish_exchange();
 }
 
 void attention_scores(cudaStream_t stream, double heads, double tokens, double size) {
@@ -231,6 +236,13 @@ void read_clocks(profkit::session& session, cudaStream_t stream) {
 }
 
 void measure_utilization(profkit::session& session) { session.collect(profkit::gpu_utilization()); }
+
+void collect_migrations(profkit::session& session) {
+  session.collect(profkit::cupti_kernels());
+  session.collect(profkit::unified_memory());  // after cupti_kernels, whose buffers it uses
+}
+
+void measure_energy(profkit::session& session) { session.collect(profkit::energy()); }
 
 void sampled(profkit::session& session) {
   session.collect(profkit::host_samples{{1000.0}});  // samples per second of processor time, of each thread

@@ -11,7 +11,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <cstdint>
 #include <ctime>
-#include <profkit/impl/record/recording_start.hpp>
+#include <profkit/impl/record/thread_registry.hpp>
 #include <profkit/options.hpp>
 #include <stdexcept>
 #include <vector>

@@ -156,21 +156,33 @@ class profile_maker {
       return profkit::gpu_scope_record{position_in(made.paths), moment(), device(), duration()};
     });
     made.gpu_steps = list<profkit::gpu_step_record>([&] { return profkit::gpu_step_record{number(), device(), duration()}; });
+    made.launch_shapes = list<profkit::launch_shape_record>([&] {
+      auto const any = [&] { return from_.ConsumeIntegral<std::uint32_t>(); };
+      return profkit::launch_shape_record{
+          device(), any(), any(), any(), any(), any(), any(), any(), any(), any(), from_.ConsumeIntegral<std::uint8_t>()};
+    });
     made.gpu_operations = list<profkit::gpu_operation_record>([&] {
-      return profkit::gpu_operation_record{time(),
-                                           number(),
-                                           number(),
-                                           position_in(made.gpu_names),
-                                           device(),
-                                           from_.ConsumeIntegral<std::uint32_t>(),
-                                           {1, 2, from_.ConsumeIntegral<std::uint32_t>()},
-                                           {3, 4, from_.ConsumeIntegral<std::uint32_t>()},
-                                           static_cast<profkit::gpu_operation_kind>(from_.ConsumeIntegralInRange(0, 2)),
-                                           number()};
+      return profkit::gpu_operation_record{
+          time(),
+          number(),
+          number(),
+          position_in(made.gpu_names),
+          device(),
+          from_.ConsumeIntegral<std::uint32_t>(),
+          {1, 2, from_.ConsumeIntegral<std::uint32_t>()},
+          {3, 4, from_.ConsumeIntegral<std::uint32_t>()},
+          static_cast<profkit::gpu_operation_kind>(from_.ConsumeIntegralInRange(0, 2)),
+          from_.ConsumeIntegralInRange<std::uint16_t>(0, static_cast<std::uint16_t>(made.launch_shapes.size())),
+          number()};
     });
     made.graph_nodes = list<profkit::graph_node_record>([&] {
       return profkit::graph_node_record{number(), path_before(made.paths.size())};
     });
+    if (!made.paths.empty()) {
+      made.replayed_scopes = list<profkit::replayed_scope_record>([&] {
+        return profkit::replayed_scope_record{position_in(made.paths), position_in(made.paths), position_in(made.paths)};
+      });
+    }
     made.api_calls = list<profkit::api_call_record>([&] {
       return profkit::api_call_record{time(), number(), position_in(made.api_names), position_in(made.threads)};
     });
@@ -183,6 +195,20 @@ class profile_maker {
       for (auto& value : result.values) value = maybe(from_.ConsumeIntegral<std::uint32_t>());
       return result;
     });
+    made.energy_meters = list<profkit::energy_meter_record>([&] { return profkit::energy_meter_record{text(), device()}; });
+    if (!made.energy_meters.empty()) {
+      made.energy = list<profkit::energy_record>([&] {
+        return profkit::energy_record{moment(),
+                                      duration(),
+                                      number(),
+                                      number(),
+                                      number(),
+                                      number(),
+                                      duration(),
+                                      position_in(made.energy_meters),
+                                      path_before(made.paths.size())};
+      });
+    }
     made.measured_roofs = list<profkit::measured_roof_record>([&] {
       return profkit::measured_roof_record{arithmetic(), real(), real(), text()};
     });
@@ -208,7 +234,11 @@ class profile_maker {
                                         word(),
                                         path_before(made.paths.size()),
                                         position_in(made.threads),
-                                        from_.ConsumeBool()};
+                                        from_.ConsumeBool(),
+                                        one_of<profkit::message_side>(2),
+                                        from_.ConsumeIntegral<std::uint8_t>(),
+                                        device(),
+                                        moment()};
     });
   }
 
@@ -221,6 +251,9 @@ class profile_maker {
       made.sampling = profkit::sampling_record{text(), interval, number(), number(), number(), text(), text()};
     }
     if (made.functions.empty()) return;
+    made.page_events = list<profkit::page_event_record>([&] {
+      return profkit::page_event_record{time(), number(), position_in(made.functions), device(), one_of<profkit::page_event_kind>(4)};
+    });
     made.samples = list<profkit::sample_record>([&] {
       return profkit::sample_record{moment(), path_before(made.paths.size()), position_in(made.functions), position_in(made.threads),
                                     from_.ConsumeIntegral<std::uint32_t>()};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The input is the state of an analysis, without the checksum of its layout.
+// The input is the state of an analysis, without its format.
 #include <profkit/error.hpp>
 #include <profkit/impl/analyze/analysis.hpp>
 #include <profkit/impl/analyze/window.hpp>

@@ -21,7 +21,9 @@ from checks.long_run import check_long
 from checks.memory import check_memory_by_scope, check_memory_polled, check_verdict, check_work
 from checks.nsys import check_capture
 from checks.programs import Checks, Place, environment, program_in, text_of
+from checks.pages_shapes_energy import check_pages_shapes_energy
 from checks.ranks import check_ranks
+from checks.run import check_run
 from checks.samples import check_samples
 from checks.scopes import check_backward, check_budget, check_graph
 from checks.small_programs import (check_attribution, check_examples, check_gpu_tests, check_journal, check_launch_cost, check_nsys,
@@ -57,12 +59,14 @@ CHECKS = {
     "work": Check(check_work, [TRAINER]),
     "verdict": Check(check_verdict, [TRAINER]),
     "utilization": Check(check_utilization, [TRAINER, "profkit_gpu_programs"]),
+    "pages_shapes_energy": Check(check_pages_shapes_energy, [TRAINER, "profkit_gpu_programs"]),
     "samples": Check(check_samples, ["profkit_collect_tests", "profkit_samples_cost"]),
     "budget": Check(check_budget, [TRAINER]),
     "backward": Check(check_backward, [TRAINER, "bridge_cost"]),
     "graph": Check(check_graph, [TRAINER, "torch_checks", TORCH]),
     "ranks": Check(check_ranks, [TRAINER, PROGRAM, "torch_checks"]),
     "compare": Check(check_compare, [TRAINER, PROGRAM, "profkit_gpu_programs"]),
+    "run": Check(check_run, ["profkit_run_ranges", PROGRAM, "libprofkit_run.so", TORCH]),
     "launch_cost": Check(check_launch_cost, ["profkit_launch_cost"]),
     "cost": Check(check_cost, [TRAINER, TORCH]),
     "sync": Check(check_sync, [TRAINER]),

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "../support/profile_of.hpp"
 #include "gpu_support.hpp"
@@ -193,4 +194,55 @@ TEST_CASE("driver memory is charged to the scope that requested it, by any call"
   }
   CHECK(got == std::vector<std::uint64_t>{size, pitch * 100, size, size});
   CHECK(given_back.size() == 4);
+}
+
+TEST_CASE("as many blocks of each of 200 shapes are resident as the CUDA runtime says", "[gpu]") {
+  need_gpu();
+  device_memory const memory;
+  struct launched_shape {
+    int kernel;
+    int threads;
+    int shared_bytes;
+    int blocks;
+  };
+  std::vector<launched_shape> shapes;
+  cudaDeviceProp device{};
+  check(cudaGetDeviceProperties(&device, 0));
+  profkit::session session{plain_options()};
+  session.collect(profkit::cupti_kernels());
+  for (int kernel = 0; kernel < 4; ++kernel) {
+    void* const function = kernel_of_shape(kernel);
+    cudaFuncAttributes needs{};
+    check(cudaFuncGetAttributes(&needs, function));
+    int const max_shared = static_cast<int>(device.sharedMemPerBlockOptin - needs.sharedSizeBytes);
+    check(cudaFuncSetAttribute(function, cudaFuncAttributeMaxDynamicSharedMemorySize, max_shared));
+    for (int const threads : {32, 64, 96, 128, 160, 256, 384, 512, 768, 1024}) {
+      if (threads > needs.maxThreadsPerBlock) continue;
+      for (int const shared_bytes : {0, 500, 8'000, 16'384, 40'000, 65'536, 100'000, max_shared}) {
+        if (shared_bytes > max_shared) continue;
+        int blocks = 0;
+        check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, function, threads, static_cast<std::size_t>(shared_bytes)));
+        void* values = memory.bytes;
+        void* parameters[] = {&values};
+        check(cudaLaunchKernel(function, dim3(1), dim3(static_cast<unsigned>(threads)), parameters, static_cast<std::size_t>(shared_bytes),
+                               nullptr));
+        shapes.push_back({kernel, threads, shared_bytes, blocks});
+      }
+    }
+  }
+  REQUIRE(shapes.size() >= 200);
+  profkit::profile const profile = session.report().profile();
+  INFO(kernels_of(profile).reason);
+  REQUIRE(profile.gpu_operations.size() == shapes.size());
+  for (std::size_t i = 0; i < shapes.size(); ++i) {
+    launched_shape const& wanted = shapes[i];
+    REQUIRE(profile.gpu_operations[i].shape > 0);
+    profkit::launch_shape_record const& found = profile.launch_shapes.at(profile.gpu_operations[i].shape - 1U);
+    CAPTURE(wanted.kernel, wanted.threads, wanted.shared_bytes, found.registers, found.static_shared_bytes);
+    CHECK(found.blocks_per_multiprocessor == static_cast<std::uint32_t>(wanted.blocks));
+    CHECK(found.threads == static_cast<std::uint32_t>(wanted.threads));
+    CHECK(found.dynamic_shared_bytes == static_cast<std::uint32_t>(wanted.shared_bytes));
+    CHECK(found.multiprocessors == static_cast<std::uint32_t>(device.multiProcessorCount));
+    CHECK(found.max_warps == static_cast<std::uint32_t>(device.maxThreadsPerMultiProcessor / device.warpSize));
+  }
 }

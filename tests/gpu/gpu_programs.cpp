@@ -13,6 +13,7 @@ int main(int argc, char** argv) {
   };
   constexpr program programs[] = {{"attribution_exact", attribution_exact::run},
                                   {"kernels_in_journal", kernels_in_journal::run},
+                                  {"managed_pages", managed_pages::run},
                                   {"slower_scope", slower_scope::run},
                                   {"steady_load", steady_load::run},
                                   {"validation_steps", validation_steps::run}};

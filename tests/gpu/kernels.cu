@@ -76,6 +76,30 @@ __global__ void short_work(float* out, std::size_t rounds) {
   out[first_value()] = a;
 }
 
+/// Needs many registers: all of these values are live at the same time.
+template <int registers>
+__device__ void keep_values(float* out) {
+  float values[registers];
+#pragma unroll
+  for (int i = 0; i < registers; ++i) values[i] = out[i];
+#pragma unroll
+  for (int round = 0; round < 3; ++round) {
+#pragma unroll
+    for (int i = 0; i < registers; ++i) values[i] = values[i] * values[(i + 7) % registers] + 1.0F;
+  }
+#pragma unroll
+  for (int i = 0; i < registers; ++i) out[i] = values[i];
+}
+__global__ void nothing_with_values(float*) {}
+__global__ void __launch_bounds__(1024) use_few_registers(float* out) { keep_values<16>(out); }
+__global__ void __launch_bounds__(256) use_many_registers(float* out) { keep_values<180>(out); }
+__global__ void __launch_bounds__(1024) use_shared_memory(float* out) {
+  __shared__ float values[4096];
+  for (int i = threadIdx.x; i < 4096; i += blockDim.x) values[i] = out[i % 64];
+  __syncthreads();
+  out[threadIdx.x % 64] = values[4095 - threadIdx.x];
+}
+
 __device__ void repeat(float* values, int times) {
   auto const i = blockIdx.x * blockDim.x + threadIdx.x;
   for (int n = 0; n < times; ++n) values[i] = values[i] * 0.5F + 1.0F;
@@ -90,6 +114,12 @@ __global__ void adam(float* values, int times) { repeat(values, times); }
 
 void start_nothing(dim3 blocks, dim3 threads, cudaStream_t stream) { nothing<<<blocks, threads, 0, stream>>>(); }
 void* kernel_nothing() { return reinterpret_cast<void*>(nothing); }
+void* kernel_of_shape(int number) {
+  if (number == 0) return reinterpret_cast<void*>(nothing_with_values);
+  if (number == 1) return reinterpret_cast<void*>(use_few_registers);
+  if (number == 2) return reinterpret_cast<void*>(use_many_registers);
+  return reinterpret_cast<void*>(use_shared_memory);
+}
 void start_busy(dim3 blocks, dim3 threads, cudaStream_t stream, std::uint64_t ns) { busy<<<blocks, threads, 0, stream>>>(ns); }
 
 template <int number>

@@ -14,6 +14,8 @@
 void start_nothing(dim3 blocks, dim3 threads, cudaStream_t stream);
 /// For nodes of graphs.
 void* kernel_nothing();
+/// Kernels with one parameter, `float*`, and different needs. @param number from 0 to 3.
+void* kernel_of_shape(int number);
 
 /// Each block keeps one multiprocessor busy for this duration.
 void start_busy(dim3 blocks, dim3 threads, cudaStream_t stream, std::uint64_t ns);

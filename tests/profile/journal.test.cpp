@@ -93,67 +93,48 @@ made_journal journal_in_parts() {
 
 }  // namespace
 
-namespace {
-
-/// Writes a frame of format 12, which contains all of `profile::graph_nodes` if it changed.
-struct frame_of_format_12 {
-  profkit::detail::archive_writer& to;
-  bool has_nodes;
-
-  template <class Member>
-  void operator()(Member const& member) {
-    if constexpr (std::is_same_v<Member, profkit::detail::own_vector<profkit::graph_node_record>>) {
-      to(has_nodes);
-      if (has_nodes) to(member);
-    } else if constexpr (profkit::detail::is_growing<Member>) {
-      to(member);
-    } else {
-      to(true);
-      to(member);
-    }
-  }
-};
-
-void append_of_format_12(profkit::profile part, bool has_nodes, profkit::detail::own_string& to) {
-  profkit::detail::own_string content;
-  profkit::detail::string_output output{content};
-  profkit::detail::archive_writer archive{output};
-  frame_of_format_12 frame{archive, has_nodes};
-  profkit::detail::fields(frame, part);
-  archive.flush();
-  profkit::detail::frame_header header{profkit::detail::frame_kind::part, 0, content.size()};
-  profkit::detail::checksum sum;
-  profkit::detail::add_header(sum, header);
-  sum.add(std::string_view{content});
-  header.checksum = sum.value();
-  char bytes[sizeof header];
-  std::memcpy(bytes, &header, sizeof header);
-  to.append(bytes, sizeof bytes);
-  to += content;
-}
-
-}  // namespace
-
-TEST_CASE("a journal of format 12 replaces the nodes of graphs", "[journal]") {
-  profkit::detail::own_string bytes = profkit::detail::journal_encoder::beginning();
-  std::uint32_t const format = 12;
-  std::memcpy(&bytes[profkit::detail::journal_magic.size()], &format, sizeof format);
-  profkit::profile part = profile_with_everything();
-  std::size_t const nodes = part.graph_nodes.size();
-  REQUIRE(nodes > 0);
-  append_of_format_12(part, true, bytes);
-  profkit::profile next;
-  next.environment = part.environment;
-  next.time = part.time;
-  next.graph_nodes = part.graph_nodes;
-  next.graph_nodes.push_back({77, 0});
-  append_of_format_12(next, true, bytes);
-  append_of_format_12(next, false, bytes);
+TEST_CASE("what was open is in a journal beside its profile, and only with valid positions", "[journal]") {
+  using namespace profkit::detail;
+  profkit::profile const recorded = profile_with_everything();
+  auto const table_entry = [](auto const& table) { return static_cast<std::uint32_t>(table.size()) - 1; };
+  journal_open open;
+  open.time = recorded.time.end;
+  open.ranges = {{recorded.time.begin, table_entry(recorded.paths), table_entry(recorded.threads), {}},
+                 {recorded.time.begin, profkit::path_record::no_parent, 0, "cuStreamSynchronize"}};
+  open.collectives = {recorded.collectives.front()};
+  auto const journal_with = [&](journal_open const& what) {
+    journal_encoder encoder;
+    own_string bytes = journal_encoder::beginning();
+    encoder.append(recorded, false, bytes);
+    encoder.append(what, bytes);
+    encoder.append(recorded, true, bytes);
+    return bytes;
+  };
   temporary_file const file;
-  file.write(std::string{bytes});
-  profkit::profile const read = profkit::load(file.path);
-  REQUIRE(read.graph_nodes.size() == nodes + 1);
-  CHECK(read.graph_nodes.back().node == 77);
+  file.write(std::string{journal_with(open)});
+  profkit::journal_content const loaded = profkit::load_journal(file.path);
+  CHECK((loaded.is_complete && loaded.bytes_left_out == 0));
+  CHECK((saved(loaded.content) == saved(recorded)));
+  journal_file read;
+  std::ifstream stream{file.path, std::ios::binary};
+  std::uint64_t const size = size_of(stream);
+  profkit::profile tables;
+  REQUIRE(read.read_beginning(stream, size));
+  while (read.read_frame(stream, size, tables)) continue;
+  REQUIRE(read.open());
+  CHECK(read.open()->time == open.time);
+  REQUIRE(read.open()->ranges.size() == 2);
+  CHECK(read.open()->ranges[0].path == open.ranges[0].path);
+  CHECK(read.open()->ranges[1].call == "cuStreamSynchronize");
+  CHECK(read.open()->collectives.size() == 1);
+  for (int what = 0; what < 3; ++what) {
+    journal_open wrong = open;
+    if (what == 0) ++wrong.ranges[0].path;
+    if (what == 1) ++wrong.ranges[0].thread;
+    if (what == 2) wrong.collectives[0].communicator = table_entry(recorded.communicators) + 1;
+    file.write(std::string{journal_with(wrong)});
+    CHECK_THROWS_WITH(profkit::load_journal(file.path), ContainsSubstring("the profile is damaged: an open"));
+  }
 }
 
 TEST_CASE("a frame contains only the new nodes of graphs", "[journal]") {

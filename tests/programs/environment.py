@@ -10,12 +10,9 @@ import subprocess
 import sys
 import tempfile
 
+from cases import require
+
 END = "the program came to its end\n"
-
-
-def require(truth, what):
-    if not truth:
-        sys.exit(what)
 
 
 def run(program, folder, profkit):

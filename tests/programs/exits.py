@@ -14,13 +14,10 @@ import sys
 import tempfile
 import time
 
+from cases import require
+
 CODE = 7
 BUSY = "exit() was called by a collector, or while profkit wrote a report"
-
-
-def require(truth, what):
-    if not truth:
-        sys.exit(f"{what}")
 
 
 class Run:

@@ -13,10 +13,7 @@ import sys
 import tempfile
 import time
 
-
-def require(truth, what):
-    if not truth:
-        sys.exit(f"{what}")
+from cases import require
 
 
 class Folder:

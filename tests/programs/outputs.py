@@ -13,14 +13,11 @@ import sys
 import tempfile
 import time
 
+from cases import require
+
 FILES = {"report.html", "report.json", "summary.profkit", "report.md", "scopes.csv", "steps.csv", "trace.json"}
 MAX_SECONDS = 30  # of a program; profkit waits for a file at most 10 s
 CANNOT_PRINT = "profkit: cannot print the report to standard output: "
-
-
-def require(truth, what):
-    if not truth:
-        sys.exit(what)
 
 
 def run(program, folder, profkit, stdout, prepare=None, arguments=()):

@@ -13,17 +13,13 @@ import signal
 import struct
 import subprocess
 import sys
-import tempfile
 import termios
 import time
 
+from cases import require, run_case, running
+
 ENTER, LEAVE = b"\x1b[?1049h", b"\x1b[?1049l"
 COVERAGE = {"LLVM_PROFILE_FILE": os.environ.get("LLVM_PROFILE_FILE", os.devnull)}  # not in the test folder
-
-
-def require(truth, what):
-    if not truth:
-        sys.exit(str(what))
 
 
 class Watch:
@@ -71,12 +67,14 @@ class Watch:
 
     def screen(self):
         """@return the lines of the last complete screen, without colours."""
-        frames = self.written.split(b"\x1b[H")
-        whole = [frame for frame in frames[1:] if b"\x1b[J" in frame]
+        begin, end = b"\x1b[?2026h\x1b[H", b"\x1b[?2026l"
+        whole = [frame for frame in self.written.split(begin)[1:] if end in frame]
         if not whole:
             return []
-        text = whole[-1].split(b"\x1b[J")[0].decode("utf-8")
-        return re.split(r"\r+\n", re.sub(r"\x1b\[[0-9;]*[mK]", "", text))  # the terminal adds a carriage return
+        frame = whole[-1].split(end)[0]
+        # Behind a text that fills its line, the cursor is on the last character: nothing may be erased there.
+        require(not re.search(rb"[^\n]\x1b\[[KJ]", frame), f"erased behind a text: {frame}")
+        return re.split(r"\r+\n", re.sub(r"\x1b\[[0-9;]*[mKJ]", "", frame.decode("utf-8")))  # the terminal adds a carriage return
 
     def wait_for(self, what, seconds=30):
         """Waits until a line of the screen matches. @return the match."""
@@ -117,9 +115,6 @@ class Watch:
         for at_last in LEAVE, b"\x1b[?25h", b"\x1b[?7h":
             require(self.written.rfind(at_last) > self.written.rfind(b"\x1b[H"), f"the terminal is not restored: {at_last}")
         require(termios.tcgetattr(self.terminal) == self.before, "the terminal's settings are not restored")
-
-
-running = []
 
 
 def start(program, folder, options, *arguments):
@@ -176,6 +171,21 @@ def lives(program, folder):
     watch.require_restored()
     left = [name for name in files(folder) if name != "run.journal.next"]  # may remain after a kill
     require(left == ["run.journal", "run.journal.before", "run.journal.before.1"], left)
+
+
+def hangs(program, folder):
+    """The line STUCK appears while the program is stopped, and goes away when it goes on."""
+    process = start(program, folder, "journal=run.journal", "1000000")
+    watch = Watch(folder, "run.journal", columns=120)
+    watch.wait_for_steps(20)
+    require(not any("STUCK" in line for line in watch.screen()), watch.screen())
+    process.send_signal(signal.SIGSTOP)
+    watch.wait_for(rf"^STUCK +step \d+, [\d.]+ s: process {process.pid} is stopped \(SIGSTOP\) after step \d+ since [\d.]+ s")
+    process.send_signal(signal.SIGCONT)
+    wait_until(lambda: watch.read(0.05) or not any("STUCK" in line for line in watch.screen()), "STUCK stays")
+    watch.key(b"q")
+    require(watch.wait_until_over() == 0, f"exit code {watch.process.returncode}")
+    watch.require_restored()
 
 
 def signals(program, folder):
@@ -287,10 +297,4 @@ def only_reads(program, folder):
 
 
 if __name__ == "__main__":
-    with tempfile.TemporaryDirectory() as name:
-        try:
-            globals()[sys.argv[2]](sys.argv[1], pathlib.Path(name))
-        finally:
-            for each in running:
-                each.kill()
-                each.wait()
+    run_case(globals())

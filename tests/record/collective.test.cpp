@@ -2,6 +2,7 @@
 #include <profkit/scope.hpp>
 
 #include <catch2/catch_test_macros.hpp>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -121,4 +122,65 @@ TEST_CASE("kept steps keep their collectives, and those of other steps are dropp
   for (profkit::collective_record const& each : profile.collectives) numbers.insert(each.sequence);
   CHECK(profile.steps.size() == 2);
   CHECK(numbers == std::set<std::uint64_t>{4, 5});
+}
+
+TEST_CASE("a message has its partner, its tag, its number and the time at which it was started", "[collectives]") {
+  using profkit::collective;
+  static profkit::communicator group{"messages", 7, 1, 4, 0};
+  static_cast<void>(collective::send(group, 2, 5));  // before the session
+  profkit::session session{plain_options()};
+  collective const sent = collective::send(group, 2, 5, 800);
+  collective const received = collective::receive(group, 3, -1, 16);
+  std::this_thread::sleep_for(std::chrono::milliseconds{2});
+  {
+    PROF_SCOPE("wait", sent);
+    profkit::add_collective(received);
+  }
+  { PROF_SCOPE("receive", collective::receive(group, 2, 5)); }
+  profkit::add_collective(sent);  // outside scopes
+  profkit::profile const profile = session.report().profile();
+  REQUIRE(profile.collectives.size() == 3);
+  bool const is_first = profile.collectives[0].side == profkit::message_side::send;
+  profkit::collective_record const& first = profile.collectives[is_first ? 0 : 1];
+  profkit::collective_record const& second = profile.collectives[is_first ? 1 : 0];
+  CHECK(profile.collective_words[first.function] == "message");
+  CHECK(first.side == profkit::message_side::send);
+  CHECK(first.partner == 2);
+  CHECK(first.tag == 5);
+  CHECK(first.bytes == 800);
+  CHECK(first.sequence == 1);
+  CHECK(second.side == profkit::message_side::receive);
+  CHECK(second.partner == 3);
+  CHECK(second.tag == -1);
+  CHECK(second.sequence == 0);
+  CHECK(profile.paths[second.path].name == "wait");
+  CHECK((first.time.begin == second.time.begin && first.time.end == second.time.end));
+  CHECK((first.time.begin - first.posted >= std::chrono::milliseconds{2}));
+  CHECK(profile.collectives[2].sequence == 0);  // sends and receives are counted apart
+  CHECK((profile.collectives[2].posted <= profile.collectives[2].time.begin));
+}
+
+TEST_CASE("messages of many partners and tags are counted, up to a limit", "[collectives]") {
+  static profkit::communicator group{"many", 11, 0, 100'000, 0};
+  for (std::uint64_t round = 0; round < 2; ++round) {
+    std::uint64_t wrong = 0;
+    for (std::uint32_t partner = 0; partner < 3000; ++partner) {
+      wrong += profkit::collective::send(group, partner, static_cast<int>(partner % 7)).sequence != round ? 1 : 0;
+    }
+    CHECK(wrong == 0);
+  }
+  std::uint64_t unknown = 0;
+  for (std::uint32_t partner = 0; partner < 40'000; ++partner) {
+    unknown += profkit::collective::receive(group, partner).sequence == profkit::detail::message_counts::unknown ? 1 : 0;
+  }
+  CHECK(unknown == 40'000 - 32'768);
+  CHECK(profkit::collective::receive(group, 5).sequence == 1);
+  std::vector<std::thread> running;
+  for (int i = 0; i < 2; ++i) {
+    running.emplace_back([] {
+      for (int k = 0; k < 5000; ++k) static_cast<void>(profkit::collective::send(group, 77, 1000));
+    });
+  }
+  for (std::thread& each : running) each.join();
+  CHECK(profkit::collective::send(group, 77, 1000).sequence == 10'000);
 }

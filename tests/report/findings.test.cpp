@@ -350,7 +350,7 @@ TEST_CASE("outliers that move the mean by 1 % are a finding, with their numbers 
 TEST_CASE("without steps, or with warm-up steps only, the finding says how to get figures", "[findings]") {
   profkit::summary none;
   none.covers_steps = false;
-  CHECK_THAT(findings_of(none).front(), ContainsSubstring("for (profkit::step step : session)"));
+  CHECK_THAT(findings_of(none).front(), ContainsSubstring("for (profkit::step step : session). Under profkit run: --step"));
   profkit::summary warm;
   warm.steps.warmup = 3;
   CHECK_THAT(findings_of(warm).front(), ContainsSubstring("lower warmup=N"));
@@ -376,6 +376,85 @@ TEST_CASE("if no kind of step is usual, the headline is about all steps", "[find
   made.budget({{"forward", 10.0}}).scope(0, "step", 10.0).gpu_time(10.0, 0.0).other_kind("10 steps with a", {"a"}, 10, 20.0);
   made.get().kinds[0].is_usual = false;
   CHECK_THAT(headline_of(made.get()), ContainsSubstring("A step takes 10.0 ms"));
+}
+
+TEST_CASE("a launch that leaves most of the GPU unused is a finding, with the most that a better one can save", "[findings]") {
+  struct launch_case {
+    char const* kernel_class;
+    std::uint64_t blocks;
+    std::uint32_t resident;
+    double occupancy;
+    char const* limited_by;
+    char const* wanted;  ///< empty: no finding
+  };
+  auto const sentence = [](launch_case const& each, double ms) {
+    made_summary made;
+    made.one_part(10.0, 0.0);
+    made.get().gpu->kernels.front().time.total = milliseconds{(10.0 - ms) * 40};
+    made.kernel("void reduce<float>(float*)", each.kernel_class, ms, 1);
+    profkit::launch_summary launch;
+    launch.blocks = each.blocks;
+    launch.multiprocessors = 132;
+    launch.blocks_per_multiprocessor = each.resident;
+    launch.threads = 128;
+    launch.registers = 255;
+    launch.shared_bytes = 100U << 10U;
+    launch.occupancy = each.occupancy;
+    launch.limited_by = each.limited_by;
+    launch.waves = static_cast<double>(each.blocks) / (132.0 * each.resident);
+    launch.last_wave = launch.waves - std::max(0.0, std::ceil(launch.waves) - 1.0);
+    made.get().gpu->kernels.back().median_launch = made.get().gpu->kernels.back().worst_launch = launch;
+    std::string result;
+    for (std::string const& each_finding : findings_of(made.get())) {
+      if (each_finding.rfind("reduce<float>: ", 0) == 0) result = each_finding;
+    }
+    return result;
+  };
+  std::vector<launch_case> const cases{
+      {"reduction", 12, 8, 1.0, "",
+       "reduce<float>: 12 blocks on 132 SMs. It takes 4.00 ms (40 %). 120 SMs have none of its work. > Give it more and smaller blocks, "
+       "unless other kernels run beside it: at most 3.64 ms (36 %) can be saved."},
+      {"reduction", 264, 2, 0.125, "registers",
+       "reduce<float>: 255 registers a thread, occupancy 12.5 %. It takes 4.00 ms (40 %). An SM runs 2 of its blocks at the same time, "
+       "limited by registers. > Try a shape with more warps (__launch_bounds__, less shared memory, other blocks), unless other kernels "
+       "run "
+       "beside it: at most 3.50 ms (35 %) can be saved."},
+      {"reduction", 264, 2, 0.125, "shared memory", "reduce<float>: 100 KiB of shared memory a block, occupancy 12.5 %."},
+      {"reduction", 264, 2, 0.125, "blocks", "reduce<float>: 128 threads a block, occupancy 12.5 %."},
+      {"reduction", 300, 2, 1.0, "",
+       "reduce<float>: the last of 2 waves of blocks fills 14 % of the GPU. It takes 4.00 ms (40 %). 264 fit at the same time, and it has "
+       "300. > Choose another number or size of blocks, unless other kernels run beside it: at most 1.73 ms (17 %) can be saved."},
+      {"matmul", 264, 2, 0.125, "registers", ""},    // such kernels need few warps
+      {"communication", 12, 8, 1.0, "", ""},         // NCCL chooses few blocks
+      {"reduction", 1320, 2, 0.5, "registers", ""},  // half of the warps are enough
+      {"reduction", 2641, 2, 1.0, "", ""},           // the last of many waves
+  };
+  for (launch_case const& each : cases) {
+    std::string const found = sentence(each, 4.0);
+    CAPTURE(each.kernel_class, each.blocks, found);
+    CHECK(found.empty() == std::string{each.wanted}.empty());
+    CHECK(found.rfind(each.wanted, 0) == 0);
+    CHECK(sentence(each, 0.1).empty());  // 1 % of kernel time
+  }
+}
+
+TEST_CASE("a kernel that waits for pages of unified memory is a finding, with what prefetching can save", "[findings]") {
+  made_summary made{40, 100.0};
+  made.one_part(70.0, 30.0);
+  made.get().gpu->kernels.front().name = "void matrix_vector<float>(float*)";
+  CHECK(findings_of(made.get()).size() == 2);
+  profkit::unified_memory_place place;
+  place.kernel = made.get().gpu->kernels.front().name;
+  place.bytes_to_device = std::uint64_t{40} * (128U << 20U);
+  place.waiting = milliseconds{40 * 21.5};
+  made.get().unified_memory.emplace().places = {place, place};
+  CHECK(
+      findings_of(made.get()).at(2) ==
+      "matrix_vector<float> waits 43.0 of 70.0 ms for 256 MiB of pages. These are figures of a step. Pages of unified memory migrate while "
+      "the kernel runs. The counters that show it make such kernels about twice as slow, and see only a part of the bytes. > Prefetch "
+      "them (cudaMemPrefetchAsync): at most 43.0 ms (43 %) can be saved.");
+  for (auto& each : made.get().unified_memory->places) each.waiting = milliseconds{40 * 0.5};
+  CHECK(findings_of(made.get()).size() == 2);  // 1 % of the step
 }
 
 TEST_CASE("a data loss is always a finding with its number, and displaces the last one", "[findings]") {

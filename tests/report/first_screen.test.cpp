@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fcntl.h>
 #include <sys/ioctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <profkit/analyze.hpp>
 #include <profkit/impl/report/first_screen.hpp>
@@ -189,7 +190,17 @@ TEST_CASE("a program without a GPU shows host times, and says in one line what i
   for (int i = 0; i < 4; ++i) made.scope(2, "layer", 6.135, i).scope(3, "matmul_backward", 4.6625, {}, 4);
   made.scope(1, "gpt2_forward", 19.73);
   made.get().steps.warmup = 0;
+  made.get().environment.host_use = profkit::host_use_record{
+      std::chrono::seconds{2}, std::chrono::milliseconds{2250}, std::chrono::milliseconds{750}, 108, 12, 30, 10, 4};
+  made.get().threads = 3;
+  made.get().environment.host_speed = profkit::host_speed_record{{}, {}, 0.25};
+  std::vector<std::string> figures;
+  for (profkit::detail::key_figure const& each : profkit::detail::make_document(made.get()).key_figures) figures.push_back(each.name);
+  CHECK(figures == std::vector<std::string>{"step", "threads", "waiting for a processor", "processors used", "page faults"});
   std::string const text = screen(made.get());
+  CHECK_THAT(text,
+             ContainsSubstring("process: 1.50 of 4 processors used, 25 % of it in the kernel; 3.00 page faults a step, 12 in all from a "
+                               "disk; 1.00\n  context switches a step\n"));
   CHECK_THAT(text, ContainsSubstring("A step takes 49.7 ms on the host, 40 % of it in gpt2_forward."));
   CHECK_THAT(text, ContainsSubstring("layer_* \xc3\x97 4") && ContainsSubstring("    matmul_backward     16    18.65  37.5"));
   CHECK_THAT(text, !ContainsSubstring("n/a") && !ContainsSubstring("KERNELS") && !ContainsSubstring("MEMORY") &&
@@ -234,6 +245,23 @@ TEST_CASE("text has colours only if requested, and always the same characters", 
   CHECK_FALSE(profkit::detail::style_of(-1).has_colours);
 }
 
+namespace {
+
+/// Whether a report has colours in a process with this controlling terminal.
+bool has_colours_on(char const* terminal) {
+  ::pid_t const child = ::fork();
+  if (child == 0) {
+    int const opened = ::setsid() < 0 ? -1 : ::open(terminal, O_RDWR);
+    ::_exit(opened >= 0 && profkit::detail::style_of(opened).has_colours ? 1 : 0);
+  }
+  int status = 0;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  REQUIRE(WIFEXITED(status));
+  return WEXITSTATUS(status) == 1;
+}
+
+}  // namespace
+
 TEST_CASE("a terminal provides width and colours, and NO_COLOR disables colours", "[first_screen]") {
   int const controller = ::posix_openpt(O_RDWR | O_NOCTTY);
   REQUIRE(controller >= 0);
@@ -250,7 +278,8 @@ TEST_CASE("a terminal provides width and colours, and NO_COLOR disables colours"
   changed_variable const no_colour{"NO_COLOR", ""};
   set_width(90);
   CHECK(profkit::detail::style_of(terminal).width == 90);
-  CHECK(profkit::detail::style_of(terminal).has_colours);
+  CHECK(has_colours_on(::ptsname(controller)));
+  CHECK_FALSE(profkit::detail::style_of(terminal).has_colours);  // as under mpirun, which writes it to a file
   set_width(300);
   CHECK(profkit::detail::style_of(terminal).width == 120);
   set_width(5);
@@ -262,11 +291,11 @@ TEST_CASE("a terminal provides width and colours, and NO_COLOR disables colours"
   }
   {
     changed_variable const wanted{"NO_COLOR", "1"};
-    CHECK_FALSE(profkit::detail::style_of(terminal).has_colours);
+    CHECK_FALSE(has_colours_on(::ptsname(controller)));
   }
   {
     changed_variable const dumb{"TERM", "dumb"};
-    CHECK_FALSE(profkit::detail::style_of(terminal).has_colours);
+    CHECK_FALSE(has_colours_on(::ptsname(controller)));
   }
   int ends[2];
   REQUIRE(::pipe(ends) == 0);

@@ -6,6 +6,7 @@
 
 #include "../support/made_profile.hpp"
 #include "../support/parsed_report.hpp"
+#include "../support/report_text.hpp"
 #include "../support/temporary_folder.hpp"
 #include "../support/testing.hpp"
 
@@ -127,6 +128,21 @@ TEST_CASE("the peak of a scope is that of the polled allocator if there is no ot
   for (profkit::allocation_record& each : profile.allocations) each.allocator = 0;
   json const report = json_of(profile);
   CHECK(scope_named(report, "step/forward/layer_1").at("peak_bytes") == 2 * mib);
+}
+
+TEST_CASE("if no scope allocates, there is no table of scopes", "[memory]") {
+  profkit::profile profile = profile_with_memory();
+  profile.allocations.resize(1);
+  CHECK_THAT(report_of(profile).full_text(), !ContainsSubstring("Memory by scope") && ContainsSubstring("Memory of allocators"));
+}
+
+TEST_CASE("the report says after how many steps a source was read", "[memory]") {
+  profkit::profile profile = made_profile();
+  profile.memory = {{"arena", "used", 1, 10 * mib, {}, {}}};
+  std::string const words = "arena used was read after 1 of 2 measured steps";
+  CHECK_THAT(squeezed(report_of(profile).full_text()), ContainsSubstring(words));
+  profile.memory.push_back({"arena", "used", 2, 10 * mib, {}, {}});
+  CHECK_THAT(squeezed(report_of(profile).full_text()), !ContainsSubstring(words));
 }
 
 TEST_CASE("without allocators the report has no such table, and null for peaks", "[memory]") {

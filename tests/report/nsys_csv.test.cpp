@@ -230,3 +230,25 @@ TEST_CASE("a total beyond 64 bits wraps around without undefined behaviour", "[n
 TEST_CASE("an empty profile gives headings without rows", "[nsys_csv]") {
   for (auto const& [name, content] : csv_by_name({})) CHECK(content.find('\n') == content.size() - 1);
 }
+
+TEST_CASE("migrations of unified memory are rows of the memory tables, with the names of Nsight Systems", "[nsys_csv]") {
+  profkit::profile profile = made_case().made();
+  profkit::timestamp const begin = profile.steps.front().time.begin;
+  auto const event = [&](profkit::page_event_kind kind, int ns, std::uint64_t amount) {
+    return profkit::page_event_record{{begin, begin + std::chrono::nanoseconds{ns}}, amount, profkit::path_record::no_parent, 0, kind};
+  };
+  profile.page_events = {event(profkit::page_event_kind::to_device, 100, 4096), event(profkit::page_event_kind::to_device, 300, 8192),
+                         event(profkit::page_event_kind::gpu_faults, 50, 2)};
+  profkit::nsys_summary const found = profkit::summarize_like_nsys(profile);
+  auto const total_in = [](auto const& rows) {
+    auto const row =
+        std::find_if(rows.begin(), rows.end(), [](auto const& each) { return each.name == "[CUDA memcpy Unified Host-to-Device]"; });
+    REQUIRE(row != rows.end());
+    CHECK(row->samples.count == 2);
+    return row->samples.total;
+  };
+  CHECK(total_in(found.memory_times) == 400);
+  CHECK(total_in(found.memory_sizes) == 12'288);
+  auto const is_fault = [](auto const& each) { return each.name.find("faults") != std::string::npos; };
+  CHECK(std::none_of(found.memory_times.begin(), found.memory_times.end(), is_fault));
+}

@@ -356,8 +356,16 @@ TEST_CASE("every field of report.json is in docs/report.md, and no other", "[rec
     profile.quality.snapshot = profkit::snapshot_record{};
     profile.environment.rank = profkit::rank_record{1, 4, 1, 2, "torchrun"};
     profile.environment.host_speed = profkit::host_speed_record{std::chrono::microseconds{100}, std::chrono::microseconds{101}, 0.5};
+    profile.environment.host_use = profkit::host_use_record{std::chrono::seconds{1}, {}, {}, 0, 0, 0, 0, 2};
     profkit::interval const step = profile.steps.back().time;
     profile.device_utilization = {{{step.begin - std::chrono::seconds{1}, step.begin}, profile.steps.back().index, 0, {}}};
+    profile.launch_shapes = {{0, 132, 64, 128, 255, 0, 0, 0, 1, 2, profkit::launch_limit::registers}};
+    for (profkit::gpu_operation_record& each : profile.gpu_operations) each.shape = 1;
+    profile.collectors.push_back({"unified memory", "collected", "", profkit::collector_kind::unified_memory});
+    profile.page_events = {{step, 1, profkit::path_record::no_parent, 0, profkit::page_event_kind::to_device}};
+    profile.energy_meters = {{"GPU 0", 0}};
+    profile.energy = {{step.end, step.duration(), profile.steps.back().index, 1, 1, 1'000'000, std::chrono::milliseconds{20}, 0},
+                      {step.end, step.duration(), profile.steps.back().index, 0, 0, 1'000'000, std::chrono::milliseconds{20}, 0, 0}};
     profkit::summary summary = profkit::analyze(profile);
     summary.trend.change = profkit::level_change_summary{};
     REQUIRE(summary.host_samples);

@@ -63,6 +63,21 @@ TEST_CASE("named and unnamed waiting are separate in the answer and in the table
   CHECK(std::abs(ms - softmax.self->count()) < 1e-9);
 }
 
+TEST_CASE("the section says how much of the processor time samples saw, and the answer what threads without scopes used",
+          "[samples_section]") {
+  profkit::host_samples_summary samples = *profkit::analyze(profile_with_samples()).host_samples;
+  CHECK_THAT(note_of(samples), !ContainsSubstring("saw"));
+  samples.share_of_process = 0.5;
+  samples.kernel_share = 0.03;
+  std::string const of_threads = " Threads without scopes are not sampled: ";
+  CHECK_THAT(profkit::detail::samples_answer(samples), ContainsSubstring(of_threads + profkit::detail::share_words(0.47)));
+  CHECK_THAT(note_of(samples),
+             ContainsSubstring("They saw " + profkit::detail::share_words(0.5) + " of the processor time of the process; " +
+                               profkit::detail::share_words(0.03) + " was in the kernel."));
+  samples.share_of_process = 0.9;
+  CHECK_THAT(profkit::detail::samples_answer(samples), !ContainsSubstring(of_threads));
+}
+
 TEST_CASE("the section says why there are no source lines", "[samples_section]") {
   profkit::host_samples_summary samples = *profkit::analyze(profile_with_samples()).host_samples;
   CHECK(note_of(samples).find("source lines") == std::string::npos);

@@ -232,6 +232,26 @@ TEST_CASE("the track of a process of several ranks has the number of the rank", 
   CHECK(profkit::detail::process_track_name(environment) == "host node17");
 }
 
+TEST_CASE("migrations of unified memory are in a trace as the bytes of each direction so far", "[trace]") {
+  profkit::profile profile = made_profile();
+  auto const migration = [](double begin, double end, std::uint64_t bytes, profkit::page_event_kind kind) {
+    return profkit::page_event_record{{at_ms(begin), at_ms(end)}, bytes, profkit::path_record::no_parent, 0, kind};
+  };
+  profile.page_events = {
+      migration(303.0, 304.0, 500, profkit::page_event_kind::to_device), migration(301.0, 302.0, 4096, profkit::page_event_kind::to_device),
+      migration(301.0, 303.0, 1, profkit::page_event_kind::gpu_faults), migration(305.0, 306.0, 70, profkit::page_event_kind::to_host)};
+  std::vector<json> found;
+  for (json const& each : events_of(profile, "C", 1)) {
+    if (each["name"].get<std::string>().find("Unified") != std::string::npos) found.push_back(each);
+  }
+  REQUIRE(found.size() == 3);
+  CHECK(found[0]["name"] == "[CUDA memcpy Unified Host-to-Device]");
+  CHECK(found[0]["args"]["bytes"] == 4096);
+  CHECK(found[1]["args"]["bytes"] == 4596);
+  CHECK(found[2]["name"] == "[CUDA memcpy Unified Device-to-Host]");
+  CHECK(found[2]["args"]["bytes"] == 70);
+}
+
 TEST_CASE("counters and memory are in a trace, except for values that JSON cannot represent", "[trace]") {
   profkit::profile profile = made_profile();
   std::vector<json> counters = events_of(profile, "C", 1);

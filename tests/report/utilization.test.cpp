@@ -7,6 +7,7 @@
 
 #include "../support/made_work_profile.hpp"
 #include "../support/parsed_report.hpp"
+#include "../support/report_text.hpp"
 #include "../support/testing.hpp"
 
 using profkit::device_unit;
@@ -143,4 +144,49 @@ TEST_CASE("one sentence says which unit limits the run", "[utilization]") {
   CHECK(profkit::detail::utilization_limit(use) == "Memory bandwidth limits the run.");
   use.tensor->mean = 0.94;
   CHECK(profkit::detail::utilization_limit(use) == "Tensor pipes limit the run.");
+}
+
+TEST_CASE("the energy of steps is in the report, in report.json and at its top", "[energy]") {
+  profkit::profile profile = profile_with_utilization();
+  CHECK(json_of(profile).count("energy") == 0);
+  profile.energy_meters = {{"GPU 0", 0}, {"package-0", -1}};
+  auto const energy_of = [](std::uint64_t steps, std::uint64_t items, double ms, std::uint64_t microjoules, std::uint32_t meter) {
+    return profkit::energy_record{at_ms(130), ns_of_ms(ms), 1, steps, items, microjoules, std::chrono::milliseconds{20}, meter};
+  };
+  profile.energy = {energy_of(1, 50, 100.0, 20'000'000, 0), energy_of(1, 50, 100.0, 30'000'000, 0), energy_of(2, 0, 200.0, 3'000'000, 1)};
+  CHECK_THAT(profkit::report_full_text(profkit::analyze(profile)), ContainsSubstring("No scope takes ten changes of a counter"));
+  for (double const ms : {20.0, 30.0}) {
+    profile.energy.push_back(energy_of(0, 0, ms, 10'000'000, 0));
+    profile.energy.back().path = 1;
+  }
+  json const found = json_of(profile).at("energy");
+  REQUIRE(found.size() == 2);
+  CHECK(found[0].at("meter") == "GPU 0");
+  CHECK(found[0].at("joules") == 50.0);
+  CHECK(found[0].at("joules_per_step") == 25.0);
+  CHECK(found[0].at("joules_per_item") == 0.5);
+  CHECK(found[0].at("mean_watt") == 250.0);
+  CHECK(found[0].at("min_joules") == 20.0);
+  CHECK(found[0].at("max_joules") == 30.0);
+  CHECK(found[0].at("resolution_ms") == 20.0);
+  CHECK(found[0].at("steps") == 2);  // without records of scopes
+  REQUIRE(found[0].at("scopes").size() == 1);
+  json const& scope = found[0].at("scopes")[0];
+  CHECK(scope.at("path") == profkit::detail::path_text(profile.paths, 1));
+  CHECK(scope.at("count") == 2);
+  CHECK(scope.at("joules") == 10.0);
+  CHECK(scope.at("mean_watt") == Approx(400.0));
+  CHECK(found[1].at("scopes").empty());
+  CHECK(found[1].at("joules_per_item").is_null());
+  CHECK(found[1].at("min_joules").is_null());
+  profkit::detail::document const document = profkit::detail::make_document(profkit::analyze(profile));
+  auto const section =
+      std::find_if(document.sections.begin(), document.sections.end(), [](auto const& each) { return each.id == "energy"; });
+  REQUIRE(section != document.sections.end());
+  profkit::detail::data_table const& scopes = table_of(*section, "energy_scopes");
+  REQUIRE(scopes.rows.size() == 1);
+  CHECK(std::get<std::string>(scopes.rows[0].cells[3].value) == "10.0");
+  CHECK_THAT(section->answer, ContainsSubstring("GPU 0: 25.0\xc2\xa0J a step (250\xc2\xa0W), 500\xc2\xa0mJ per item"));
+  auto const is_energy = [](auto const& each) { return each.name == "energy a step"; };
+  CHECK(std::any_of(document.key_figures.begin(), document.key_figures.end(), is_energy));
 }

@@ -24,7 +24,7 @@ class summary_filler {
     } else if constexpr (std::is_arithmetic_v<T>) {
       value = static_cast<T>(++made_) + (std::is_floating_point_v<T> ? static_cast<T>(0.25) : T{});
     } else if constexpr (std::is_enum_v<T>) {
-      value = profkit::detail::file_enum<T>::last;
+      value = static_cast<T>(file_enum_of(profkit::detail::described_type<T>{}).last);
     } else {
       using profkit::detail::fields;
       fields(*this, value);
@@ -67,6 +67,7 @@ inline profkit::summary filled_summary() {
   for (profkit::timeline_step& each : result.timeline->steps) in_lists(each.stages), in_lists(each.gpu);
   for (profkit::timeline_collective& each : result.timeline->collectives) {
     each.kind = each.path = 1;
+    each.posted = each.time.begin - std::chrono::nanoseconds{7};
     each.exposed = {each.time, {each.time.end, each.time.end}};
     in_lists(each.busy), in_lists(each.idle);
   }

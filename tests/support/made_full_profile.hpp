@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "made_profile.hpp"
 
@@ -19,6 +20,8 @@ inline profkit::profile profile_with_adopted_scope() {
 /// Also with memory, work, device clocks, measured roofs, a rank, collectives and samples.
 inline profkit::profile profile_with_everything() {
   profkit::profile result = profile_with_adopted_scope();
+  result.environment.host_use =
+      profkit::host_use_record{std::chrono::seconds{2}, std::chrono::seconds{3}, std::chrono::seconds{1}, 5, 6, 7, 8, 4};
   result.environment.host_speed = profkit::host_speed_record{std::chrono::nanoseconds{104'000}, std::chrono::nanoseconds{105'500}, 0.125};
   result.precision = profkit::precision::bf16;
   result.steps[1].model_flops = 1.5e12;
@@ -43,6 +46,16 @@ inline profkit::profile profile_with_everything() {
   result.functions = {{"layer::exp_loop", "program", "", "src/layer.cpp", 40}, {"", "libc.so.6", "load_batch"}};
   result.samples = {{at_ms(201), 1, 0, 0, 1'000'000}, {at_ms(202), profkit::path_record::no_parent, 1, 1, 900'000}};
   result.sampling = profkit::sampling_record{"perf_event_open, task clock", std::chrono::milliseconds{1}, 3, 2, 1, "EPERM"};
+  result.launch_shapes = {{0, 132, 64, 256, 32, 1024, 2048, 16, 2, 8, profkit::launch_limit::warps}, {1, 0, 0, 128}};
+  result.gpu_operations.back().shape = 1;
+  result.gpu_operations.back().grid = {300, 2, 1};
+  result.page_events = {{{at_ms(205), at_ms(206)}, 65'536, profkit::path_record::no_parent, 0, profkit::page_event_kind::to_device},
+                        {{at_ms(207), at_ms(207)}, 1, 0, -1, profkit::page_event_kind::cpu_fault}};
+  result.replayed_scopes = {{0, 1, 2}};
+  result.energy_meters = {{"GPU 0", 0}, {"package-0", -1}};
+  result.energy = {{at_ms(210), ns_of_ms(10), 1, 1, 60, 4'250'000, std::chrono::milliseconds{1}, 0},
+                   {at_ms(320), ns_of_ms(20), 2, 0, 0, 1'200'000, std::chrono::milliseconds{2}, 1, 1},
+                   {at_ms(320), ns_of_ms(30), 2, 2, 120, 1'500'000, std::chrono::milliseconds{2}, 1}};
   result.measured_roofs = {{profkit::precision::tf32, 4.1e14, 4.2e12, "matrix product 8192 x 8192 x 8192"}};
   return result;
 }

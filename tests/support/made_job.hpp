@@ -27,6 +27,7 @@ struct made_job {
   std::chrono::nanoseconds jitter{20'000};  ///< of each rank and step
   std::chrono::nanoseconds end_noise{};     ///< each rank leaves a collective up to so much early or late
   bool is_delay_on_gpu = true;
+  bool is_reduction = false;  ///< to rank 0: only it waits for the others
   std::uint32_t seed = 1;
   std::vector<std::string> hosts{"node"};         ///< of the ranks in turn
   std::vector<std::chrono::nanoseconds> ahead{};  ///< of the clock of each rank
@@ -47,7 +48,7 @@ struct made_job {
       each.environment.command = {"train"};
       each.measured_steps = steps - warmup;
       each.timeline.paths = {"step/data", "step/forward"};
-      each.timeline.kinds = {{7, "", "AllReduce", "f32", "RING", "LL", false}};
+      each.timeline.kinds = {{7, "", is_reduction ? "Reduce" : "AllReduce", "f32", "RING", "LL", false}};
     }
     std::vector<profkit::timestamp> free(ranks, profkit::timestamp{std::chrono::seconds{1'700'000'000}});
     nanoseconds const compute{1'000'000};
@@ -80,7 +81,7 @@ struct made_job {
           each.step = step;
           each.sequence = std::uint64_t{step} * collectives + i;
           each.bytes = std::uint64_t{64} << 20U;
-          each.time.end = latest + transfer;
+          each.time.end = (is_reduction && rank > 0 ? each.time.begin : latest) + transfer;
           each.path = 1;
           since[rank] = each.time.end;
           of_step[rank].communication += each.time.duration();

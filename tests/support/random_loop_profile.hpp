@@ -25,6 +25,7 @@ class random_loop {
     made_.threads = {{100, "train"}, {101, "other"}};
     made_.gpu_names = {{"gemm", {}}, {"ncclKernel", {}}, {"[CUDA memcpy Host-to-Device]", {}, profkit::copy_direction::host_to_device}};
     made_.api_names = {"cuLaunchKernel", "cuMemcpyHtoDAsync_v2"};
+    made_.launch_shapes = made_shapes();
     made_.collectors = {{"kernels", "collected", {}, profkit::collector_kind::kernels}};
     max_operation_ = 1 + up_to(300);
     streams_ = 1 + up_to(3);
@@ -88,6 +89,11 @@ class random_loop {
       }
       made_.device_utilization.push_back(window);
     }
+    made_.energy_meters = {{"GPU 0", 0}, {"package-0", -1}};
+    made_.energy.push_back({step.time.end, step.time.duration(), step.index, 1 + step.index % 2, step.items, 1000 + 7 * step.index,
+                            nanoseconds{5}, static_cast<std::uint32_t>(step.index % 2)});
+    made_.energy.push_back({step.time.end, step.time.duration(), step.index, 0, 0, 3 + step.index, nanoseconds{5}, 0,
+                            static_cast<std::uint32_t>(step.index % made_.paths.size())});
   }
 
   /// A random time between two times.
@@ -105,6 +111,7 @@ class random_loop {
       operation.name = static_cast<std::uint32_t>(up_to(2));
       operation.kind = operation.name == 2 ? profkit::gpu_operation_kind::copy : profkit::gpu_operation_kind::kernel;
       operation.device = static_cast<std::int32_t>(up_to(1));
+      give_shape(operation);
       made_.gpu_operations.push_back(operation);
       now_ += nanoseconds{3};
     }

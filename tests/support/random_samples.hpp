@@ -9,6 +9,21 @@
 #include <random>
 #include <string>
 
+/// Shapes of launches, the second of an unknown device.
+inline profkit::detail::own_vector<profkit::launch_shape_record> made_shapes() {
+  return {{0, 132, 64, 256, 32, 0, 0, 0, 1, 8, profkit::launch_limit::warps},
+          {1, 0, 0, 256, 32, 0, 0, 0, 1, 0, 0},
+          {0, 132, 64, 128, 255, 0, 0, 0, 1, 2, profkit::launch_limit::registers}};
+}
+
+/// Gives a kernel one of `made_shapes`, or none, and a grid, from its time.
+inline void give_shape(profkit::gpu_operation_record& to) {
+  if (to.kind != profkit::gpu_operation_kind::kernel) return;
+  auto const number = static_cast<std::uint64_t>(to.time.begin.time_since_epoch().count());
+  to.shape = static_cast<std::uint16_t>(number % 4);
+  to.grid = {static_cast<std::uint32_t>(number % 401), 1 + static_cast<std::uint32_t>(number % 3), 1};
+}
+
 /// Adds host samples at random times of the session, in and between the steps, with and without a scope.
 /// @param seed equal seeds add equal samples.
 inline profkit::profile with_random_samples(profkit::profile to, std::uint64_t seed) {

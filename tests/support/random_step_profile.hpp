@@ -44,6 +44,7 @@ class random_steps {
     while (now_ < end) nest(one_in(2) ? profkit::path_record::no_parent : static_cast<std::uint32_t>(random_() % known), 1, 4);
     made_.time = {begin, std::max(end, now_)};
     made_.api_names = {"cuLaunchKernel", "cuStreamSynchronize", "cuMemcpyHtoDAsync_v2", "cuMemsetD8Async"};
+    made_.launch_shapes = made_shapes();
     for (std::uint64_t const thread : {100U, 101U}) add_calls(thread, begin, end);
     auto const length = static_cast<std::uint64_t>((end - begin).count());
     std::set<profkit::timestamp> begins;
@@ -56,6 +57,7 @@ class random_steps {
       each.name = static_cast<std::uint32_t>(random_() % made_.gpu_names.size());
       each.device = static_cast<std::int32_t>(random_() % 2);
       each.correlation = launched_before(each.time.begin);
+      give_shape(each);
       made_.gpu_operations.push_back(each);
     }
     if (one_in(2)) std::shuffle(made_.scopes.begin(), made_.scopes.end(), random_);

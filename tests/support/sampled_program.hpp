@@ -11,7 +11,7 @@
 #include <memory>
 #include <profkit/impl/collect/built_in_collectors.hpp>
 #include <profkit/impl/drain/log_drain.hpp>
-#include <profkit/impl/record/recording_start.hpp>
+#include <profkit/impl/record/thread_registry.hpp>
 #include <profkit/options.hpp>
 #include <string>
 #include <thread>
@@ -58,7 +58,7 @@ class program {
       : collector_{profkit::host_samples{profkit::host_sample_options{1000.0, uses_perf_events}}.made} {
     collector_->use_clock(logs_.calendar());
     collector_->start(made_);
-    logs_.use_samples(*collector_->samples());
+    logs_.use_samples(collector_->samples());
     std::string const how = made().sampling ? made().sampling->mechanism : "";
     if (!collector_->status().works) reason_ = collector_->status().reason;
     if (how.find("because of") != std::string::npos) reason_ = how;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -11,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "ranks/make_job.hpp"
 #include "ranks/straggler_rule.hpp"
 #include "ranks/wait_origins.hpp"
 
@@ -46,9 +48,120 @@ struct simulated_job {
   std::vector<std::vector<std::vector<std::size_t>>> groups;  ///< by collective of a step: the ranks of each communicator
   std::vector<rank_steps> gpu;                                ///< by collective of a step: work before it
   std::vector<rank_steps> host;
-  double length = 0.0;  ///< mean step
-  double faster = 0.0;  ///< mean step without the delay
+  std::vector<rank_steps> late;  ///< the part of both that is the delay
+  double length = 0.0;           ///< mean step
+  double faster = 0.0;           ///< mean step without the delay
 };
+
+/// The ranks of a communicator wait for the last one.
+/// @param before called with the position of the last one.
+template <class Before>
+void meet(std::vector<std::size_t> const& group, std::vector<double>& now, Before const& before) {
+  auto const last = std::max_element(group.begin(), group.end(), [&](std::size_t a, std::size_t b) { return now[a] < now[b]; });
+  before(static_cast<std::size_t>(last - group.begin()));
+  for (std::size_t const each : group) now[each] = std::max(now[each], now[*last]);
+}
+
+/// Runs a job, and returns its mean step.
+/// @param work_of called with collective of a step, rank and step: the work before it, in ms.
+/// @param before called with collective, communicator, step, the times of all ranks, and the last one of the communicator.
+template <class WorkOf, class Before>
+double run_job(simulated_job const& job, WorkOf const& work_of, Before const& before) {
+  std::vector<double> now(job.held.size());
+  std::size_t const steps = job.held.front().size();
+  for (std::size_t s = 0; s < steps; ++s) {
+    for (std::size_t c = 0; c < job.groups.size(); ++c) {
+      for (std::size_t r = 0; r < now.size(); ++r) now[r] += work_of(c, r, s);
+      for (std::size_t g = 0; g < job.groups[c].size(); ++g)
+        meet(job.groups[c][g], now, [&](std::size_t last) { before(c, g, s, now, last); });
+    }
+  }
+  return *std::max_element(now.begin(), now.end()) / static_cast<double>(steps);
+}
+
+/// What the ranks of a simulated job record: the delay is in the scope "late", other work in "work".
+inline profkit::detail::own_vector<profkit::job_rank> recorded_ranks(simulated_job const& job) {
+  auto const time = [](double ms) { return profkit::timestamp{std::chrono::nanoseconds{std::llround(ms * 1e6)}}; };
+  profkit::detail::own_vector<profkit::job_rank> ranks(job.held.size());
+  for (std::size_t r = 0; r < ranks.size(); ++r) {
+    ranks[r].rank = static_cast<std::uint32_t>(r);
+    ranks[r].environment.host = "node";
+    ranks[r].timeline.paths = {"step/work", "step/late"};
+    ranks[r].timeline.kinds.resize(job.groups.size());
+  }
+  bool is_host = true;
+  for (rank_steps const& each : job.gpu) is_host = is_host && each.front().front() <= 0.0 && each.back().front() <= 0.0;
+  std::vector<double> free(ranks.size());
+  auto const work_of = [&](std::size_t c, std::size_t r, std::size_t s) { return job.gpu[c][r][s] + job.host[c][r][s]; };
+  run_job(job, work_of, [&](std::size_t c, std::size_t g, std::size_t s, std::vector<double> const& now, std::size_t last) {
+    std::vector<std::size_t> const& group = job.groups[c][g];
+    for (std::size_t const r : group) {
+      profkit::rank_timeline& to = ranks[r].timeline;
+      to.kinds[c] = {1 + c * 100'000 + g, "", "AllReduce", "", "", "", is_host, static_cast<std::uint32_t>(group.size()), 0};
+      to.kinds[c].rank = static_cast<std::uint32_t>(std::find(group.begin(), group.end(), r) - group.begin());
+      profkit::interval const taken{time(now[r]), time(now[group[last]])};
+      profkit::timeline_collective next;
+      next.step = next.sequence = s;
+      next.kind = static_cast<std::uint32_t>(c);
+      next.time = taken;
+      next.exposed.push_back(taken);
+      for (bool const is_gpu : {true, false}) {
+        double const all = (is_gpu ? job.gpu : job.host)[c][r][s];
+        double const late = std::min(all, job.late[c][r][s]);
+        profkit::detail::own_vector<profkit::path_time>& work = is_gpu ? next.busy : next.idle;
+        if (all > late) work.push_back({0, time(all) - time(late)});
+        if (late > 0.0) work.push_back({1, time(late) - time(0.0)});
+      }
+      to.collectives.push_back(std::move(next));
+      if (c == 0) {
+        to.steps.emplace_back().index = s;
+        to.steps.back().begin = time(free[r]);
+      }
+      to.steps.back().end = taken.end;
+      to.steps.back().next_begin = taken.end;
+      to.steps.back().host = {to.steps.back().begin, taken.end};
+      free[r] = now[group[last]];
+    }
+  });
+  return ranks;
+}
+
+/// The critical path of a simulated job against the truth.
+struct checked_path {
+  double off = 0.0;             ///< its length minus the mean step, in ms
+  std::size_t broken = 0;       ///< number of parts without which the step would become shorter by more than their time
+  std::size_t broken_late = 0;  ///< the same, of the delays of all ranks together
+};
+
+inline checked_path check_path(simulated_job const& job) {
+  profkit::job_summary const found = profkit::summarize_job(recorded_ranks(job));
+  checked_path result;
+  constexpr double rounding = 1e-3;
+  auto const step_without = [&](auto const& is_left_out) {
+    return run_job(
+        job,
+        [&](std::size_t c, std::size_t r, std::size_t s) {
+          double const late = job.late[c][r][s];
+          double const work = job.gpu[c][r][s] + job.host[c][r][s] - late;
+          return (is_left_out(r, false) ? 0.0 : work) + (is_left_out(r, true) ? 0.0 : late);
+        },
+        [](std::size_t, std::size_t, std::size_t, std::vector<double> const&, std::size_t) {});
+  };
+  double late = 0.0;
+  std::size_t tried = 0;
+  result.off = -job.length;
+  for (profkit::job_path_part const& part : found.critical_path) {
+    result.off += part.time.count();
+    bool const is_late = part.path == "step/late";
+    if (is_late || part.kind == "rest") late += part.time.count();
+    constexpr std::size_t max_tried = 4;
+    if ((part.kind != "GPU" && part.kind != "host") || ++tried > max_tried) continue;
+    double const without = step_without([&](std::size_t r, bool of_late) { return r == *part.rank && of_late == is_late; });
+    result.broken += job.length - without > part.time.count() + rounding ? 1 : 0;
+  }
+  result.broken_late = job.length - job.faster > late + rounding ? 1 : 0;
+  return result;
+}
 
 class job_simulator {
  public:
@@ -61,39 +174,34 @@ class job_simulator {
     simulated_job result;
     result.groups = groups_of_collectives();
     result.held = rank_steps(is_.ranks, profkit::detail::own_vector<double>(is_.steps));
-    result.gpu = result.host = std::vector<rank_steps>(result.groups.size(), result.held);
+    result.gpu = result.host = result.late = std::vector<rank_steps>(result.groups.size(), result.held);
     profkit::detail::wait_origins origins{is_.ranks};
-    std::vector<double> now(is_.ranks);
-    std::vector<double> without(is_.ranks);
     for (std::size_t s = 0; s < is_.steps; ++s) {
-      std::vector<double> work(is_.ranks);
-      for (std::size_t r = 0; r < is_.ranks; ++r) work[r] = std::max(0.0, is_.step * (1.0 + 0.01 * (noise[r][s] + factor[r])));
-      for (std::size_t c = 0; c < result.groups.size(); ++c) {
-        for (std::size_t r = 0; r < is_.ranks; ++r) {
-          double const part = work[r] / static_cast<double>(result.groups.size());
+      for (std::size_t r = 0; r < is_.ranks; ++r) {
+        double const work = std::max(0.0, is_.step * (1.0 + 0.01 * (noise[r][s] + factor[r])));
+        for (std::size_t c = 0; c < result.groups.size(); ++c) {
+          double const part = work / static_cast<double>(result.groups.size());
           bool const is_late = c == (is_.is_delay_second ? 1U : 0U) && std::find(is_.slow.begin(), is_.slow.end(), r) != is_.slow.end();
           double const late = is_late ? delay_in(s) : 0.0;
           (is_.is_gpu ? result.gpu : result.host)[c][r][s] += part;
           (is_.is_gpu || is_.is_delay_gpu ? result.gpu : result.host)[c][r][s] += late;
-          now[r] += part + late;
-          without[r] += part;
-        }
-        for (std::vector<std::size_t> const& group : result.groups[c]) {
-          meet(group, now, [&](std::size_t last) {
-            auto const charge = [&](std::size_t origin, std::size_t i, double time) {
-              if (origin != group[i]) result.held[origin][s] += time / static_cast<double>(is_.ranks - 1);
-            };
-            origins.meet(
-                group.size(), last, [&](std::size_t i) { return group[i]; },
-                [&](std::size_t i) { return now[group[last]] - now[group[i]]; }, charge);
-          });
-          meet(group, without, [](std::size_t) {});
+          result.late[c][r][s] = late;
         }
       }
     }
-    auto const count = static_cast<double>(is_.steps);
-    result.length = *std::max_element(now.begin(), now.end()) / count;
-    result.faster = *std::max_element(without.begin(), without.end()) / count;
+    auto const all_of = [&](std::size_t c, std::size_t r, std::size_t s) { return result.gpu[c][r][s] + result.host[c][r][s]; };
+    result.length = run_job(result, all_of, [&](std::size_t c, std::size_t g, std::size_t s, std::vector<double> const& now, auto last) {
+      std::vector<std::size_t> const& group = result.groups[c][g];
+      auto const charge = [&](std::size_t origin, std::size_t i, double time) {
+        if (origin != group[i]) result.held[origin][s] += time / static_cast<double>(is_.ranks - 1);
+      };
+      origins.meet(
+          group.size(), last, [&](std::size_t i) { return group[i]; }, [&](std::size_t i) { return now[group[last]] - now[group[i]]; },
+          charge);
+    });
+    result.faster = run_job(
+        result, [&](auto c, auto r, auto s) { return all_of(c, r, s) - result.late[c][r][s]; },
+        [](std::size_t, std::size_t, std::size_t, std::vector<double> const&, std::size_t) {});
     return result;
   }
 
@@ -141,15 +249,6 @@ class job_simulator {
       columns[r % is_.row].push_back(r);
     }
     return {rows, is_.row == 2 ? all : columns};
-  }
-
-  /// The ranks of a communicator wait for the last one.
-  /// @param before called with the position of the last one.
-  template <class Before>
-  static void meet(std::vector<std::size_t> const& group, std::vector<double>& now, Before const& before) {
-    auto const last = std::max_element(group.begin(), group.end(), [&](std::size_t a, std::size_t b) { return now[a] < now[b]; });
-    before(static_cast<std::size_t>(last - group.begin()));
-    for (std::size_t const each : group) now[each] = std::max(now[each], now[*last]);
   }
 
   job_scenario is_;

@@ -10,7 +10,7 @@
 #include "compared_rows.hpp"
 #include "decision.hpp"
 #include "machine_speed.hpp"
-#include "moderated_variance.hpp"
+#include "row_family.hpp"
 #include "summary_figures.hpp"
 
 using namespace profkit_program;

@@ -9,7 +9,6 @@
 #include "../support/testing.hpp"
 #include "compare.hpp"
 #include "comparison_document.hpp"
-#include "comparison_json.hpp"
 #include "decision.hpp"
 #include "summary_figures.hpp"
 
@@ -272,6 +271,17 @@ TEST_CASE("the use of the GPU is shown for both sides, without a verdict", "[com
   CHECK_FALSE(has_note(compare(a, b), "DRAM"));
   b.front().utilized_devices = 2;
   CHECK(has_note(compare(a, b), "GPU utilization, mean of all devices: SMs active"));
+}
+
+TEST_CASE("the energy of a step is compared meter by meter, without a verdict", "[compare]") {
+  std::vector<run_figures> a{sampled_run({}), sampled_run({})};
+  std::vector<run_figures> b = a;
+  a[0].energy = unit_shares{{"GPU 0", 20.0}, {"GPU 1", 5.0}};
+  a[1].energy = unit_shares{{"GPU 0", 30.0}};
+  CHECK_FALSE(has_note(compare(a, b), "Energy"));
+  for (run_figures& each : b) each.energy = unit_shares{{"package-0", 3.0}, {"GPU 0", 20.0}};
+  CHECK(has_note(compare(a, b), "Energy of a step: GPU 0 25 J in A, 20 J in B (-20.0 %)"));
+  CHECK_FALSE(has_note(compare(a, b), "GPU 1"));
 }
 
 TEST_CASE("the use of several GPUs is the mean of those that measured a unit", "[compare]") {

@@ -6,8 +6,8 @@
 
 #include "compare.hpp"
 #include "comparison_figures.hpp"
+#include "comparison_words.hpp"
 #include "decision.hpp"
-#include "decision_text.hpp"
 #include "made_runs.hpp"
 #include "program_run.hpp"
 

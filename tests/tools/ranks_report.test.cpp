@@ -47,6 +47,13 @@ TEST_CASE("profkit report of a folder of ranks says which rank holds the others 
                                      "data takes 3.07 ms, the others have none."));
 }
 
+TEST_CASE("the report of one rank of a job says how to see all ranks", "[ranks_report]") {
+  program_folder const folder;
+  std::string const of_rank = joined(folder.run("report" + quoted(recorded_job("even") / "rank0.profile")).out);
+  CHECK_THAT(of_rank, ContainsSubstring("This is rank 0 of 2.") && ContainsSubstring("profkit report DIR shows all ranks"));
+  CHECK_THAT(folder.run("report" + quoted(recorded_job("even"))).out, !ContainsSubstring("This is rank"));
+}
+
 TEST_CASE("profkit report of a folder writes a page and JSON", "[ranks_report]") {
   program_folder const folder;
   fs::path const page = folder.path / "ranks.html";
@@ -56,10 +63,19 @@ TEST_CASE("profkit report of a folder writes a page and JSON", "[ranks_report]")
   CHECK(job.at("straggler").at("path") == "step/forward/extra");
   CHECK(job.at("ranks").size() == 2);
   CHECK(job.at("held_others_up").at("values_ms").at(1).size() == 25);
+  double path = 0.0;
+  for (nlohmann::json const& part : job.at("critical_path")) path += part.at("ms").get<double>();
+  CHECK(path == Catch::Approx(job.at("step_ms").get<double>()).epsilon(0.002));
+  nlohmann::json const& extra = job.at("critical_path").at(1);
+  CHECK(extra.at("kind") == "GPU");
+  CHECK(extra.at("position") == 1);
+  CHECK(extra.at("path") == "step/forward/extra");
+  CHECK(extra.at("ms").get<double>() == Catch::Approx(3.0).margin(0.05));
   std::string const html = text_of_file(page);
   CHECK(html_fault(html) == "");
   CHECK(html.size() < 100'000);
-  CHECK_THAT(html, ContainsSubstring("class=\"heat\"") && ContainsSubstring("<h2>Collectives</h2>"));
+  CHECK_THAT(html, ContainsSubstring("class=\"heat\"") && ContainsSubstring("<h2>Collectives</h2>") &&
+                       ContainsSubstring("<h2>Critical path</h2>"));
   CHECK_THAT(html, ContainsSubstring("title=\"exposed waiting: ") && ContainsSubstring("low\" style=\"left:0") &&
                        ContainsSubstring("title=\"communication beside computing: 0"));
   CHECK_THAT(html, ContainsSubstring("class=\"lanes\"") && ContainsSubstring("GPU time a step on rank 1 (vm), none on the others."));

@@ -189,7 +189,13 @@ TEST_CASE("scopes and budget are those of usual steps", "[watch]") {
     if (each.depth == 1) CHECK(std::find(usual.begin(), usual.end(), each.name) != usual.end());
   }
   profkit::budget_summary const& budget = *run.figures.kinds.front().budget;
-  CHECK_THAT(joined(screen_of({run.view()}, page)), ContainsSubstring(fmt::format("busy {:.1f} %", 100.0 * (budget.busy / budget.wall))));
+  std::string const text = joined(screen_of({run.view()}, page));
+  CHECK_THAT(text, ContainsSubstring(fmt::format("busy {:.1f} %", 100.0 * (budget.busy / budget.wall))));
+  // So are the step times; the mean of the latest steps has the validation.
+  std::string const usual_step = detail::time_words(profkit::detail::mean_step_time(run.figures.kinds.front().times));
+  CHECK_THAT(text, ContainsSubstring("STEPS    " + usual_step + " a usual step, ") && ContainsSubstring("  usual step " + usual_step));
+  CHECK_THAT(text, ContainsSubstring(", mean of ") && !ContainsSubstring(": " + usual_step));
+  CHECK_THAT(joined(screen_of({run.view(), run.view()}, page)), ContainsSubstring(" " + usual_step + " "));
 }
 
 TEST_CASE("figures that were not measured are n/a, with the reason", "[watch]") {

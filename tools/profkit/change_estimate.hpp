@@ -16,11 +16,11 @@
 namespace profkit_program {
 
 /// Degrees of freedom from which Student's distribution is taken as the normal one: its quantiles differ by less than 0.1 %.
-inline constexpr double known = 1e4;
+inline constexpr double normal_freedom = 1e4;
 
 /// The quantile of Student's distribution for a two-sided share, also for many degrees of freedom.
 [[nodiscard]] inline double quantile(double share, double freedom) {
-  if (freedom < known) return profkit::student_quantile(share, freedom);
+  if (freedom < normal_freedom) return profkit::student_quantile(share, freedom);
   double low = 0.0;
   double high = 40.0;
   for (int i = 0; i < 60; ++i) {
@@ -82,7 +82,7 @@ struct run_noise {
     if (runs_freedom <= 0.0) return false;
     // The quantile of chi-square over its degrees of freedom. Source: E. B. Wilson and M. M. Hilferty, "The distribution of chi-square",
     // Proceedings of the National Academy of Sciences 17 (1931).
-    double const term = 2.0 / (9.0 * std::min(freedom, known));
+    double const term = 2.0 / (9.0 * std::min(freedom, normal_freedom));
     double const limit = std::pow(1.0 - term + 1.6449 * std::sqrt(term), 3.0);
     return variance * both > limit * (assumed * both + within);
   }
@@ -109,7 +109,8 @@ struct run_noise {
   double const measured = noise.variance * noise.both;
   // Source: F. E. Satterthwaite, "An approximate distribution of estimates of variance components", Biometrics Bulletin 2 (1946).
   auto const half = [&](double share, double variance, double squares_over_freedom) {
-    double const freedom = squares_over_freedom > 0.0 ? std::clamp(variance * variance / squares_over_freedom, 1.0, known) : known;
+    double const freedom =
+        squares_over_freedom > 0.0 ? std::clamp(variance * variance / squares_over_freedom, 1.0, normal_freedom) : normal_freedom;
     return quantile(share, freedom) * std::sqrt(variance);
   };
   double const unknown = std::numeric_limits<double>::infinity();
@@ -126,7 +127,8 @@ struct run_noise {
   if (is_within_known && !noise.refutes_assumption())
     result = half(1.0 - error * share, noise.assumed * noise.both + noise.within, noise.within_squared_over_freedom);
   bool const is_within_larger = is_within_known && noise.within > measured;
-  double const squares = is_within_larger ? noise.within_squared_over_freedom : measured * measured / std::min(noise.freedom, known);
+  double const squares =
+      is_within_larger ? noise.within_squared_over_freedom : measured * measured / std::min(noise.freedom, normal_freedom);
   return std::min(result, half(1.0 - error * (1.0 - share), is_within_larger ? noise.within : measured, squares));
 }
 

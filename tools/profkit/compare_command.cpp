@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compare_command.hpp"
+#include "commands.hpp"
 
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <map>
@@ -20,10 +19,8 @@
 #include "compare.hpp"
 #include "comparison.hpp"
 #include "comparison_document.hpp"
-#include "comparison_json.hpp"
 #include "comparison_words.hpp"
 #include "decision.hpp"
-#include "decision_text.hpp"
 #include "report_reader.hpp"
 #include "run_figures.hpp"
 

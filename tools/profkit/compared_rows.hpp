@@ -76,6 +76,7 @@ class compared_rows {
     if (options_.scope.empty() && options_.time != time_kind::host) add_kernels();
     if (options_.time != time_kind::gpu) add_functions(into);
     if (options_.scope.empty()) add_utilization(into);
+    if (options_.scope.empty()) add_energy(into);
     return {std::move(inputs_), std::move(members_)};
   }
 
@@ -413,12 +414,33 @@ class compared_rows {
     if (!text.empty()) into.notes.push_back((are_many ? "GPU utilization, mean of all devices: " : "GPU utilization: ") + text);
   }
 
+  /// A line for the notes: the energy of a step by meter. Counters have no spread by step, so it has no verdict.
+  void add_energy(comparison& into) const {
+    std::string text;
+    for (auto const& [name, joules] : a_.front().energy) {
+      auto const before = mean_value(a_, &run_figures::energy, name);
+      auto const after = mean_value(b_, &run_figures::energy, name);
+      if (!before || !after || *before <= 0.0) continue;
+      text += fmt::format("{}{} {:.4g} J in A, {:.4g} J in B ({:+.1f} %)", text.empty() ? "" : "; ", name, *before, *after,
+                          100.0 * (*after / *before - 1.0));
+    }
+    if (!text.empty()) into.notes.push_back("Energy of a step: " + text);
+  }
+
   /// The mean over the runs of a side; n/a if one does not have it.
   [[nodiscard]] static std::optional<double> mean_share(std::vector<run_figures> const& side, std::string const& name) {
+    return mean_value(side, &run_figures::utilization, name);
+  }
+  static unit_shares const& value_of(std::optional<unit_shares> const& shares) { return *shares; }
+  static unit_shares const& value_of(unit_shares const& shares) { return shares; }
+  template <class Member>
+  [[nodiscard]] static std::optional<double> mean_value(std::vector<run_figures> const& side, Member run_figures::*member,
+                                                        std::string const& name) {
     double sum = 0.0;
     for (run_figures const& run : side) {
-      auto const at = std::find_if(run.utilization->begin(), run.utilization->end(), [&](auto const& each) { return each.first == name; });
-      if (at == run.utilization->end()) return std::nullopt;
+      unit_shares const& values = value_of(run.*member);
+      auto const at = std::find_if(values.begin(), values.end(), [&](auto const& each) { return each.first == name; });
+      if (at == values.end()) return std::nullopt;
       sum += at->second;
     }
     return sum / static_cast<double>(side.size());

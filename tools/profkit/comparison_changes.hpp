@@ -399,6 +399,7 @@ class comparison_changes {
       }
       for (; all && member < result_.members.size() && result_.members[member].row == i; ++member) add(result_.members[member].scope);
     }
+    table.drop_unknown_columns();
     return table;
   }
 

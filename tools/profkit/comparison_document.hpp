@@ -20,4 +20,9 @@ namespace profkit_program {
 /// The document of a comparison for a terminal, or as Markdown.
 [[nodiscard]] std::string comparison_text(profkit::detail::document const& what, bool as_markdown);
 
+/// All rows as JSON, and for rows that are sums, their scopes. n/a is null; changes are fractions, not percent.
+/// @param decided null without `--fail-if-slower`.
+[[nodiscard]] std::string comparison_json(comparison const& comparison, compared_sides const& sides, compare_options const& options,
+                                          decision const* decided);
+
 }  // namespace profkit_program

@@ -10,7 +10,6 @@
 #include <profkit/impl/report/html_plots.hpp>
 #include <profkit/impl/report/numbers.hpp>
 #include <string>
-#include <utility>
 
 namespace profkit::detail {
 

@@ -18,7 +18,6 @@
 #include "comparison_tree.hpp"
 #include "comparison_words.hpp"
 #include "decision.hpp"
-#include "decision_text.hpp"
 #include "run_figures.hpp"
 
 namespace profkit_program::detail {

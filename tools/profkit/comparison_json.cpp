@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "comparison_json.hpp"
+#include "comparison_document.hpp"
 
 #include <profkit/impl/report/json_text.hpp>
 
@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "decision_text.hpp"
+#include "comparison_words.hpp"
 #include "run_figures.hpp"
 
 namespace profkit_program {

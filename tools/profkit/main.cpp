@@ -8,9 +8,7 @@
 #include <profkit/version.hpp>
 #include <string>
 
-#include "compare_command.hpp"
-#include "report_command.hpp"
-#include "watch_command.hpp"
+#include "commands.hpp"
 
 namespace {
 
@@ -22,13 +20,16 @@ int fail(std::string const& reason) {
 }
 
 int run(int argc, char** argv) {
-  CLI::App app{"Works with what profkit wrote."};
+  CLI::App app{"Records programs, and works with what profkit wrote."};
   app.name("profkit");
   app.set_version_flag("--version", std::string{"profkit "} + profkit::version);
   profkit_program::command chosen;
+  profkit_program::add_run_command(app, chosen);
   profkit_program::add_compare_command(app, chosen);
   profkit_program::add_report_command(app, chosen);
   profkit_program::add_watch_command(app, chosen);
+  profkit_program::add_stuck_command(app, chosen);
+  profkit_program::add_control_commands(app, chosen);
   app.require_subcommand(1);
   try {
     app.parse(argc, argv);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "report_command.hpp"
+#include "commands.hpp"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -22,7 +22,6 @@
 #include <profkit/summary.hpp>
 #include <profkit/summary_file.hpp>
 #include <string>
-#include <system_error>
 #include <utility>
 #include <vector>
 

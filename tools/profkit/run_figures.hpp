@@ -113,6 +113,7 @@ struct run_figures {
   std::vector<std::string> cut_scopes{};   ///< paths of the scopes that have more functions than `functions` lists
   std::optional<unit_shares> utilization;  ///< n/a if it was not measured
   std::size_t utilized_devices = 0;        ///< number of devices of `utilization`
+  unit_shares energy;                      ///< joules per step, by meter; empty if energy was not measured
   std::vector<std::string> doubts;         ///< reasons in the report to doubt its figures
 };
 

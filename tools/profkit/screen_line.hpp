@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <fmt/format.h>
+
 #include <profkit/impl/report/shown_text.hpp>
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstddef>
-#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -17,6 +19,16 @@ struct screen_style {
   bool has_colours = false;
   bool is_utf8 = true;  ///< else ASCII only
 };
+
+/// "9.4 s", "94 s", "12 min", "3.2 h", "2.5 days".
+inline std::string age_words(std::chrono::duration<double> age) {
+  double const seconds = age.count();
+  if (seconds < 9.95) return fmt::format("{:.1f} s", seconds);
+  if (seconds < 120.0) return fmt::format("{:.0f} s", seconds);
+  if (seconds < 7200.0) return fmt::format("{:.0f} min", seconds / 60.0);
+  if (seconds < 172'800.0) return fmt::format("{:.1f} h", seconds / 3600.0);
+  return fmt::format("{:.1f} days", seconds / 86'400.0);
+}
 
 /// SGR parameters of ECMA-48.
 namespace colour {

@@ -51,6 +51,7 @@ class summary_figures {
     add_kernels();
     add_functions();
     add_utilization();
+    for (profkit::energy_summary const& each : what_.energy) result_.energy.emplace_back(each.meter, each.joules_per_step);
     add_doubts();
     return std::move(result_);
   }

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <profkit/error.hpp>
+#include <profkit/impl/report/text_width.hpp>
 
 #include <array>
 #include <cerrno>
@@ -52,8 +53,10 @@ class terminal {
     ::pthread_sigmask(SIG_SETMASK, &signals_before_, nullptr);
   }
 
-  /// Whether the program can show its screen: stdout is a terminal that knows escape sequences.
-  [[nodiscard]] static bool is_there(std::string_view type) { return ::isatty(STDOUT_FILENO) == 1 && !type.empty() && type != "dumb"; }
+  /// Whether the program can show its screen: a person looks at stdout, and the terminal knows escape sequences.
+  [[nodiscard]] static bool is_there(std::string_view type) {
+    return profkit::detail::is_looked_at(STDOUT_FILENO) && !type.empty() && type != "dumb";
+  }
 
   [[nodiscard]] bool has_keys() const noexcept { return before_.has_value(); }
 
@@ -64,11 +67,14 @@ class terminal {
     return {found.ws_col, found.ws_row};
   }
 
+  /// Replaces the screen as a whole, in terminals that know synchronized updates (mode 2026). Erases before it writes: behind a text that
+  /// fills its line, the cursor is on its last character.
   /// @throws profkit::error if the terminal is gone.
   void draw(std::vector<std::string> const& lines) const {
-    std::string text = "\x1b[H";
-    for (std::size_t i = 0; i < lines.size(); ++i) text += (i == 0 ? "" : "\r\n") + lines[i] + "\x1b[K";
-    if (!write(text + "\x1b[J")) throw profkit::error{"profkit watch: the terminal is gone", errno};
+    std::string text = "\x1b[?2026h\x1b[H";
+    for (std::size_t i = 0; i + 1 < lines.size(); ++i) text += "\x1b[K" + lines[i] + "\r\n";
+    text += "\x1b[J" + (lines.empty() ? "" : lines.back());
+    if (!write(text + "\x1b[?2026l")) throw profkit::error{"profkit watch: the terminal is gone", errno};
   }
 
   /// Waits for keys and signals. Signals that end the program do so here, with the terminal restored.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "watch_command.hpp"
+#include "commands.hpp"
 
 #include <fmt/format.h>
 #include <langinfo.h>
@@ -20,6 +20,7 @@
 #include <utility>
 #include <vector>
 
+#include "environment.hpp"
 #include "terminal.hpp"
 #include "watch_screen.hpp"
 #include "watch_view.hpp"
@@ -36,9 +37,6 @@ struct watch_arguments {
   double interval = 1.0;  // seconds
   bool once = false;
 };
-
-/// @param value of a variable of the environment; null: not set.
-std::string_view text_of(char const* value) { return value == nullptr ? std::string_view{} : value; }
 
 /// Whether the locale of the environment has UTF-8.
 bool is_utf8_locale() {

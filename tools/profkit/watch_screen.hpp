@@ -55,6 +55,7 @@ class watch_screen {
     } else if (view.state == watch_state::waiting) {
       add(96, line().add("no journal yet: start the program with PROFKIT=journal=" + screen_name(view.path, style_)));
     }
+    if (!view.stuck.empty()) add(97, label("STUCK", colour::bad).add(screen_name(view.stuck, style_)));
     add_steps(view);
     if (view.figures != nullptr) {
       add_gpu(*view.figures);
@@ -137,6 +138,12 @@ class watch_screen {
     return std::pair{sum / static_cast<double>(count), count};
   }
 
+  /// The mean step of the main kind, as the report has it; n/a without a measured step.
+  [[nodiscard]] static std::optional<profkit::milliseconds> usual_step(watch_view const& view) {
+    if (view.figures == nullptr || !view.figures->covers_steps || view.figures->steps.host.count == 0) return std::nullopt;
+    return profkit::detail::mean_step_time(profkit::detail::report_kinds{*view.figures}.main().times);
+  }
+
   void add_journals(std::vector<watch_view> const& views, std::size_t chosen) {
     std::size_t const state = std::clamp<std::size_t>(size_.columns / 3, 12, 32);
     std::array<std::size_t, 4> const ends{state + 28, state + 38, state + 46, state + 48};  // steps, step time, busy; the sparkline
@@ -149,8 +156,8 @@ class watch_screen {
       row.add(i == chosen ? "> " : "  ", colour::bold)
           .add(shortened_to(screen_name(view.name, style_), state - 4), i == chosen ? colour::bold : colour::none);
       row.to(state).add(first_columns(detail::state_words(view), 19), colour_of(view.state)).right(ends[0], steps_words(view));
-      auto const mean = latest_mean(view);
-      row.right(ends[1], mean ? detail::time_words(mean->first) : profkit::detail::not_measured);
+      auto const mean = usual_step(view);
+      row.right(ends[1], mean ? detail::time_words(*mean) : profkit::detail::not_measured);
       row.right(ends[2], view.figures != nullptr && has_gpu_time(*view.figures) ? detail::percent_words(busy_share(*view.figures))
                                                                                 : profkit::detail::not_measured);
       if (row.to(ends[3]).left() > 8) add_recent(row, view, row.left());
@@ -182,8 +189,8 @@ class watch_screen {
       return;
     }
     screen_line now = label("STEPS");
-    if (auto const mean = latest_mean(view)) {
-      now.add(detail::time_words(mean->first), colour::bold).add(fmt::format(" (mean of the last {})", mean->second));
+    if (auto const mean = usual_step(view)) {
+      now.add(detail::time_words(*mean), colour::bold).add(" a " + profkit::detail::report_kinds{*view.figures}.main_words());
     }
     if (std::string const rate = rate_words(*view.steps); !rate.empty()) now.add(", " + rate);
     if (view.figures != nullptr)
@@ -219,7 +226,9 @@ class watch_screen {
   /// The steps that `add_recent` shows on most screens.
   [[nodiscard]] std::string recent_range(watch_view const& view) const {
     auto const [low, high] = range_of(view, size_.columns);
-    return detail::time_words(low) + " to " + detail::time_words(high);
+    auto const mean = latest_mean(view);
+    std::string const words = mean ? fmt::format(", mean of {}: {}", mean->second, detail::time_words(mean->first)) : "";
+    return detail::time_words(low) + " to " + detail::time_words(high) + words;
   }
 
   [[nodiscard]] static std::pair<profkit::milliseconds, profkit::milliseconds> range_of(watch_view const& view, std::size_t steps) {
@@ -245,9 +254,10 @@ class watch_screen {
   }
 
   [[nodiscard]] static std::string run_words(profkit::summary const& figures) {
-    profkit::step_summary const& steps = figures.steps;
+    profkit::detail::report_kinds const kinds{figures};
+    profkit::step_summary const& steps = kinds.main().times;
     if (!steps.step_time) return {};
-    std::string text = "mean " + detail::time_words(steps.step_time->mean);
+    std::string text = kinds.main_words() + " " + detail::time_words(steps.step_time->mean);
     bool const is_of_host = steps.step_time->basis == "host step time";
     if (is_of_host && steps.host_verdict.relative_half_width)
       text += " " + profkit::detail::format_half_width(*steps.host_verdict.relative_half_width);

@@ -3,14 +3,48 @@
 
 #include <profkit/profile.hpp>
 #include <profkit/summary.hpp>
+#include <profkit/time.hpp>
 
+#include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <string>
 
-#include "step_series.hpp"
-
 namespace profkit_program {
+
+/// The latest steps of a session, oldest first.
+class step_series {
+ public:
+  /// More than a terminal has columns.
+  static constexpr std::size_t max_steps = 1024;
+
+  /// Adds a step, unless it is known: a journal's next file repeats some of those before.
+  void add(profkit::step_record const& step) {
+    if (!steps_.empty() && step.index <= steps_.back().index) return;
+    if (steps_.size() == max_steps) steps_.pop_front();
+    steps_.push_back(step);
+  }
+
+  [[nodiscard]] bool empty() const noexcept { return steps_.empty(); }
+  [[nodiscard]] std::size_t size() const noexcept { return steps_.size(); }
+  [[nodiscard]] auto begin() const noexcept { return steps_.begin(); }
+  [[nodiscard]] auto end() const noexcept { return steps_.end(); }
+  [[nodiscard]] profkit::step_record const& last() const { return steps_.back(); }
+
+  /// Whether a moment lies in a measured step of the series.
+  [[nodiscard]] bool is_in_measured_step(profkit::timestamp moment) const {
+    auto const after = std::upper_bound(steps_.begin(), steps_.end(), moment,
+                                        [](profkit::timestamp at, profkit::step_record const& step) { return at < step.time.begin; });
+    if (after == steps_.begin()) return false;
+    profkit::step_record const& step = *(after - 1);
+    return step.is_measured() && moment < step.time.end;
+  }
+
+ private:
+  std::deque<profkit::step_record> steps_;
+};
 
 /// What is known about a watched session.
 enum class watch_state : std::uint8_t {
@@ -29,6 +63,7 @@ struct watch_view {
   std::string path{};  ///< as given, or as found in a folder that was given
   watch_state state = watch_state::waiting;
   std::string problem{};
+  std::string stuck{};             ///< where the journals' processes stand, if a step takes long; else empty
   double share_read = 1.0;         ///< of the file
   std::chrono::seconds silence{};  ///< since the journal last grew
   profkit::environment_record environment{};

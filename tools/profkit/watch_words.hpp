@@ -10,12 +10,8 @@
 #include <profkit/summary.hpp>
 #include <profkit/time.hpp>
 
-#include <array>
-#include <chrono>
-#include <cstddef>
 #include <cstdint>
 #include <string>
-#include <string_view>
 
 #include "watch_view.hpp"
 

@@ -68,6 +68,20 @@ inline bool is_beside_journal(std::string_view name) {
 
 }  // namespace detail
 
+/// The journals in a folder, in the order of their names.
+inline std::vector<std::filesystem::path> journals_in(std::filesystem::path const& folder) {
+  std::vector<std::filesystem::path> result;
+  std::error_code failed;
+  for (std::filesystem::directory_iterator each{folder, failed}, end; !failed && each != end; each.increment(failed)) {
+    std::error_code ignored;
+    if (!detail::is_beside_journal(each->path().filename().string()) && each->is_regular_file(ignored) &&
+        detail::content_of_file(each->path()) == detail::file_content::journal)
+      result.push_back(each->path());
+  }
+  std::sort(result.begin(), result.end());
+  return result;
+}
+
 /// The journals that `profkit watch` was given: files, and all journals of folders, which may come later.
 class watched_files {
  public:

@@ -24,7 +24,8 @@
 #include <string>
 #include <utility>
 
-#include "step_series.hpp"
+#include "stuck/standing.hpp"
+#include "watch_view.hpp"
 
 namespace profkit_program {
 
@@ -79,6 +80,9 @@ class watched_journal {
   [[nodiscard]] std::uint64_t windows() const noexcept { return windows_.windows(); }
   /// How many frames were read: grows with everything new.
   [[nodiscard]] std::uint64_t frames() const noexcept { return frames_; }
+
+  /// Where the process stands, as far as the file tells.
+  [[nodiscard]] profkit_program::standing standing() const { return recorder_.result(windows_.waiting(), is_complete()); }
 
   /// When the file was written last; n/a if it is not there.
   [[nodiscard]] std::optional<std::chrono::system_clock::time_point> written() const {
@@ -150,8 +154,10 @@ class watched_journal {
     profkit::profile& into = windows_.waiting();
     std::size_t const known_steps = into.steps.size();
     std::size_t const known_gpu_steps = into.gpu_steps.size();
+    standing_recorder::lengths const known{into};
     if (!file_.read_frame(file, size, into)) return false;
     note_steps(known_steps);
+    note_standing(known);
     times_steps_ = times_steps_ || into.gpu_steps.size() > known_gpu_steps;
     if (count_waiting() >= std::max(records_at_a_time, 2 * left_waiting_)) add_complete();
     return true;
@@ -167,6 +173,7 @@ class watched_journal {
         frames_ > 0 && first.environment.process_id == before.environment.process_id && first.time.begin == before.time.begin;
     if (!is_same_session) {
       steps_ = {};
+      recorder_ = {};
       last_step_end_.reset();
       times_steps_ = false;
     }
@@ -181,7 +188,15 @@ class watched_journal {
     times_steps_ = times_steps_ || !windows_.waiting().gpu_steps.empty();
     left_waiting_ = 0;
     note_steps(0);
+    note_standing({});
     return true;
+  }
+
+  void note_standing(standing_recorder::lengths const& known) {
+    recorder_.add(windows_.waiting(), known);
+    if (!file_.open() || file_.open()->time == open_time_) return;
+    recorder_.set_open(windows_.waiting(), *file_.open());
+    open_time_ = file_.open()->time;
   }
 
   void note_steps(std::size_t from) {
@@ -238,6 +253,8 @@ class watched_journal {
   std::uint64_t size_ = 0;  ///< of the file
   profkit::detail::window_stream windows_ = empty_stream();
   step_series steps_;
+  standing_recorder recorder_;
+  profkit::timestamp open_time_{};  ///< of the last `journal_open`
   std::optional<profkit::timestamp> last_step_end_;
   bool times_steps_ = false;        ///< GPU times of steps come later than the steps
   std::size_t known_scopes_ = 0;    ///< in `windows_.waiting()`, when the last window was added

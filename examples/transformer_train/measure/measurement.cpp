@@ -3,8 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
 #include <cstdint>
 #include <cstdio>
+#include <limits>
 #include <profkit/profkit.hpp>
 #include <string>
 #include <utility>
@@ -138,6 +140,9 @@ void check_package(run_config const& config) {
 void check_ranks(run_config const& config, profkit::options const& options) {
   if (!config.ranks.has_others()) return;
   std::string const ranks = std::to_string(config.ranks.size) + " ranks";
+  if (config.max_seconds > 0.0) {
+    throw input_error{"--max-seconds: each of " + ranks + " would end after a different step; give a number of steps, as in --steps 100"};
+  }
   if (options.wanted_interval) {
     throw input_error{"steps=auto: each of " + ranks + " would end after a different step; give a number of steps, as in --steps 100"};
   }
@@ -220,7 +225,8 @@ measurement measure(run_config const& config, compute_device const& device, std:
     bridged.bridge = config.bridge && options.enabled;  // the bridge needs recorded scopes
     trained.emplace(bridged, device, std::move(data), steps);
     held_out_before = trained->held_out_loss();
-    progress progress{steps};
+    std::chrono::duration<double> const limit{config.max_seconds > 0.0 ? config.max_seconds : std::numeric_limits<double>::infinity()};
+    progress progress{steps, limit};
     if (options.warmup_steps == 0) begin_measuring();
     for (profkit::step step : session) {
       if (step.index() == options.warmup_steps) timer.begin();
@@ -228,7 +234,7 @@ measurement measure(run_config const& config, compute_device const& device, std:
       trained->step(feed, phases && !step.is_warmup() ? &*phases : nullptr);
       if (step.index() + 1 == options.warmup_steps) begin_measuring();
       if (shows_progress && progress.is_due()) progress.print(trained->losses());
-      if (stop.is_requested()) break;
+      if (stop.is_requested() || (!step.is_warmup() && progress.is_time_up())) break;
     }
     timer.end();
     device.synchronize();

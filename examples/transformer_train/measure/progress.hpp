@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -17,7 +18,11 @@ class progress {
   /// The number of steps of an endless run.
   static constexpr std::uint64_t endless = std::numeric_limits<std::uint64_t>::max();
 
-  explicit progress(std::uint64_t steps) : steps_{steps} {}
+  /// @param limit when the run ends, however many steps are left.
+  progress(std::uint64_t steps, std::chrono::duration<double> limit) : steps_{steps}, limit_{limit} {}
+
+  /// Whether the limit is reached.
+  [[nodiscard]] bool is_time_up() const { return clock::now() - begin_ >= limit_; }
 
   [[nodiscard]] bool is_due() const { return clock::now() - last_line_ >= between_lines; }
 
@@ -31,7 +36,7 @@ class progress {
       fmt::print(stderr, "step {}: loss {:.4f}, {:.0f} s elapsed\n", losses.size(), losses.back(), elapsed);
       return;
     }
-    double const left = elapsed / done * (static_cast<double>(steps_) - done);
+    double const left = std::min(elapsed / done * (static_cast<double>(steps_) - done), limit_.count() - elapsed);
     fmt::print(stderr, "step {}/{}: loss {:.4f}, {:.0f} s elapsed, about {:.0f} s left\n", losses.size(), steps_, losses.back(), elapsed,
                left);
   }
@@ -41,6 +46,7 @@ class progress {
   static constexpr std::chrono::seconds between_lines{5};
 
   std::uint64_t steps_;
+  std::chrono::duration<double> limit_;
   clock::time_point begin_ = clock::now();
   clock::time_point last_line_ = begin_;
 };

@@ -99,6 +99,7 @@ def check_ranks(program):
             ({"OMPI_COMM_WORLD_RANK": "x", "OMPI_COMM_WORLD_SIZE": "3"}, [], "", ["OMPI_COMM_WORLD_RANK=x", "OMPI_COMM_WORLD_SIZE=3"]),
             ({"SLURM_PROCID": "3", "SLURM_STEP_NUM_TASKS": "3"}, [], "", ["SLURM_PROCID=3", "SLURM_STEP_NUM_TASKS=3"]),
             (three, ["--graph"], "", ["rank 1", "--graph", "GPU"]),
+            (three, ["--max-seconds", "9"], "", ["rank 1", "--max-seconds", "--steps"]),
             (three, [], "steps=auto", ["rank 1", "steps=auto", "--steps"]),
             (three, [], "steps=forever", ["rank 1", "steps=forever", "--steps"]),
             (three, ["silu"], "", ["rank 1", "silu", "3 ranks"]),

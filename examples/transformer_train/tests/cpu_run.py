@@ -200,6 +200,12 @@ def check_profiler_off(program, folder):
     assert tables["t1"][0]["avg_ms"] == "n/a", tables["t1"]
 
 
+def check_time_limit(program, folder):
+    """A run ends when its time is up, with at least one measured step and the usual report."""
+    _, report, _ = run(program, folder, ["--ctx", "16", "--batch", "1", "--warmup", "1", "--steps", "100000", "--max-seconds", "0.001"])
+    assert report["steps"]["measured"] == 1, report["steps"]
+
+
 def check_endless_run(program, folder):
     """SIGTERM ends the run after a step, with the usual report."""
     command = [program, "--size", "tiny", "--device", "cpu", "--ctx", "16", "--batch", "1", "--warmup", "1", "--out", str(folder)]
@@ -259,6 +265,7 @@ def main():
         check_training_step(program, folder / "train")
         check_profiler_off(program, folder / "off")
         check_without_bridge(program, folder / "without_bridge")
+        check_time_limit(program, folder / "limit")
         check_endless_run(program, folder / "endless")
         check_forward_only(program, folder / "forward")
         check_learning(program, folder)

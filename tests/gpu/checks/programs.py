@@ -124,12 +124,16 @@ def train_with_tables(place, arguments, folder, log):
     return result
 
 
+def run_under_nsys(place, command, folder, log, profkit=""):
+    """Runs a program once under Nsight Systems, which writes nsys.nsys-rep. @return what both print"""
+    folder.mkdir(parents=True, exist_ok=True)
+    return run_logged([place.nsys, "profile", "--trace=cuda,nvtx", "--sample=none", "--cpuctxsw=none", "--force-overwrite=true",
+                       f"--output={folder / 'nsys'}", *command], place.out / log, profkit)
+
+
 def train_under_nsys(place, arguments, folder, log, profkit=""):
     """Runs the trainer once under Nsight Systems. @return its report.json, its output and the SQLite file."""
-    folder.mkdir(parents=True, exist_ok=True)
-    command = [place.nsys, "profile", "--trace=cuda,nvtx", "--sample=none", "--cpuctxsw=none", "--force-overwrite=true",
-               f"--output={folder / 'nsys'}", program_in(place.build, "transformer_train"), *arguments, "--out", folder]
-    printed = run_logged(command, place.out / log, profkit)
+    printed = run_under_nsys(place, [program_in(place.build, "transformer_train"), *arguments, "--out", folder], folder, log, profkit)
     database = folder / "nsys.sqlite"
     run_logged([place.nsys, "export", "--type=sqlite", "--force-overwrite=true", f"--output={database}", folder / "nsys.nsys-rep"],
                place.out / log)

@@ -157,14 +157,15 @@ def largest_difference(a, b):
     return max(abs(x - y) / abs(y) for x, y in zip(a, b)) if len(a) == len(b) and a else float("inf")
 
 
-def nccl_kernels(nsys, report):
-    """@return the durations of NCCL kernels in ns, in the order of their starts."""
+def nccl_kernels(nsys, report, in_graphs=False):
+    """@param in_graphs only kernels of CUDA graphs
+    @return the durations of NCCL kernels in ns, in the order of their starts."""
     database = report.with_suffix(".sqlite")
     subprocess.run([nsys, "export", "--type=sqlite", "--force-overwrite=true", f"--output={database}", str(report)], capture_output=True, check=True, timeout=60)
     with contextlib.closing(sqlite3.connect(database)) as connection:
         return [time for (time,) in connection.execute(
-            """SELECT kernel.end - kernel.start FROM CUPTI_ACTIVITY_KIND_KERNEL AS kernel JOIN StringIds AS name ON name.id = kernel.shortName
-               WHERE name.value LIKE 'ncclDevKernel%' ORDER BY kernel.start""")]
+            f"""SELECT kernel.end - kernel.start FROM CUPTI_ACTIVITY_KIND_KERNEL AS kernel JOIN StringIds AS name ON name.id = kernel.shortName
+               WHERE name.value LIKE 'ncclDevKernel%' {"AND kernel.graphNodeId IS NOT NULL" if in_graphs else ""} ORDER BY kernel.start""")]
 
 
 def named(job):
@@ -181,7 +182,7 @@ class Ranks:
 
     def __init__(self, checks, job):
         self.checks, self.job, self.table, self.eager, self.title = checks, job, [], None, ""
-        self.even_jobs, self.nsys_program = [], shutil.which(os.environ.get("NSYS", "nsys"))
+        self.even_jobs, self.graph_jobs, self.nsys_program = [], [], shutil.which(os.environ.get("NSYS", "nsys"))
         if job.is_dry:
             self.paced = self.small = self.medium = job.options("tiny", 16, "fp32", 1, 2, 10)
         else:
@@ -193,7 +194,7 @@ class Ranks:
         gpu_only = not self.job.is_dry
         for runs, needs_gpu, check in ((1, False, self.slow_gpu), (1, False, self.even), (1, False, self.same_training), (1, False, self.hidden_delay),
                                        (3, False, self.torchrun_and_scaling), (2, True, self.nsys), (1, True, self.graph),
-                                       (1, True, self.model_checks), (4, True, self.cost)):
+                                       (2, True, self.nsys_of_graphs), (1, True, self.model_checks), (4, True, self.cost)):
             title = self.title = check.__doc__
             if needs_gpu and not gpu_only:
                 self.checks.add(title, None, "not run: needs two GPUs")
@@ -323,10 +324,13 @@ class Ranks:
         self.checks.add(self.title, is_equal and off < 2e-2,
                         f"parameters {'equal' if is_equal else 'DIFFER'}; losses differ by at most {off:.2e} of the eager ones; "
                         f"{loop_ms(done.printed):.2f} ms a step, eager {loop_ms(self.eager.printed) if self.eager else float('nan'):.2f}")
-        why = "ran in CUDA graphs, for which NCCL gives no sequence numbers"
-        self.checks.add("the report says why the collectives of a graph are not compared", job["unknown_in_graphs"] > 0 and
-                        (job["matched"] > 0 or any(why in each for each in job["problems"])),
-                        f"unknown {job['unknown']}, in graphs {job['unknown_in_graphs']}; problems: {'; '.join(job['problems']) or 'none'}")
+        counts = {key: job[key] for key in ("matched", "incomplete", "contradictory", "unknown")}
+        per_step = sum(each["per_step"] for each in job["collectives"])
+        self.checks.add("each collective of a replayed graph is known on both ranks", job["matched"] > 20 * RANKS and job["unknown"] == 0 and
+                        job["incomplete"] == 0 and job["straggler"] is None,
+                        ", ".join(f"{name} {count}" for name, count in counts.items()) + f"; {per_step:.4g} a step; {named(job)}")
+        self.graph_jobs = [job]
+        self.add_row("small, graph", job, done)
 
     def model_checks(self):
         """the model of two ranks on GPUs computes the gradients of one process"""
@@ -342,21 +346,32 @@ class Ranks:
 
     def nsys(self):
         """transfer is within 2 % of what Nsight Systems measures for the rank that starts last"""
-        if self.nsys_program is None or not self.even_jobs:
-            self.checks.add(self.title, None, "not run: no nsys" if self.even_jobs else "not run: no report of two even ranks")
+        self.against_nsys("nsys", self.even_jobs, self.paced)
+
+    def nsys_of_graphs(self):
+        """transfer in a replayed graph is within 2 % of what Nsight Systems measures for the rank that starts last"""
+        self.against_nsys("nsys_graph", self.graph_jobs, [*self.small, "--graph"], in_graphs=True)
+
+    def against_nsys(self, name, jobs, options, in_graphs=False):
+        """Nsight Systems must see the capture of a graph; the replays of the measured steps are the last ones."""
+        if self.nsys_program is None or not jobs:
+            self.checks.add(self.title, None, "not run: no nsys" if jobs else "not run: no report of two even ranks")
             return
-        theirs, counts, steps = [], set(), int(self.paced[-1])
-        while len(theirs) < min(3, len(self.even_jobs)) and (not theirs or self.job.has_time_for(1.5)):
-            reports = [self.job.work / f"nsys{len(theirs)}-{rank}.nsys-rep" for rank in range(RANKS)]
-            self.job.two(f"nsys{len(theirs)}", self.paced, {"PROFKIT": "kernels=off"}, lambda rank: [
-                self.nsys_program, "profile", "-t", "cuda,nvtx", "--sample=none", "--cpuctxsw=none", "--capture-range=nvtx",
-                "--nvtx-capture=measure_loop@profkit", "--capture-range-end=stop", f"--output={reports[rank]}"])
+        theirs, counts, steps = [], set(), int(options[options.index("--steps") + 1])
+        traced = ["--cuda-graph-trace=node"] if in_graphs else ["--capture-range=nvtx", "--nvtx-capture=measure_loop@profkit", "--capture-range-end=stop"]
+        while len(theirs) < min(3, len(jobs)) and (not theirs or self.job.has_time_for(1.5)):
+            reports = [self.job.work / f"{name}{len(theirs)}-{rank}.nsys-rep" for rank in range(RANKS)]
+            self.job.two(f"{name}{len(theirs)}", options, {"PROFKIT": "kernels=off"}, lambda rank: [
+                self.nsys_program, "profile", "-t", "cuda,nvtx", *traced, "--sample=none", "--cpuctxsw=none", f"--output={reports[rank]}"])
             with concurrent.futures.ThreadPoolExecutor(RANKS) as pool:
-                times = list(pool.map(lambda report: nccl_kernels(self.nsys_program, report), reports))
+                times = list(pool.map(lambda report: nccl_kernels(self.nsys_program, report, in_graphs), reports))
+            if in_graphs:
+                measured = round(steps * sum(each["per_step"] for each in jobs[0]["collectives"]))
+                times = [of_rank[-measured:] for of_rank in times]
             counts.update(map(len, times))
             # The kernel of the last rank to start does not wait.
             theirs.append(sum(map(min, *times)) * 1e-6 / steps)
-        ours = [statistics.mean(each["transfer_ms"] for each in job["ranks"]) for job in self.even_jobs]
+        ours = [statistics.mean(each["transfer_ms"] for each in job["ranks"]) for job in jobs]
         off = statistics.median(ours) / statistics.median(theirs) - 1.0
         shown = [", ".join(f"{each:.4f}" for each in values) for values in (ours, theirs)]
         self.checks.add(self.title, len(counts) == 1 and abs(off) <= 0.02,

@@ -10,7 +10,6 @@
 #include <profkit/impl/analyze/time/measured_time.hpp>
 #include <profkit/impl/analyze/time/path_tree.hpp>
 #include <profkit/impl/profile/own_containers.hpp>
-#include <profkit/impl/profile/own_sort.hpp>
 #include <profkit/profile.hpp>
 #include <profkit/time.hpp>
 #include <string>

@@ -8,7 +8,6 @@
 #include <profkit/impl/profile/own_containers.hpp>
 #include <profkit/statistics.hpp>
 #include <string>
-#include <utility>
 
 namespace profkit {
 

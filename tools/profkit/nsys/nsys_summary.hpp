@@ -5,9 +5,10 @@
 #include <cstdint>
 #include <optional>
 #include <profkit/impl/analyze/gpu/attribution.hpp>
+#include <profkit/impl/analyze/gpu/gpu_summary.hpp>
 #include <profkit/impl/analyze/time/measured_time.hpp>
+#include <profkit/impl/profile/own_containers.hpp>
 #include <profkit/impl/profile/own_memory.hpp>
-#include <profkit/impl/profile/own_sort.hpp>
 #include <profkit/profile.hpp>
 #include <string>
 #include <utility>
@@ -66,8 +67,10 @@ inline detail::own_vector<nsys_row> nsys_api(profile const& profile, measured_ti
   }
   auto const name_of = [](gpu_name_record const& each) { return each.name; };
   detail::nsys_groups kernels{profile.gpu_names, nsys_kernel_name};
-  detail::nsys_groups memory_times{profile.gpu_names, name_of};
-  detail::nsys_groups memory_sizes{profile.gpu_names, name_of};
+  detail::own_vector<gpu_name_record> transfers = profile.gpu_names;  // and the migrations of unified memory
+  for (char const* const each : detail::page_event_names) transfers.push_back({each, {}});
+  detail::nsys_groups memory_times{transfers, name_of};
+  detail::nsys_groups memory_sizes{transfers, name_of};
   for (std::size_t i = 0; i < profile.gpu_operations.size(); ++i) {
     gpu_operation_record const& each = profile.gpu_operations[i];
     if (!view.operation_counts[i]) continue;
@@ -77,6 +80,12 @@ inline detail::own_vector<nsys_row> nsys_api(profile const& profile, measured_ti
       memory_times.add(each.name, each.time.duration().count());
       memory_sizes.add(each.name, static_cast<std::int64_t>(each.bytes));
     }
+  }
+  for (page_event_record const& each : profile.page_events) {
+    if (each.kind > page_event_kind::between || !when.contains(each.time.begin)) continue;
+    auto const name = static_cast<std::uint32_t>(profile.gpu_names.size() + static_cast<std::size_t>(each.kind));
+    memory_times.add(name, each.time.duration().count());
+    memory_sizes.add(name, static_cast<std::int64_t>(each.amount));
   }
   nsys_summary result;
   result.process_id = profile.environment.process_id;

@@ -6,8 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <profkit/impl/profile/own_containers.hpp>
 #include <profkit/impl/profile/own_memory.hpp>
-#include <profkit/impl/profile/own_sort.hpp>
 #include <set>
 #include <string>
 #include <utility>

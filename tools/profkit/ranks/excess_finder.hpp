@@ -71,6 +71,7 @@ class work_of_ranks {
     matched_collective const* what = nullptr;  ///< borrowed
     std::size_t step = 0;                      ///< position in the list of compared steps
     std::optional<std::uint32_t> last;         ///< the rank that the others waited for
+    bool is_step = false;                      ///< the work before all collectives and messages of the step; `what` has the first ones
   };
 
   /// @param ranks borrowed.
@@ -93,7 +94,7 @@ class work_of_ranks {
     for (bool const is_late : {true, false}) {
       std::map<std::string, scope_excess> times;
       for (entry const& each : collectives_) {
-        if (steps[each.step] && (!is_late || each.last == rank)) add(times, *each.what, is_gpu, rank);
+        if (steps[each.step] && (!is_late || each.last == rank)) add(times, each, is_gpu, rank);
       }
       if (auto found = scope_with_excess(times)) return std::move(found->first);
     }
@@ -114,6 +115,16 @@ class work_of_ranks {
   [[nodiscard]] std::string const& path(std::uint32_t rank, path_time const& time) const { return ranks_[rank].timeline.paths[time.path]; }
   [[nodiscard]] collective_kind const& kind_of(participant const& one) const {
     return ranks_[one.rank].timeline.kinds[collective_of(ranks_, one).kind];
+  }
+
+  /// Visits the times of a rank before a collective, or before those of a step.
+  template <class Visit>
+  void for_each_time(entry const& work, participant const& one, bool is_gpu, Visit const& visit) const {
+    auto const& all = ranks_[one.rank].timeline.collectives;
+    for (std::size_t i = one.collective; i < all.size() && all[i].step == all[one.collective].step; ++i) {
+      for (path_time const& part : is_gpu ? all[i].busy : all[i].idle) visit(part);
+      if (!work.is_step) return;
+    }
   }
 
   static bool is_in(std::string const& scope, std::string const& path) {
@@ -137,9 +148,8 @@ class work_of_ranks {
       times.clear();
       is_other.clear();
       for (participant const& one : each.what->on) {
-        timeline_collective const& of_rank = collective_of(ranks_, one);
         double sum = 0.0;
-        for (path_time const& part : is_gpu ? of_rank.busy : of_rank.idle) sum += is_inside[one.rank][part.path] ? 1e-6 * ns(part) : 0.0;
+        for_each_time(each, one, is_gpu, [&](path_time const& part) { sum += is_inside[one.rank][part.path] ? 1e-6 * ns(part) : 0.0; });
         times.push_back(sum);
         is_other.push_back(counts[one.rank]);
       }
@@ -171,21 +181,26 @@ class work_of_ranks {
   }
 
   /// Adds the times before a collective, of a rank and of the others.
-  void add(std::map<std::string, scope_excess>& to, matched_collective const& what, bool is_gpu, std::size_t rank) const {
+  void add(std::map<std::string, scope_excess>& to, entry const& work, bool is_gpu, std::size_t rank) const {
     std::map<std::string, own_vector<double>> rest;
-    timeline_collective const* own = nullptr;
-    std::size_t const stride = stride_of_sample(what.on.size());
+    std::map<std::string, double> times;
+    own_vector<participant> const& on = work.what->on;
+    std::size_t const stride = stride_of_sample(on.size());
     std::size_t others = 0;
-    for (std::size_t i = 0; i < what.on.size(); ++i) {
-      participant const& each = what.on[i];
-      timeline_collective const& one = collective_of(ranks_, each);
-      if (each.rank == rank) own = &one;
-      if (i % stride != 0 || each.rank == rank) continue;
-      ++others;
-      for (path_time const& part : is_gpu ? one.busy : one.idle) rest[path(each.rank, part)].push_back(ns(part));
+    bool has_own = false;
+    for (std::size_t i = 0; i < on.size(); ++i) {
+      if (i % stride != 0 && on[i].rank != rank) continue;
+      times.clear();
+      for_each_time(work, on[i], is_gpu, [&](path_time const& part) { times[path(on[i].rank, part)] += ns(part); });
+      if (on[i].rank == rank) {
+        has_own = true;
+        for (auto const& [name, time] : times) to[name].own += time;
+      } else {
+        ++others;
+        for (auto const& [name, time] : times) rest[name].push_back(time);
+      }
     }
-    if (own == nullptr || others == 0) return;
-    for (path_time const& part : is_gpu ? own->busy : own->idle) to[path(static_cast<std::uint32_t>(rank), part)].own += ns(part);
+    if (!has_own || others == 0) return;
     for (auto& [name, each] : rest) {
       each.resize(std::max(each.size(), others));  // a rank without a path spent no time in it
       to[name].others += median_in(each);

@@ -8,8 +8,8 @@
 #include <optional>
 #include <profkit/impl/analyze/ranks/found_collectives.hpp>
 #include <profkit/impl/analyze/work/model_flops.hpp>
+#include <profkit/impl/profile/own_containers.hpp>
 #include <profkit/impl/profile/own_memory.hpp>
-#include <profkit/impl/profile/own_sort.hpp>
 #include <profkit/time.hpp>
 #include <set>
 #include <string>

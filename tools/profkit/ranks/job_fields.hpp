@@ -50,6 +50,15 @@ constexpr auto describe(described_type<job_collective_summary>) {
                     field{"link_share", &s::link_share},
                     field{"usual_last_rank", &s::last}};
 }
+constexpr auto describe(described_type<job_message_summary>) {
+  using s = job_message_summary;
+  return field_list{field{"path", &s::path},
+                    field{"position", &s::rank},
+                    field{"partner_position", &s::partner},
+                    field{"is_late_sender", &s::is_late_sender},
+                    field{"per_step", &s::per_step},
+                    field{"waiting_ms", &s::waiting}};
+}
 constexpr auto describe(described_type<straggler_summary>) {
   using s = straggler_summary;
   return field_list{field{"position", &s::rank},
@@ -126,6 +135,11 @@ constexpr auto describe(described_type<job_part>) {
   using s = job_part;
   return field_list{field{"name", &s::name}, field{"ms", &s::time}};
 }
+constexpr auto describe(described_type<job_path_part>) {
+  using s = job_path_part;
+  return field_list{field{"kind", &s::kind}, field{"position", &s::rank}, field{"path", &s::path}, field{"ms", &s::time},
+                    field{"median_ms", &s::median}};
+}
 constexpr auto describe(described_type<job_map>) {
   using s = job_map;
   return field_list{field{"steps", &s::steps}, field{"is_measured", &s::is_measured}, field{"values_ms", &s::values}};
@@ -148,12 +162,16 @@ constexpr auto describe(described_type<job_summary>) {
                     field{"one_step", &s::one_step},
                     field{"budget", &s::budget},
                     field{"frontier", &s::frontier},
+                    field{"critical_path", &s::critical_path},
                     field{"ranks", &s::ranks},
                     field{"collectives", &s::collectives},
+                    field{"messages", &s::messages},
                     field{"clocks", &s::clocks},
                     field{"held_others_up", &s::held},
                     field{"host_steps", &s::host_steps},
                     field{"matched", &s::matched},
+                    field{"matched_messages", &s::matched_messages},
+                    field{"unmatched_messages", &s::unmatched_messages},
                     field{"incomplete", &s::incomplete},
                     field{"of_missing_ranks", &s::of_missing_ranks},
                     field{"missing_members", &s::missing_members},

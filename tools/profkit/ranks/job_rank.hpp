@@ -41,7 +41,7 @@ inline std::string why_no_collectives(rank_timeline const& timeline, bool has_al
   if (timeline.unknown_collectives == 0) return "it has no collectives in its steps";
   std::string const kernels = "its " + std::to_string(timeline.unknown_collectives) + " NCCL kernels ";
   if (timeline.graph_collectives == timeline.unknown_collectives)
-    return kernels + "ran in CUDA graphs, for which NCCL gives no sequence numbers";
+    return kernels + "ran in CUDA graphs, and of several communicators it is unknown which one they use";
   if (has_all_api_calls)
     return kernels + "have no collective, because kernel_options::all_api_calls replaces the callbacks that record launches";
   return kernels + "have no collective of the collector";

@@ -7,7 +7,6 @@
 #include <profkit/impl/profile/own_memory.hpp>
 #include <profkit/time.hpp>
 #include <string>
-#include <utility>
 
 namespace profkit {
 
@@ -62,6 +61,16 @@ struct job_collective_summary {
   std::optional<std::uint32_t> last;  ///< the rank that started last most often; n/a if the clocks are not accurate enough
 };
 
+/// @brief The waits of one rank for messages of another one, in one scope.
+struct job_message_summary {
+  std::string path;             ///< the scope of the wait, such as "step/halo/MPI_Waitall"
+  std::size_t rank = 0;         ///< the rank that waits: position in `job_summary::ranks`
+  std::size_t partner = 0;      ///< the late rank: position in `job_summary::ranks`
+  bool is_late_sender = false;  ///< the partner sends; false: it receives
+  double per_step = 0.0;        ///< number of messages with a wait
+  milliseconds waiting{};       ///< per step; simultaneous waits count once
+};
+
 /// @brief The rank, or the ranks, for which the others wait, and the reason.
 struct straggler_summary {
   std::size_t rank = 0;                  ///< position in `job_summary::ranks`; the rank that imposes the longest waits
@@ -70,7 +79,7 @@ struct straggler_summary {
   std::string path;                      ///< the scope with the largest excess; "": code outside any scope
   bool is_gpu_time = false;              ///< the excess is GPU time; false: its GPU waited for the host in this scope
   bool is_host_only = false;             ///< collectives on the host: the excess is host time
-  milliseconds delay{};                  ///< per step: `excess`, but at most `imposed`
+  milliseconds delay{};                  ///< per step: `excess`, but at most `imposed`, or on the host the excess in all scopes
   milliseconds delay_low{};              ///< 95 % interval of `delay`
   milliseconds delay_high{};             ///< 95 % interval of `delay`
   milliseconds excess{};                 ///< per step, above the median of the other ranks
@@ -169,13 +178,23 @@ struct job_clock_summary {
   milliseconds bound{};            ///< waits below this are n/a
 };
 
-/// @brief The name of the time of the host outside collectives, in jobs without GPU work. It includes waits that are not declared.
-inline constexpr char const* outside_collectives = "outside collectives";
+/// @brief The name of the time of the host outside collectives and messages, in jobs without GPU work. It includes waits that are not
+/// declared.
+inline constexpr char const* outside_communication = "outside communication";
 
 /// @brief A part of a whole.
 struct job_part {
   std::string name;     ///< such as "compute", or the path of a stage
   milliseconds time{};  ///< per step
+};
+
+/// @brief A part of the critical path: see `detail::critical_path`. Without it, a step can be at most `time` shorter.
+struct job_path_part {
+  std::string kind;                    ///< "GPU", "host", "transfer", "not recorded", or "rest" for all smaller parts
+  std::optional<std::size_t> rank;     ///< position in `job_summary::ranks`; n/a for transfers and the rest
+  std::string path;                    ///< the scope, "" for code outside any scope; the function of a transfer
+  milliseconds time{};                 ///< per step, mean of the compared steps
+  std::optional<milliseconds> median;  ///< per step, median of the compared steps; n/a for the rest
 };
 
 /// @brief A value of each rank in each step.
@@ -205,7 +224,9 @@ struct job_summary {
   milliseconds step{};               ///< mean over the ranks
   detail::own_vector<job_part> budget;                            ///< parts of `step`: compute, exposed transfer, exposed waiting, idle
   detail::own_vector<job_part> frontier;                          ///< parts of the longest host step: see `frontier_of`
+  detail::own_vector<job_path_part> critical_path;                ///< by time, longest first; they add up to the step of the job
   detail::own_vector<job_collective_summary> collectives;         ///< by exposed time, longest first
+  detail::own_vector<job_message_summary> messages;               ///< by waiting, longest first, at most 200
   std::optional<straggler_summary> straggler;                     ///< n/a: the ranks do not wait for particular ranks
   std::optional<unproven_host_summary> unproven_host;             ///< n/a: there is a straggler, or no host takes longer
   std::optional<slow_host_summary> slow_host;                     ///< n/a: no host is slower than the others
@@ -218,6 +239,8 @@ struct job_summary {
   job_map held;                                                   ///< waits that each rank imposed on the others
   job_map host_steps;                                             ///< host time of the steps
   std::uint64_t matched = 0;                                      ///< number of collectives that all ranks of their communicator recorded
+  std::uint64_t matched_messages = 0;                             ///< number of messages that both ranks recorded
+  std::uint64_t unmatched_messages = 0;                           ///< number of messages that one rank recorded
   std::uint64_t incomplete = 0;                                   ///< number of collectives that a rank lacks
   std::uint64_t of_missing_ranks = 0;                             ///< part of `incomplete`: ranks of the communicator have no usable file
   std::uint64_t missing_members = 0;                              ///< maximum number of ranks without a usable file in one communicator

@@ -5,21 +5,23 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <optional>
 #include <profkit/impl/profile/own_containers.hpp>
-#include <profkit/impl/profile/own_sort.hpp>
 #include <profkit/time.hpp>
 #include <set>
 #include <string>
 #include <utility>
 
 #include "collective_waits.hpp"
+#include "critical_path.hpp"
 #include "differing_scopes.hpp"
 #include "frontier.hpp"
 #include "job_checks.hpp"
 #include "job_collectives.hpp"
 #include "job_functions.hpp"
+#include "job_messages.hpp"
 #include "job_rank.hpp"
 #include "job_summary.hpp"
 #include "matched_collectives.hpp"
@@ -39,7 +41,12 @@ class job_maker {
  public:
   /// @param ranks ranks without a problem, in order.
   explicit job_maker(detail::own_vector<job_rank> const& ranks)
-      : ranks_{ranks}, all_{collective_matcher{ranks}.take()}, clocks_{ranks, all_}, sums_(ranks.size()), caused_(ranks.size()) {}
+      : ranks_{ranks},
+        all_{collective_matcher{ranks}.take()},
+        clocks_{ranks, all_},
+        path_{ranks, clocks_},
+        sums_(ranks.size()),
+        caused_(ranks.size()) {}
 
   /// Adds the figures to a summary.
   void fill(job_summary& to) {
@@ -48,8 +55,10 @@ class job_maker {
     add_waits(to);
     add_ranks(to);
     to.collectives = std::move(collectives_).rows(compared_.size(), ranks_, to.clocks);
+    to.messages = messages_.rows(compared_.size());
     add_budget(to);
     add_frontier(to);
+    to.critical_path = path_.parts(compared_);
     straggler_search{ranks_, all_, compared_, last_starts_, caused_}.fill(to);
     to.slow_host = find_slow_host(ranks_, compared_, to);
     to.differing_scopes = find_differing_scopes(ranks_, compared_, to.step);
@@ -71,6 +80,11 @@ class job_maker {
   void choose_steps(job_summary& to) {
     std::map<std::uint64_t, bool> steps;
     for (matched_collective const& each : all_) {
+      if (each.is_message) {
+        ++(each.is_complete ? to.matched_messages : to.unmatched_messages);
+        if (each.is_common) add_step(steps, each);
+        continue;
+      }
       if (each.missing > 0) to.missing_members = std::max<std::uint64_t>(to.missing_members, each.missing);
       if (each.is_by_order) ++to.by_order;
       if (each.is_contradictory) {
@@ -80,10 +94,7 @@ class job_maker {
       ++(each.is_complete ? to.matched : to.incomplete);
       if (each.is_ambiguous) ++to.ambiguous;
       if (each.missing > 0) ++to.of_missing_ranks;
-      if (each.is_common) {
-        bool& is_measured = steps.try_emplace(collective_of(ranks_, each.on.front()).step, false).first->second;
-        is_measured = is_measured || each.is_measured;
-      }
+      if (each.is_common) add_step(steps, each);
     }
     std::set<std::uint64_t> with_end;
     for (auto const& [index, is_measured] : steps) {
@@ -108,6 +119,12 @@ class job_maker {
     for (std::size_t i = 0; i < to.held.steps.size(); ++i) column_of_[to.held.steps[i]] = i;
   }
 
+  /// @param to by index: whether it is measured.
+  void add_step(std::map<std::uint64_t, bool>& to, matched_collective const& what) const {
+    bool& is_measured = to.try_emplace(collective_of(ranks_, what.on.front()).step, false).first->second;
+    is_measured = is_measured || what.is_measured;
+  }
+
   /// Counts a step, in order. An excluded step that follows a measured one is neither measured nor warm-up.
   static void count_step(bool is_measured, job_summary& to) {
     if (is_measured) {
@@ -126,14 +143,21 @@ class job_maker {
     for (matched_collective const* const next : in_order) {
       matched_collective const& each = *next;
       collective_waits const waits{ranks_, each, clocks_};
+      path_.meet(each, waits);
       std::uint64_t const step = collective_of(ranks_, each.on.front()).step;
       std::uint32_t const last = each.on[waits.last].rank;
       bool const is_known = to_ms(waits.imposed) > bound;
       bool const is_compared = each.is_measured && compared_.count(step) > 0;
-      origins_of_waits(each, waits, origins, waited, [&](std::size_t origin, std::size_t i, milliseconds waiting) {
-        if (is_known) add_caused(to.held.values[origin][column_of_[step]], origin, each, i, waiting, is_compared ? &waits : nullptr);
-      });
+      if (each.is_message && !is_known) continue;  // a message that nobody waits for passes no delay on
+      own_vector<double> const shares =
+          origins_of_waits(each, waits, origins, waited, [&](std::size_t origin, std::size_t i, milliseconds waiting) {
+            if (is_known) add_caused(to.held.values[origin][column_of_[step]], origin, each, i, waiting, waits, is_compared);
+          });
       if (!is_compared) continue;
+      if (each.is_message) {
+        add_message(each, waits, shares[1 - waits.last]);
+        continue;
+      }
       bool const is_last_known = each.is_complete && to_ms(waits.lead) > bound;
       if (is_known) last_starts_.push_back({last, is_last_known, &each});
       if (!each.is_complete) {
@@ -164,38 +188,70 @@ class job_maker {
     }
   }
 
+  /// How long the rank worked before it started an operation on the host, since its last wait for another one, in ms. A GPU works beside
+  /// its collectives.
+  [[nodiscard]] double own_work_before(participant const& one) const {
+    rank_timeline const& timeline = ranks_[one.rank].timeline;
+    timeline_collective const& started = timeline.collectives[one.collective];
+    constexpr double unlimited = std::numeric_limits<double>::infinity();
+    if (!timeline.kinds[started.kind].is_host) return unlimited;
+    timestamp const start = start_of(started);
+    for (std::size_t i = one.collective; i > 0; --i) {
+      timeline_collective const& before = timeline.collectives[i - 1];
+      if (before.time.end <= start) return to_ms(start - before.time.end);
+    }
+    return unlimited;
+  }
+
   /// Divides the waits in a collective among the ranks that caused them.
   /// @param visit called with the rank that caused a wait, the element that waited, and the time that is in no earlier wait.
+  /// @return by element: the share of its wait that is in no earlier wait.
   template <class Visit>
-  void origins_of_waits(matched_collective const& what, collective_waits const& waits, wait_origins& origins, wait_union& waited,
-                        Visit const& visit) const {
+  own_vector<double> origins_of_waits(matched_collective const& what, collective_waits const& waits, wait_origins& origins,
+                                      wait_union& waited, Visit const& visit) const {
     own_vector<double> shares;
     for (std::size_t i = 0; i < what.on.size(); ++i) {
       timestamp const begin = collective_of(ranks_, what.on[i]).time.begin;
-      shares.push_back(i == waits.last ? 0.0 : waited.new_share(what.on[i].rank, begin, waits.by_rank[i].waiting));
+      bool const has_waited = waits.by_rank[i].waiting.count() > 0;
+      shares.push_back(has_waited ? waited.new_share(what.on[i].rank, begin, waits.by_rank[i].waiting) : 0.0);
     }
-    origins.meet(
-        what.on.size(), waits.last, [&](std::size_t i) { return what.on[i].rank; },
-        [&](std::size_t i) { return to_ms(waits.by_rank[i].waiting); },
-        [&](std::size_t origin, std::size_t i, double time) {
-          if (origin != what.on[i].rank) visit(origin, i, milliseconds{shares[i] * time});
-        });
+    for (own_vector<std::size_t> const& group : waits.groups) {
+      origins.meet(
+          group.size(), 0, [&](std::size_t i) { return what.on[group[i]].rank; },
+          [&](std::size_t i) { return to_ms(waits.by_rank[group[i]].waiting); },
+          [&](std::size_t origin, std::size_t i, double time) {
+            if (origin != what.on[group[i]].rank) visit(origin, group[i], milliseconds{shares[group[i]] * time});
+          },
+          own_work_before(what.on[group.front()]));
+    }
+    return shares;
   }
 
-  /// @param waits null if the step is not compared.
+  /// Adds a message that a rank waits for. Its transfer is not counted, because several messages can be awaited at once.
+  void add_message(matched_collective const& what, collective_waits const& waits, double share) {
+    rank_wait const& wait = waits.by_rank[1 - waits.last];
+    rank_sums& rank = sums_[what.on[1 - waits.last].rank];
+    rank.waiting += share * to_ms(wait.waiting);
+    rank.exposed_waiting += share * to_ms(wait.exposed_waiting);
+    messages_.add(ranks_, what, waits, share);
+  }
+
+  /// @param is_compared whether the step is compared.
   void add_caused(std::optional<double>& held, std::size_t origin, matched_collective const& what, std::size_t i, milliseconds waiting,
-                  collective_waits const* waits) {
+                  collective_waits const& waits, bool is_compared) {
     *held += waiting.count();
     waits_for_rank& to = caused_[origin];
     to.can_wait.resize(ranks_.size());
-    if (!to.can_wait[what.on[i].rank]) {
+    if (waits.is_one_way) {
+      to.can_wait[what.on[i].rank] = true;
+    } else if (!to.can_wait[what.on[i].rank]) {
       for (participant const& one : what.on) to.can_wait[one.rank] = to.can_wait[one.rank] || one.rank != origin;
     }
-    if (waits == nullptr) return;
+    if (!is_compared) return;
     to.sums.resize(ranks_.size());
     wait_sums& sum = to.sums[what.on[i].rank];
     sum.waiting += waiting;
-    sum.exposed += waiting * (to_ms(waits->by_rank[i].exposed_waiting) / to_ms(waits->by_rank[i].waiting));
+    sum.exposed += waiting * (to_ms(waits.by_rank[i].exposed_waiting) / to_ms(waits.by_rank[i].waiting));
   }
 
   /// Adds a collective that ranks of its communicator lack. How long the others waited for these is unknown, so all its time is transfer.
@@ -209,12 +265,14 @@ class job_maker {
     collectives_.add(ranks_, what, waits, false);
   }
 
-  /// The collectives that all ranks of their communicator with a file recorded, by beginning on the first of these ranks.
+  /// The collectives that all ranks of their communicator with a file recorded, and the messages with both ends, by their latest start.
   [[nodiscard]] detail::own_vector<matched_collective const*> common_in_order() const {
     detail::own_vector<std::pair<timestamp, matched_collective const*>> found;
     for (matched_collective const& each : all_) {
       if (!each.is_common || each.is_contradictory) continue;
-      found.emplace_back(collective_of(ranks_, each.on.front()).time.begin - clocks_.shift(each.on.front()), &each);
+      timestamp latest = timestamp::min();
+      for (participant const& one : each.on) latest = std::max(latest, start_of(collective_of(ranks_, one)) - clocks_.shift(one));
+      found.emplace_back(latest, &each);
     }
     own_stable_sort(found.begin(), found.end(), [](auto const& a, auto const& b) { return a.first < b.first; });
     detail::own_vector<matched_collective const*> result(found.size());
@@ -281,7 +339,7 @@ class job_maker {
              std::all_of(time.steps.begin(), time.steps.end(), [](timeline_step const& step) { return step.computing.empty(); });
     });
     job_part parts[] = {
-        {is_on_host ? outside_collectives : "compute", {}}, {"exposed transfer", {}}, {"exposed waiting", {}}, {"idle", {}}};
+        {is_on_host ? outside_communication : "compute", {}}, {"exposed transfer", {}}, {"exposed waiting", {}}, {"idle", {}}};
     auto const count = static_cast<double>(std::max<std::size_t>(to.ranks.size(), 1));
     for (job_rank_summary const& each : to.ranks) {
       to.step += each.step / count;
@@ -323,12 +381,14 @@ class job_maker {
   detail::own_vector<job_rank> const& ranks_;
   detail::own_vector<matched_collective> all_;
   rank_clocks clocks_;
+  critical_path path_;
   detail::own_vector<rank_sums> sums_;
   detail::own_vector<waits_for_rank> caused_;  ///< by the rank that caused the waits
   std::set<std::uint64_t> compared_;           ///< indices of the compared measured steps
   detail::own_hash_map<std::uint64_t, std::size_t> column_of_;
   detail::own_vector<last_start> last_starts_;
   job_collectives collectives_;
+  job_messages messages_;
 };
 
 }  // namespace detail

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <profkit/impl/analyze/ranks/found_collectives.hpp>
 #include <profkit/impl/analyze/ranks/timeline_part.hpp>
 #include <profkit/impl/profile/own_containers.hpp>
 #include <set>
@@ -28,9 +29,22 @@ inline timeline_collective const& collective_of(own_vector<job_rank> const& rank
   return ranks[one.rank].timeline.collectives[one.collective];
 }
 
-/// One collective with all its ranks.
+/// When the rank started it; at `time.begin` if that was not recorded.
+inline timestamp start_of(timeline_collective const& one) { return one.posted == timestamp{} ? one.time.begin : one.posted; }
+
+/// Whether all ranks leave a collective with this function together.
+inline bool is_left_together(std::string const& function) {
+  std::string const plain = plain_function(function);
+  for (char const* const each : {"allreduce", "allgather", "reducescatter", "alltoall", "barrier"}) {
+    if (plain == each) return true;
+  }
+  return false;
+}
+
+/// One collective with all its ranks, or a message with its sender and its receiver.
 struct matched_collective {
   own_vector<participant> on;  ///< by rank
+  bool is_message = false;
   bool is_measured = false;
   bool is_complete = true;        ///< all ranks of its communicator recorded it
   bool is_common = true;          ///< at least two ranks recorded it, and all ranks of its communicator with a record of its function
@@ -41,7 +55,8 @@ struct matched_collective {
   std::uint32_t missing = 0;      ///< number of ranks of its communicator without a usable file
 };
 
-/// Matches the collectives of all ranks by communicator, function and number. Takes time proportional to the collectives.
+/// Matches the collectives of all ranks by communicator, function and number, and messages by communicator, sender, receiver, tag and
+/// number. Takes time proportional to the collectives.
 ///
 /// Without numbers, the n-th collective of a function in a step is the same on all ranks. If a rank has more or fewer of them in a step,
 /// it lost a record, and those of this step are not matched.
@@ -70,14 +85,17 @@ class collective_matcher {
   };
   struct key {
     std::uint32_t group;
-    std::uint64_t step;  ///< 0 if the collective has a number
+    std::uint64_t step;  ///< 0 if the collective has a number; the tag of a message
     std::uint64_t sequence;
-    bool operator==(key const& other) const noexcept { return group == other.group && step == other.step && sequence == other.sequence; }
+    std::uint64_t ends;  ///< sender and receiver of a message
+    bool operator==(key const& other) const noexcept {
+      return group == other.group && step == other.step && sequence == other.sequence && ends == other.ends;
+    }
   };
   struct key_hash {
     std::size_t operator()(key const& value) const noexcept {
       constexpr std::uint64_t golden = 0x9e3779b97f4a7c15U;
-      return ((value.sequence + value.step * golden) * golden) ^ (std::uint64_t{value.group} << 40U);
+      return ((value.sequence + (value.step + value.ends * golden) * golden) * golden) ^ (std::uint64_t{value.group} << 40U);
     }
   };
   using step_of_group = std::pair<std::uint32_t, std::uint64_t>;  ///< the group and the index of the step
@@ -127,13 +145,20 @@ class collective_matcher {
         if (files.insert(number).second) ++members.files;
         if (recorded.emplace(number, timeline.kinds[each.kind].rank).second) ++members.recorded;
       }
-      key const wanted = members.is_by_order ? key{number, each.step, counts[{number, each.step}]++} : key{number, 0, each.sequence};
+      bool const is_message = each.side != message_side::none;
+      key wanted{number, 0, each.sequence, 0};
+      if (is_message) {
+        wanted = key_of_message(number, each, timeline.kinds[each.kind].rank);
+      } else if (members.is_by_order) {
+        wanted = {number, each.step, counts[{number, each.step}]++, 0};
+      }
       auto const [at, is_new] = index_.try_emplace(wanted, all_.size());
       if (is_new) {
         all_.push_back({});
         group_of_.push_back(number);
       }
       matched_collective& whole = all_[at->second];
+      whole.is_message = is_message;
       if (!whole.on.empty() && whole.on.back().rank == rank) continue;  // A rank can have the collective twice; the first one counts.
       auto const in_step = measured.find(each.step);
       bool const counts_as_measured = in_step != measured.end() && in_step->second;
@@ -145,8 +170,27 @@ class collective_matcher {
     }
   }
 
+  static key key_of_message(std::uint32_t group, timeline_collective const& one, std::uint32_t rank) {
+    bool const is_sent = one.side == message_side::send;
+    std::uint64_t const ends = is_sent ? std::uint64_t{rank} << 32U | one.partner : std::uint64_t{one.partner} << 32U | rank;
+    return {group, static_cast<std::uint32_t>(one.tag), one.sequence, ends};
+  }
+
+  /// A message needs both its ends. A message without a number cannot be matched.
+  void judge_message(matched_collective& whole, group const& members) const {
+    timeline_collective const& first = collective_of(ranks_, whole.on.front());
+    bool const is_whole = whole.on.size() == 2 && first.side != collective_of(ranks_, whole.on.back()).side;
+    whole.size = 2;
+    whole.is_common = whole.is_complete = is_whole && !members.is_ambiguous && first.sequence != ~std::uint64_t{0};
+    whole.is_ambiguous = members.is_ambiguous;
+  }
+
   void judge(matched_collective& whole, std::uint32_t number) const {
     group const& members = groups_[number];
+    if (whole.is_message) {
+      judge_message(whole, members);
+      return;
+    }
     timeline_collective const& first = collective_of(ranks_, whole.on.front());
     bool const is_uneven = members.is_by_order && uneven_.count({number, first.step}) > 0;
     whole.size = members.size;

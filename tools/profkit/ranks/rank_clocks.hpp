@@ -131,15 +131,18 @@ class rank_clocks {
   [[nodiscard]] job_clock_summary const& summary() const noexcept { return summary_; }
 
  private:
-  /// Whether all ranks leave the collective together. The root of a broadcast may leave before the others.
+  /// Whether all ranks leave the collective together. The root of a broadcast may leave before the others, and a rank may wait late for a
+  /// non-blocking collective.
   [[nodiscard]] bool ends_together(matched_collective const& collective) const {
+    constexpr std::chrono::microseconds soon{10};
+    auto const is_late = [&](participant const& one) {
+      timeline_collective const& each = collective_of(ranks_, one);
+      return each.time.begin - start_of(each) > soon;
+    };
+    if (collective.is_message || std::any_of(collective.on.begin(), collective.on.end(), is_late)) return false;
     participant const& first = collective.on.front();
     rank_timeline const& timeline = ranks_[first.rank].timeline;
-    std::string const function = plain_function(timeline.kinds[collective_of(ranks_, first).kind].function);
-    for (char const* const each : {"allreduce", "allgather", "reducescatter", "alltoall", "barrier"}) {
-      if (function == each) return true;
-    }
-    return false;
+    return is_left_together(timeline.kinds[collective_of(ranks_, first).kind].function);
   }
 
   [[nodiscard]] bool on_gpu(matched_collective const& collective) const {

@@ -148,6 +148,7 @@ inline section job_functions_section(job_summary const& job) {
   constexpr std::size_t shown = 12;
   table.shown_rows = shown;
   if (table.rows.size() > shown) table.folded_label = counted(table.rows.size() - shown, "more function", "more functions");
+  table.drop_unknown_columns();
   result.add(std::move(table));
   if (job.sampled_ranks < job.ranks.size()) {
     result.add_note(fmt::format("{} of {} ranks have host samples.", job.sampled_ranks, job.ranks.size()));

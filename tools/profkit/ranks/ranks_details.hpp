@@ -63,6 +63,76 @@ inline section job_collectives_section(job_summary const& job) {
   constexpr std::size_t shown = 15;
   table.shown_rows = shown;
   if (table.rows.size() > shown) table.folded_label = counted(table.rows.size() - shown, "more collective", "more collectives");
+  table.drop_unknown_columns();
+  result.add(std::move(table));
+  return result;
+}
+
+/// "forward on rank 3 (node17)", "AllReduce".
+inline std::string path_part_words(job_summary const& job, job_path_part const& part) {
+  std::string const what = part.rank ? part.kind == "not recorded" ? part.kind + " time" : scope_words(part.path) : name_words(part.path);
+  return part.rank ? what + " on " + name_words(job.ranks[*part.rank].name) : what;
+}
+
+inline section job_path_section(job_summary const& job) {
+  section result{"path", "Critical path"};
+  milliseconds whole{};
+  for (job_path_part const& each : job.critical_path) whole += each.time;
+  job_path_part const& most = job.critical_path.front();
+  result.answer = fmt::format("{} has most of it: without it, a step can be at most {} shorter.", capitalized(path_part_words(job, most)),
+                              part_words(most.time, whole));
+  data_table table{"critical_path"};
+  constexpr column_kind ms = column_kind::milliseconds;
+  table.add_columns({{"what"},
+                     {"scope or collective"},
+                     {"rank"},
+                     {"time", ms, column_use::always, "In the mean step: a step can be at most so much shorter without it"},
+                     {"share", column_kind::share, column_use::always, "Of the path"},
+                     {"median", ms, column_use::always, "Over the steps"},
+                     {"of the path", column_kind::bar}});
+  constexpr std::size_t max_shown = 7;
+  std::size_t const shown = std::min(max_shown, job.critical_path.size());
+  for (std::size_t i = 0; i < job.critical_path.size(); ++i) {
+    job_path_part const& each = job.critical_path[i];
+    bool const is_scope = each.kind == "GPU" || each.kind == "host";
+    row& next = table.add_row().text(each.kind).text(is_scope && each.path.empty() ? "outside any scope" : name_words(each.path));
+    next.text(each.rank ? name_words(job.ranks[*each.rank].name) : std::string{}).ms(each.time);
+    next.number(whole.count() > 0.0 ? each.time / whole : 0.0).ms(each.median, "of several parts");
+    next.bar({{each.kind == "GPU" ? colour::busy : each.kind == "transfer" ? colour::transfer : colour::queued, 0, each.time.count()}});
+    if (i + 1 == shown) table.add_row().text("all").blank().blank().ms(whole).number(1.0).blank().blank().is_total = true;
+  }
+  if (shown < job.critical_path.size()) {
+    table.shown_rows = table.rows.size() - (job.critical_path.size() - shown);
+    table.folded_label = counted(job.critical_path.size() - shown, "more part", "more parts");
+  }
+  result.add(std::move(table));
+  result.how_to_read =
+      "Backwards from the end of the last step: what a rank did since its previous collective; where it waited with nothing else to do, "
+      "the path goes on with the rank that arrived last. \"host\" is time in which the GPU waits for its host; without GPU work, the time "
+      "of the host. Transfers are of all ranks of the collective. The parts add up to the step: from the latest beginning on any rank to "
+      "that of the next step.";
+  return result;
+}
+
+inline section job_messages_section(job_summary const& job) {
+  section result{"messages", "Messages"};
+  double late = 0.0;
+  for (job_message_summary const& each : job.messages) late += each.per_step;
+  result.answer = fmt::format("A rank waits for {:.3g} messages of a step.", late);
+  data_table table{"messages"};
+  table.add_columns({{"rank that waits"},
+                     {"for"},
+                     {"scope", column_kind::text, column_use::wide},
+                     {"why"},
+                     {"a step", column_kind::count},
+                     {"waiting", column_kind::milliseconds, column_use::always, "Per step, until the other rank starts the message"}});
+  for (job_message_summary const& each : job.messages) {
+    row& next = table.add_row().text(name_words(job.ranks[each.rank].name)).text(name_words(job.ranks[each.partner].name));
+    next.text(scope_words(each.path)).text(each.is_late_sender ? "late sender" : "late receiver").number(each.per_step).ms(each.waiting);
+  }
+  constexpr std::size_t shown = 8;
+  table.shown_rows = shown;
+  if (table.rows.size() > shown) table.folded_label = counted(table.rows.size() - shown, "more wait", "more waits");
   result.add(std::move(table));
   return result;
 }
@@ -111,6 +181,7 @@ inline data_table job_quality_table(job_summary const& job) {
     table.folded_label = counted(table.rows.size(), "rank", "ranks") + " as a table";
   }
   table.columns.back().is_difference = true;
+  table.drop_unknown_columns();
   return table;
 }
 
@@ -118,15 +189,19 @@ inline section job_quality_section(job_summary const& job) {
   section result{"quality", "Data quality"};
   result.answer = fmt::format("{} of {} ranks, {} matched", job.ranks.size(), std::max<std::uint64_t>(job.ranks_expected, job.ranks.size()),
                               counted(job.matched, "collective", "collectives"));
+  if (job.matched_messages > 0) result.answer += fmt::format(" and {}", counted(job.matched_messages, "message", "messages"));
+  if (job.unmatched_messages > 0)
+    result.answer += fmt::format(", {} of one rank alone", counted(job.unmatched_messages, "message", "messages"));
   if (job.incomplete > 0) result.answer += fmt::format(", {} missing on a rank", count_words(job.incomplete));
   if (job.contradictory > 0) result.answer += fmt::format(", {} with other sizes or types on a rank", count_words(job.contradictory));
   if (job.unknown > 0) result.answer += fmt::format(", {} without a number", counted(job.unknown, "NCCL kernel", "NCCL kernels"));
   result.answer += ".";
   if (job.unknown_in_graphs > 0) {
-    result.add_note(fmt::format("{} in CUDA graphs, for which NCCL gives no sequence numbers: {} communication that is not compared.",
-                                counted(job.unknown_in_graphs, "NCCL kernel ran", "NCCL kernels ran"),
-                                job.unknown_in_graphs == 1 ? "it is" : "they are"),
-                    true);
+    result.add_note(
+        fmt::format(
+            "{} in CUDA graphs, and of several communicators it is unknown which one they use: {} communication that is not compared.",
+            counted(job.unknown_in_graphs, "NCCL kernel ran", "NCCL kernels ran"), job.unknown_in_graphs == 1 ? "it is" : "they are"),
+        true);
   }
   if (job.of_missing_ranks > 0) {
     result.add_note(

@@ -5,8 +5,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
-#include <optional>
 #include <profkit/document.hpp>
 #include <profkit/impl/profile/own_memory.hpp>
 #include <profkit/impl/report/numbers.hpp>
@@ -60,9 +58,11 @@ inline document ranks_document(job_summary const& job) {
     key("clocks agree to", time_words(job.clocks.residual_median), "median; 95 % within " + time_words(job.clocks.residual_p95));
   result.sections.push_back(job_ranks_section(job));
   result.sections.push_back(job_budget_section(job));
+  if (!job.critical_path.empty()) result.sections.push_back(job_path_section(job));
   result.sections.push_back(job_map_section(job));
   if (job.one_step) result.sections.push_back(job_step_section(job));
   result.sections.push_back(job_collectives_section(job));
+  if (!job.messages.empty()) result.sections.push_back(job_messages_section(job));
   result.sections.push_back(job_differences_section(job));
   result.sections.push_back(job_stages_section(job));
   if (!job.functions.empty()) result.sections.push_back(job_functions_section(job));

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <profkit/document.hpp>
 #include <profkit/impl/profile/own_memory.hpp>
 #include <profkit/impl/report/numbers.hpp>
@@ -91,8 +92,8 @@ inline std::string interval_words(milliseconds time, milliseconds low, milliseco
                      is_one_unit ? last.substr(0, unit) : last);
 }
 
-/// Whether only host times are known: all that is not a declared collective counts as computing, also undeclared waits.
-inline bool is_on_host(job_summary const& job) { return !job.budget.empty() && job.budget.front().name == outside_collectives; }
+/// Whether only host times are known: all that is not declared communication is one part, also undeclared waits.
+inline bool is_on_host(job_summary const& job) { return !job.budget.empty() && job.budget.front().name == outside_communication; }
 
 /// One sentence that names the straggler, or says that there is none.
 inline std::string job_headline(job_summary const& job) {
@@ -108,7 +109,7 @@ inline std::string job_headline(job_summary const& job) {
       return fmt::format("{}, and no rank holds the others up by more than hosts differ: the host of {} takes {} longer in each step", all,
                          name_words(job.ranks[job.unproven_host->rank].name), time_words(job.unproven_host->excess));
     }
-    return all + ", and no rank holds the others up" + (is_on_host(job) ? " in declared collectives" : "");
+    return all + ", and no rank holds the others up" + (is_on_host(job) ? " in declared communication" : "");
   }
   straggler_summary const& late = *job.straggler;
   std::string const name = capitalized(straggler_words(job)) + (late.also.empty() ? " holds" : " hold");
@@ -128,9 +129,9 @@ inline finding straggler_finding(job_summary const& job) {
   bool const is_one = late.also.empty();
   finding result;
   result.headline = fmt::format("The others wait for {}.", straggler_words(job));
-  result.text =
-      fmt::format("In each step they wait {} in collectives until {}, {} of it with nothing else to do.", time_words(late.imposed),
-                  is_one ? "it arrives" : "the last of these arrives", time_words(late.imposed_exposed));
+  result.text = fmt::format("In each step they wait {} in {} until {}, {} of it with nothing else to do.", time_words(late.imposed),
+                            job.matched_messages > 0 ? "collectives and messages" : "collectives",
+                            is_one ? "it arrives" : "the last of these arrives", time_words(late.imposed_exposed));
   // In several communicators, a wait may be for a delay elsewhere, so the excess of all these ranks is the bound.
   milliseconds const bound = late.excess_high * static_cast<double>(late.also.size() + 1);
   constexpr double small_part = 0.5;
@@ -138,7 +139,7 @@ inline finding straggler_finding(job_summary const& job) {
     result.text += " A collective that waits slows down the work beside it.";
   }
   if (lacks_ranks(job)) result.text += " They may wait longer for ranks that have no usable file.";
-  if (late.last_share) {
+  if (late.last_share && job.matched_messages == 0) {
     result.text +=
         fmt::format(" {} last at {} of the collectives.", is_one ? "It arrives" : "One of them arrives", share_words(*late.last_share));
   }
@@ -159,6 +160,25 @@ inline finding straggler_finding(job_summary const& job) {
   return result;
 }
 
+/// The longest wait for messages of a rank.
+inline finding messages_finding(job_summary const& job) {
+  job_message_summary const& longest = job.messages.front();
+  finding result;
+  result.headline = longest.is_late_sender ? "Late sender:" : "Late receiver:";
+  result.text = fmt::format("{} waits {} of each step in {} until {} {} messages.", name_words(job.ranks[longest.rank].name),
+                            time_words(longest.waiting), scope_words(longest.path), name_words(job.ranks[longest.partner].name),
+                            longest.is_late_sender ? "sends" : "receives");
+  if (holds_others_up(job, longest.partner)) {
+    result.action = "See the straggler: it is the late rank.";
+  } else if (job.straggler) {
+    result.action = fmt::format("See the straggler: {} may itself be late because it waits.", name_words(job.ranks[longest.partner].name));
+  } else {
+    result.action = fmt::format("See what {} does before.", name_words(job.ranks[longest.partner].name));
+  }
+  result.scope = longest.path;
+  return result;
+}
+
 /// The bound of the step: the largest part of the budget.
 inline finding pace_finding(job_summary const& job) {
   auto const share = [&](std::size_t part) { return job.step.count() > 0.0 ? job.budget[part].time / job.step : 0.0; };
@@ -173,7 +193,7 @@ inline finding pace_finding(job_summary const& job) {
   }
   static constexpr char const* heads[] = {
       "Computing sets the pace:", "Communication sets the pace:", "Waiting for other ranks sets the pace:", "Idle GPUs set the pace:"};
-  result.headline = is_on_host(job) && largest == 0 ? "Code outside declared collectives sets the pace:" : heads[largest];
+  result.headline = is_on_host(job) && largest == 0 ? "Code outside declared communication sets the pace:" : heads[largest];
   result.text = fmt::format("{} ({}). {} of the communication runs beside computing; {} ({}) does not",
                             part_words(job.budget[largest].time, job.step), share_words(share(largest)), share_words(hidden),
                             time_words(exposed), share_words(share(1) + share(2)));
@@ -183,8 +203,9 @@ inline finding pace_finding(job_summary const& job) {
                                             "See the report of one rank for what its GPU waits for."};
   result.action = actions[largest];
   if (is_on_host(job) && largest == 0) {
-    result.text += " Waits that are not declared, such as those of MPI_Wait, are part of it.";
-    result.action = "Declare these waits as collectives, or make this code faster.";
+    result.text += job.matched_messages > 0 ? " Waits that are not declared are part of it."
+                                            : " Waits that are not declared, such as those of MPI_Wait, are part of it.";
+    result.action = "Make this code faster, or declare its waits; those of MPI with profkit/mpi.hpp.";
   }
   if (job.straggler) result.action = "Read this again without the straggler: it changes all parts.";
   if (!job.straggler && largest == 0 && exposed.count() > 0.0)
@@ -233,20 +254,35 @@ inline finding unproven_host_finding(job_summary const& job) {
   result.headline = "The hosts differ:";
   result.text = fmt::format("that of {} takes {} longer in each step. Hosts differ by as much between runs of a program.", name,
                             time_words(job.unproven_host->excess));
-  milliseconds waiting{};
-  for (job_rank_summary const& each : job.ranks)
-    waiting += each.processor_wait.value_or(milliseconds{}) / static_cast<double>(job.ranks.size());
-  if (waiting.count() > 0.0) {
-    result.text += fmt::format(" They are busy: the step threads wait {} ({}) of the mean step for a processor.", time_words(waiting),
-                               share_words(job.step.count() > 0.0 ? waiting / job.step : 0.0));
-  }
-  result.action = fmt::format("Run the job again on other hosts. If {} is slow there, too, the program is the reason.", name);
+  result.action = fmt::format("Run the job again on other hosts. If {} is slow there as well, the program is the reason.", name);
   return result;
 }
 
-/// The most important findings, at most 5.
+/// The step threads wait for processors: more threads run than the hosts have processors for, so times of hosts are not reliable.
+inline std::optional<finding> busy_finding(job_summary const& job) {
+  milliseconds waiting{};
+  job_rank_summary const* most = nullptr;
+  for (job_rank_summary const& each : job.ranks) {
+    milliseconds const own = each.processor_wait.value_or(milliseconds{});
+    waiting += own / static_cast<double>(job.ranks.size());
+    if (most == nullptr || own > most->processor_wait.value_or(milliseconds{})) most = &each;
+  }
+  milliseconds host{};
+  for (job_rank_summary const& each : job.ranks) host += each.host_step / static_cast<double>(job.ranks.size());
+  constexpr double min_share = 0.05;
+  if (most == nullptr || waiting <= min_share * host) return std::nullopt;
+  finding result;
+  result.headline = "The hosts are busy:";
+  result.text = fmt::format("the step threads wait {} ({}) of the host time of a step for a processor, {} on {}.", time_words(waiting),
+                            share_words(waiting / host), time_words(*most->processor_wait), name_words(most->name));
+  result.action = "Stop other programs, or use fewer threads than processors: times of hosts are not reliable.";
+  return result;
+}
+
+/// The most important findings, at most 6.
 inline own_vector<finding> job_findings(job_summary const& job) {
   own_vector<finding> result;
+  if (auto busy = busy_finding(job); busy && job.steps > 0) result.push_back(std::move(*busy));
   if (!job.problems.empty()) {
     finding problems;
     problems.headline = "Not all ranks can be compared.";
@@ -260,6 +296,8 @@ inline own_vector<finding> job_findings(job_summary const& job) {
   if (job.steps == 0) return result;
   if (job.straggler) result.push_back(straggler_finding(job));
   if (job.unproven_host) result.push_back(unproven_host_finding(job));
+  constexpr double small_share = 0.01;
+  if (!job.messages.empty() && job.messages.front().waiting > small_share * job.step) result.push_back(messages_finding(job));
   result.push_back(pace_finding(job));
   bool const is_straggler = job.slow_host && holds_others_up(job, job.slow_host->rank);
   // If a host needs more time than the step, it delays its own GPU, independently of stragglers.

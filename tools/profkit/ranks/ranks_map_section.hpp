@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <numeric>
 #include <optional>
 #include <profkit/document.hpp>
 #include <profkit/impl/profile/own_memory.hpp>
@@ -19,7 +18,8 @@
 
 namespace profkit::detail {
 
-/// The map of a value of each rank in each step: at most 24 ranks; beyond 50 steps, a column is the maximum of neighbouring steps.
+/// The map of a value of each rank in each step, those shown first above: up to 64 ranks all; beyond 50 steps, a column is the maximum of
+/// neighbouring steps.
 inline heat_figure heat_of(job_summary const& job, job_map const& from, std::string title, double high, colour meaning) {
   heat_figure result;
   result.title = std::move(title);
@@ -33,9 +33,8 @@ inline heat_figure heat_of(job_summary const& job, job_map const& from, std::str
   }
   constexpr std::size_t max_all = 64;
   own_vector<std::size_t> ranks = shown_ranks(job);
-  if (job.ranks.size() <= max_all) {
-    ranks.resize(job.ranks.size());
-    std::iota(ranks.begin(), ranks.end(), std::size_t{0});
+  for (std::size_t i = 0; i < job.ranks.size() && job.ranks.size() <= max_all; ++i) {
+    if (std::find(ranks.begin(), ranks.end(), i) == ranks.end()) ranks.push_back(i);
   }
   for (std::size_t const rank : ranks) {
     result.rows.push_back(name_words(job.ranks[rank].name));
@@ -91,19 +90,27 @@ inline section job_map_section(job_summary const& job) {
                                            name_words(job.ranks[rank].name), job.held.steps[step])
                              : std::string{job.missing_members > 0 ? "Waits are unknown, because ranks have no usable file."
                                                                    : "No rank made the others wait in a measured step."};
-  constexpr double full = 0.1;  // share of the step with the darkest colour
+  constexpr double full = 0.1;         // share of the step with the darkest colour
+  constexpr double min_shown = 0.025;  // so much of the step shows something
+  bool const has_waits = job.straggler || job.startup || most >= min_shown * job.step.count();
+  bool const has_hosts = job.slow_host || job.unproven_host || (job.straggler && !job.straggler->is_gpu_time);
   auto const add = [&](std::string const& finding, heat_figure map, char const* table_name) {
     std::optional<data_table> numbers;
     if (map.columns.size() > heat_figure::max_columns_with_numbers) numbers = heat_table(job, map, table_name);
     result.add(figure{finding, std::move(map)});
     if (numbers) result.add(std::move(*numbers));
   };
-  add(result.answer, heat_of(job, job.held, "How long the rank made the others wait, ms", full * job.step.count(), colour::launch_bound),
-      "held_steps");
-  add("Host time of the steps", heat_of(job, job.host_steps, "Host time of the step, ms", job.step.count(), colour::busy), "host_steps");
+  if (has_waits) {
+    add(result.answer, heat_of(job, job.held, "How long the rank made the others wait, ms", full * job.step.count(), colour::launch_bound),
+        "held_steps");
+  }
+  if (has_hosts) {
+    add("Host time of the steps", heat_of(job, job.host_steps, "Host time of the step, ms", job.step.count(), colour::busy), "host_steps");
+  }
+  if (!has_waits && !has_hosts) return result;
   result.how_to_read = fmt::format(
-      "Darkest from {} (10 % of the step) above and from {} (the step) below; empty under a tenth of that. Warm-up steps have a dashed "
-      "border.",
+      "Darkest from {} (10 % of the step) for waits and from {} (the step) for hosts; empty under a tenth of that. Warm-up steps have a "
+      "dashed border.",
       time_words(job.step * full), time_words(job.step));
   return result;
 }

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <cstddef>
 #include <profkit/document.hpp>
 #include <profkit/impl/profile/own_memory.hpp>
@@ -20,8 +19,8 @@
 
 namespace profkit::detail {
 
-/// Prints the document of a job of many ranks: at most 60 lines of at most 120 columns. If the space is not sufficient, collectives are
-/// left out first, then ranks. Findings are never left out.
+/// Prints the document of a job of many ranks: at most 60 lines of at most 120 columns. If the space is not sufficient, rows of tables are
+/// left out first, then stages and maps. Findings, and rows of up to 8 ranks, are never left out.
 class ranks_screen {
  public:
   ranks_screen(document what, text_style const& style) : document_{std::move(what)}, style_{style} {}
@@ -52,7 +51,9 @@ class ranks_screen {
   [[nodiscard]] line_list lines_within(std::size_t max_rows, std::string_view files) const {
     line_list result = head();
     for (section const& each : document_.sections) {
+      constexpr std::size_t min_for_stages = 7;
       if (each.id == "quality" || each.id == "budget" || each.id == "step") continue;
+      if (each.id == "stages" && max_rows < min_for_stages) continue;
       line_list lines;
       std::string title{each.title};
       std::transform(title.begin(), title.end(), title.begin(),
@@ -103,7 +104,6 @@ class ranks_screen {
     own_vector<row> rows;
     std::size_t const count = std::min(table.rows.size(), table.shown_rows);
     std::size_t left_out = table.rows.size() - count;
-    constexpr std::size_t min_ranks = 8;
     std::size_t const most = table.name == "ranks" ? std::max(max_rows, min_ranks) : std::min<std::size_t>(max_rows, 7);
     for (std::size_t i = 0; i < count; ++i) {
       if (rows.size() < most || table.rows[i].is_total) {
@@ -120,7 +120,7 @@ class ranks_screen {
   /// A map with one character for each cell.
   [[nodiscard]] line_list map_of(figure const& picture, std::size_t max_rows) const {
     auto const* const map = picture.other<heat_figure>();
-    if (map == nullptr) return {};
+    if (map == nullptr || (map->rows.size() <= min_ranks && map->rows.size() > max_rows)) return {};
     constexpr std::size_t max_name = 24;
     std::size_t width = 0;
     for (std::string const& each : map->rows) width = std::max(width, std::min(max_name, width_of(each)));
@@ -150,6 +150,8 @@ class ranks_screen {
     std::size_t const at = share < 0.1 ? 0 : share < 0.25 ? 1 : share < 0.5 ? 2 : share < 1.0 ? 3 : 4;
     return style_.is_utf8 ? blocks[at] : plain[at];
   }
+
+  static constexpr std::size_t min_ranks = 8;  ///< so many ranks have all their rows
 
   document document_;
   text_style style_;

@@ -80,7 +80,9 @@ inline section job_ranks_section(job_summary const& job) {
   table.add_columns(
       {{"rank"},
        {"step", ms, always, "From the first GPU operation of a step to that of the next; without GPU work on the host", "step"},
-       {"compute", ms, always, "Time with a GPU operation that is not a collective", "compute", colour::busy},
+       {is_on_host(job) ? outside_communication : "compute", ms, always,
+        is_on_host(job) ? "Host time outside collectives and messages" : "Time with a GPU operation that is not a collective",
+        is_on_host(job) ? "outside" : "compute", colour::busy},
        {"exposed transfer", ms, always, "Collectives with nothing beside them, after the last rank arrived", "transfer", colour::transfer},
        {"exposed waiting", ms, always, "Collectives with nothing beside them, before the last rank arrived", "waiting",
         colour::launch_bound},
@@ -105,6 +107,7 @@ inline section job_ranks_section(job_summary const& job) {
     }
     table.folded_label = counted(job.ranks.size() - shown.size(), "more rank", "more ranks");
   }
+  table.drop_unknown_columns();
   result.add(std::move(table));
   result.how_to_read = fmt::format(
       "Means per step. Compute, exposed transfer, exposed waiting and idle add up to the step. A rank is a straggler if its own work takes "

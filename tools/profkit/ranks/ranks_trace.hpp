@@ -7,11 +7,10 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <profkit/impl/profile/own_containers.hpp>
 #include <profkit/impl/profile/own_memory.hpp>
-#include <profkit/impl/profile/own_sort.hpp>
 #include <profkit/impl/report/json_text.hpp>
 #include <string>
-#include <string_view>
 
 #include "collective_waits.hpp"
 #include "job_rank.hpp"
@@ -81,7 +80,10 @@ class ranks_trace_writer {
       rank_timeline const& timeline = ranks_[each.rank].timeline;
       timeline_collective const& one = collective_of(ranks_, each);
       std::chrono::nanoseconds const shift = clocks_.shift(each);
-      add(each.rank, collectives_track, fmt::format("{} {}", timeline.kinds[one.kind].function, one.sequence), one.time, shift);
+      std::string const name = what.is_message
+                                   ? fmt::format("{} {}", one.side == message_side::send ? "send to" : "receive from", one.partner)
+                                   : fmt::format("{} {}", timeline.kinds[one.kind].function, one.sequence);
+      add(each.rank, collectives_track, name, one.time, shift);
       if (!what.is_complete || what.is_contradictory) continue;
       timestamp const arrived = one.time.begin + waits.by_rank[i].waiting;
       if (waits.by_rank[i].waiting.count() > 0) add(each.rank, collectives_track, "waiting", {one.time.begin, arrived}, shift);

@@ -4,23 +4,20 @@
 #include <algorithm>
 #include <cstddef>
 #include <numeric>
+#include <profkit/impl/profile/own_containers.hpp>
 #include <profkit/impl/profile/own_memory.hpp>
-#include <profkit/impl/profile/own_sort.hpp>
 
 #include "job_summary.hpp"
 
 namespace profkit::detail {
 
-/// The ranks that a report shows first: up to 8 all in order. Beyond, those that hold the others up come first; beyond 16, only these,
-/// those that impose the longest waits, and those with the slowest hosts are shown.
+/// The ranks that a report shows first: up to 8, all in order. Beyond, those that it names, and the ranks with the longest, the median and
+/// the shortest time of their own, without collectives.
 inline own_vector<std::size_t> shown_ranks(job_summary const& job) {
-  constexpr std::size_t max_in_order = 8;
-  constexpr std::size_t max_all = 16;
-  constexpr std::size_t holding = 8;
-  constexpr std::size_t slow = 4;
+  constexpr std::size_t max_all = 8;
   own_vector<std::size_t> all(job.ranks.size());
   std::iota(all.begin(), all.end(), std::size_t{0});
-  if (all.size() <= max_in_order) return all;
+  if (all.size() <= max_all) return all;
   own_vector<std::size_t> result;
   auto const add = [&](std::size_t rank) {
     if (std::find(result.begin(), result.end(), rank) == result.end()) result.push_back(rank);
@@ -28,19 +25,19 @@ inline own_vector<std::size_t> shown_ranks(job_summary const& job) {
   if (job.straggler) {
     add(job.straggler->rank);
     for (std::size_t const each : job.straggler->also) {
-      if (result.size() < holding) add(each);
+      if (result.size() < max_all) add(each);
     }
   }
-  auto const take = [&](std::size_t count, auto const& value_of) {
+  if (job.unproven_host) add(job.unproven_host->rank);
+  if (job.slow_host) add(job.slow_host->rank);
+  if (job.startup) add(job.startup->rank);
+  auto const sort_by = [&](auto const& value_of) {
     own_stable_sort(all.begin(), all.end(), [&](std::size_t a, std::size_t b) { return value_of(job.ranks[a]) > value_of(job.ranks[b]); });
-    for (std::size_t i = 0; i < count; ++i) add(all[i]);
   };
-  if (all.size() <= max_all) {
-    for (std::size_t const each : all) add(each);
-    return result;
-  }
-  take(holding, [](job_rank_summary const& each) { return each.imposed; });
-  take(slow, [](job_rank_summary const& each) { return each.host_pace; });
+  sort_by([](job_rank_summary const& each) { return each.imposed; });
+  add(all.front());
+  sort_by([](job_rank_summary const& each) { return each.compute + each.idle; });
+  for (std::size_t const at : {std::size_t{0}, all.size() / 2, all.size() - 1}) add(all[at]);
   return result;
 }
 

@@ -11,7 +11,6 @@
 #include <profkit/impl/profile/own_containers.hpp>
 #include <set>
 #include <string>
-#include <utility>
 
 #include "job_rank.hpp"
 #include "job_summary.hpp"

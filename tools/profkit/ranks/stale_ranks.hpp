@@ -6,12 +6,11 @@
 #include <cstdint>
 #include <map>
 #include <numeric>
+#include <profkit/impl/profile/own_containers.hpp>
 #include <profkit/impl/profile/own_memory.hpp>
-#include <profkit/impl/profile/own_sort.hpp>
 #include <profkit/time.hpp>
 #include <set>
 #include <string>
-#include <tuple>
 #include <utility>
 
 #include "communicator_parts.hpp"

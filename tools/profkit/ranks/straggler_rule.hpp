@@ -8,7 +8,6 @@
 #include <numeric>
 #include <optional>
 #include <profkit/impl/analyze/verdict/mean_interval.hpp>
-#include <profkit/impl/analyze/verdict/outliers.hpp>
 #include <profkit/impl/profile/own_memory.hpp>
 #include <string>
 #include <utility>
@@ -37,6 +36,7 @@ struct delaying_ranks {
   double excess = 0.0;            ///< of the first rank, ms in a mean step
   double low = 0.0;               ///< 95 % interval of `excess`
   double high = 0.0;
+  double whole = 0.0;     ///< of the first rank in all scopes
   std::size_t steps = 0;  ///< number of steps with the excess; 0: it is in all steps
 };
 
@@ -191,6 +191,17 @@ class straggler_rule {
     return result;
   }
 
+  /// Short disturbances of all ranks do not compare with the long ones of a rank.
+  /// @return the events that are at least half as long as the mean event of a rank; 0 for all others.
+  [[nodiscard]] static rank_steps as_long_as_usual(rank_steps events, std::size_t rank) {
+    double const sum = std::accumulate(events[rank].begin(), events[rank].end(), 0.0);
+    double const limit = 0.5 * sum / static_cast<double>(std::max<std::size_t>(steps_with(events[rank]), 1));
+    for (own_vector<double>& each : events) {
+      for (double& value : each) value = value >= limit ? value : 0.0;
+    }
+    return events;
+  }
+
   [[nodiscard]] own_vector<std::size_t> rare_suspects(rank_steps const& values) const {
     own_vector<std::size_t> found = largest(events_of(values));
     if (found.size() > 1) found.clear();
@@ -240,7 +251,7 @@ class straggler_rule {
     result.path = path;
     own_vector<double> series = times.excess[first];
     if (is_rare) {
-      rank_steps const events = events_of(times.excess);
+      rank_steps const events = as_long_as_usual(events_of(times.excess), first);
       if (!is_frequent(events, first)) return std::nullopt;
       result.ranks = {first};
       result.steps = steps_with(events[first]);
@@ -257,6 +268,8 @@ class straggler_rule {
     }
     std::optional<mean_interval> const size = interval_of_mean(series);
     if (!is_awaited(result.ranks) || !size || size->mean <= 0.0) return std::nullopt;
+    own_vector<double> const& whole = source_.all(is_gpu).excess[result.ranks.front()];
+    result.whole = mean_of(is_rare ? whole : without_extremes(whole));
     result.own = times.own[result.ranks.front()];
     result.excess = size->mean;
     result.low = std::max(0.0, size->mean - size->half_width);

@@ -65,11 +65,15 @@ class straggler_search {
     std::map<matched_collective const*, std::uint32_t> last;
     for (last_start const& each : last_starts_) last.emplace(each.what, each.rank);
     own_vector<work_of_ranks::entry> entries;
+    own_vector<matched_collective> const by_step = has_messages() ? steps_of_ranks(position_of) : own_vector<matched_collective>{};
+    for (std::size_t step = 0; step < by_step.size(); ++step) {
+      if (!by_step[step].on.empty()) entries.push_back({&by_step[step], step, awaited_in(held, step), true});
+    }
     for (matched_collective const& each : all_) {
-      if (!is_compared(each)) continue;
+      if (!is_compared(each) || !by_step.empty()) continue;
       auto const late = last.find(&each);
       entries.push_back({&each, position_of.at(collective_of(ranks_, each.on.front()).step),
-                         late == last.end() ? std::nullopt : std::optional{late->second}});
+                         late == last.end() ? std::nullopt : std::optional{late->second}, false});
     }
     work_of_ranks work{ranks_, std::move(entries), compared_};
     std::map<std::string, std::size_t> hosts;
@@ -83,7 +87,7 @@ class straggler_search {
     if (found) {
       to.straggler = summary_of(*found, work.is_host_only());
       to.straggler->is_whole_host = is_whole_host(ranks_, *to.straggler);
-      add_waits(*to.straggler);
+      add_waits(*to.straggler, milliseconds{found->whole});
     } else if (rule.unproven()) {
       to.unproven_host = unproven_host_summary{rule.unproven()->rank, milliseconds{rule.unproven()->excess}};
     }
@@ -106,13 +110,41 @@ class straggler_search {
     return result;
   }
 
+  [[nodiscard]] bool has_messages() const {
+    return std::any_of(all_.begin(), all_.end(), [&](matched_collective const& each) { return each.is_message && is_compared(each); });
+  }
+
+  /// Ranks that exchange messages are compared by step, because a message has only two ranks.
+  /// @return by compared step: the first collective or message of each rank.
+  [[nodiscard]] own_vector<matched_collective> steps_of_ranks(std::map<std::uint64_t, std::size_t> const& position_of) const {
+    own_vector<matched_collective> result(position_of.size());
+    for (std::uint32_t rank = 0; rank < ranks_.size(); ++rank) {
+      auto const& all = ranks_[rank].timeline.collectives;
+      for (std::uint32_t i = 0; i < all.size(); ++i) {
+        auto const at = i > 0 && all[i - 1].step == all[i].step ? position_of.end() : position_of.find(all[i].step);
+        if (at != position_of.end()) result[at->second].on.push_back({rank, i});
+      }
+    }
+    return result;
+  }
+
+  /// The rank for which the others waited longest in a step.
+  static std::optional<std::uint32_t> awaited_in(rank_steps const& held, std::size_t step) {
+    std::optional<std::uint32_t> result;
+    for (std::uint32_t rank = 0; rank < held.size(); ++rank) {
+      if (held[rank][step] > (result ? held[*result][step] : 0.0)) result = rank;
+    }
+    return result;
+  }
+
   [[nodiscard]] bool is_compared(matched_collective const& what) const {
     if (!what.is_common || what.is_contradictory || !what.is_measured) return false;
     return compared_.count(collective_of(ranks_, what.on.front()).step) > 0;
   }
 
   /// Adds the waits of the other ranks for the straggler and the ranks named with it.
-  void add_waits(straggler_summary& to) const {
+  /// @param whole its excess in all scopes. On a busy host, the others are often late to wait, although they do not work.
+  void add_waits(straggler_summary& to, milliseconds whole) const {
     own_vector<bool> is_named(ranks_.size());
     is_named[to.rank] = true;
     for (std::size_t const each : to.also) is_named[each] = true;
@@ -136,11 +168,11 @@ class straggler_search {
       to.imposed_exposed = sums.exposed / all_steps;
     }
     auto const count = std::count_if(all_.begin(), all_.end(), [&](matched_collective const& each) {
-      return is_compared(each) && each.is_complete &&
+      return is_compared(each) && each.is_complete && !each.is_message &&
              std::any_of(each.on.begin(), each.on.end(), [&](participant const& one) { return is_named[one.rank]; });
     });
     if (count > 0) to.last_share = led / static_cast<double>(count);
-    to.delay = std::min(to.excess, to.imposed);
+    to.delay = std::min(to.excess, to.is_host_only ? std::max(to.imposed, whole) : to.imposed);
     to.delay_low = to.excess_low * (to.delay / to.excess);
     to.delay_high = to.excess_high * (to.delay / to.excess);
   }

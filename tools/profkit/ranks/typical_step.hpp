@@ -9,8 +9,8 @@
 #include <numeric>
 #include <optional>
 #include <profkit/impl/analyze/ranks/timeline_segments.hpp>
+#include <profkit/impl/profile/own_containers.hpp>
 #include <profkit/impl/profile/own_memory.hpp>
-#include <profkit/impl/profile/own_sort.hpp>
 #include <profkit/time.hpp>
 #include <set>
 #include <utility>
@@ -114,13 +114,21 @@ class typical_step {
     result.rank = rank;
     own_vector<interval> on_host;
     auto const& collectives = ranks_[rank].timeline.collectives;
+    timeline_collective const* last = nullptr;
     for (std::uint32_t i = 0; i < collectives.size(); ++i) {
       timeline_collective const& each = collectives[i];
       if (each.step != step.index) continue;
       auto const& kind = ranks_[rank].timeline.kinds[each.kind];
       if (kind.is_host) on_host.push_back(each.time);
       auto const wait = waits.find(i);
-      result.collectives.push_back({kind.function, span(each.time), wait == waits.end() ? milliseconds{} : wait->second});
+      milliseconds const waiting = wait == waits.end() ? milliseconds{} : wait->second;
+      bool const is_same_wait = last != nullptr && last->time.begin == each.time.begin && last->time.end == each.time.end;
+      last = &each;
+      if (is_same_wait) {  // for several messages: until the last one
+        result.collectives.back().waiting = std::max(result.collectives.back().waiting, waiting);
+      } else {
+        result.collectives.push_back({kind.function, span(each.time), waiting});
+      }
     }
     bool const has_gpu_work = !step.computing.empty();
     for (interval const& each : has_gpu_work ? step.computing : uncovered({step.begin, step.end}, union_of(std::move(on_host))))

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <memory>
 #include <profkit/impl/profile/own_memory.hpp>
@@ -26,8 +27,11 @@ class wait_origins {
   /// @param rank_of called with an element: its rank.
   /// @param wait_of called with an element: how long it waits for the last one.
   /// @param charge called with the rank that caused a wait, the element that waited, and the time. A rank can have caused its own wait.
+  /// @param own_work how long the last one worked since it left its previous collective or message: it caused no longer delay itself.
+  /// Beyond that and the delays of others, communication took long, and nobody is charged.
   template <class RankOf, class WaitOf, class Charge>
-  void meet(std::size_t count, std::size_t last, RankOf const& rank_of, WaitOf const& wait_of, Charge const& charge) {
+  void meet(std::size_t count, std::size_t last, RankOf const& rank_of, WaitOf const& wait_of, Charge const& charge,
+            double own_work = std::numeric_limits<double>::infinity()) {
     std::size_t const late = rank_of(last);
     std::shared_ptr<delays const> const of_last = delays_[late];
     std::shared_ptr<delays const> known;  // the delays of the element before
@@ -51,7 +55,7 @@ class wait_origins {
       }
       double const part = sum > 0.0 ? std::min(1.0, wait / sum) : 0.0;
       for (auto const& [origin, delay] : passed) charge(origin, i, part * delay);
-      double const rest = wait - part * sum;
+      double const rest = std::min(wait - part * sum, own_work);
       if (rest <= 0.0) continue;
       charge(late, i, rest);
       own += rest / static_cast<double>(count - 1);

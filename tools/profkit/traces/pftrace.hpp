@@ -8,7 +8,6 @@
 #include <profkit/impl/report/trace_json.hpp>
 #include <profkit/profile.hpp>
 #include <profkit/version.hpp>
-#include <string>
 #include <utility>
 
 #include "pftrace_format.hpp"

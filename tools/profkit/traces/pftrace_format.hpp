@@ -22,7 +22,6 @@
 #include <string>
 #include <string_view>
 
-#include "pftrace_buffer.hpp"
 #include "pftrace_fields.hpp"
 #include "pftrace_output.hpp"
 #include "pftrace_sequence.hpp"

@@ -8,7 +8,6 @@
 #include <profkit/impl/profile/own_memory.hpp>
 #include <profkit/impl/report/trace_json.hpp>
 
-#include "pftrace_buffer.hpp"
 #include "pftrace_fields.hpp"
 
 namespace profkit {

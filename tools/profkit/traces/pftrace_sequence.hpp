@@ -2,7 +2,6 @@
 #pragma once
 
 #include <array>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -12,9 +11,7 @@
 #include <protozero/varint.hpp>
 #include <string>
 #include <string_view>
-#include <utility>
 
-#include "pftrace_buffer.hpp"
 #include "pftrace_fields.hpp"
 #include "pftrace_output.hpp"
 

@@ -19,7 +19,6 @@ namespace detail {
 struct analysis_parts;
 class archive_reader;
 class archive_writer;
-class layout_archive;
 
 analysis_parts* new_copy(analysis_parts const* from);
 void destroy(analysis_parts* value) noexcept;
@@ -84,7 +83,6 @@ class analysis {
   // Reading keeps the options, because the file does not contain them.
   friend void fields(detail::archive_reader&, analysis&);
   friend void fields(detail::archive_writer&, analysis&);
-  friend void fields(detail::layout_archive&, analysis&);
 
   detail::boxed<detail::analysis_parts> parts_;
 };

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <set>
 #include <tuple>
@@ -31,7 +33,6 @@
 #include "kinds/step_kinds.hpp"
 #include "memory/memory_sums.hpp"
 #include "memory/scope_memory.hpp"
-#include "merge/trend_part.hpp"
 #include "ranks/timeline_part.hpp"
 #include "ranks/timeline_recorder.hpp"
 #include "readings.hpp"
@@ -43,6 +44,7 @@
 #include "time/step_series.hpp"
 #include "time/step_times.hpp"
 #include "time/time_per_step.hpp"
+#include "time/trend_part.hpp"
 #include "window.hpp"
 #include "work/model_flops.hpp"
 #include "work/scope_work.hpp"
@@ -70,8 +72,8 @@ struct session_tables {
   }
 
  private:
-  static constexpr auto tables =
-      std::tuple{&profile::paths, &profile::threads, &profile::gpu_names, &profile::api_names, &profile::counter_names};
+  static constexpr auto tables = std::tuple{&profile::paths,         &profile::threads,       &profile::gpu_names,     &profile::api_names,
+                                            &profile::counter_names, &profile::launch_shapes, &profile::energy_meters, &profile::functions};
   static constexpr auto others =
       std::tuple{&profile::environment, &profile::time,    &profile::precision, &profile::measured_roofs, &profile::item_name,
                  &profile::collectors,  &profile::quality, &profile::stop,      &profile::sampling};
@@ -89,6 +91,7 @@ struct analysis_parts {
   reading_sums readings;
   clock_sums clocks;
   utilization_sums utilization;
+  energy_sums energy;
   memory_sums memory;
   gpu_figures gpu;
   kind_table kinds;
@@ -106,8 +109,8 @@ struct analysis_parts {
 template <class Archive>
 void fields(Archive& archive, analysis_parts& all) {
   auto const each = [&](auto&... members) { ((archive.begin_amounts(), archive(members)), ...); };
-  each(all.own, all.has_steps, all.session, all.self, all.scopes, all.counters, all.readings, all.clocks, all.utilization, all.memory,
-       all.gpu, all.kinds, all.adopted, all.work, all.samples, all.devices, all.steps, all.per_step, all.gpu_periods, all.trend,
+  each(all.own, all.has_steps, all.session, all.self, all.scopes, all.counters, all.readings, all.clocks, all.utilization, all.energy,
+       all.memory, all.gpu, all.kinds, all.adopted, all.work, all.samples, all.devices, all.steps, all.per_step, all.gpu_periods, all.trend,
        all.timeline);
   if constexpr (Archive::is_reader) {
     profile const& tables = all.session.values;
@@ -116,7 +119,8 @@ void fields(Archive& archive, analysis_parts& all) {
     archive.check(all.scopes.has_paths(paths) && all.self.has_paths(paths), "not all paths have times");
     bool const is_right = all.memory.is_in(paths) && all.gpu.is_in(tables) && all.kinds.is_in(paths) && all.adopted.is_in(paths) &&
                           all.work.is_in(paths) && all.samples.is_in(paths) && all.timeline.is_in(paths) &&
-                          all.counters.is_in(tables.counter_names.size());
+                          all.counters.is_in(tables.counter_names.size()) &&
+                          all.energy.is_in(tables.energy_meters.size(), tables.paths.size());
     archive.check(is_right, "figures without a path, name or allocator");
     archive.check(all.per_step.is_in(paths, tables.gpu_names.size()), "a row refers to a missing path, name or step");
     archive.check(all.kinds.all_kernels([&](std::uint32_t name) { return all.gpu.has_kernel(name); }),
@@ -129,8 +133,7 @@ void fields(Archive& archive, analysis_parts& all) {
 /// @param all its content is moved from.
 /// @param add_budget called before a budget is read, with the table of kinds that receives it: with false for the budget of the host
 /// steps, with true for the budget of the GPU periods.
-template <class AddBudget>
-summary complete_summary(analysis_parts& all, AddBudget const& add_budget) {
+inline summary complete_summary(analysis_parts& all, std::function<void(kind_table&, bool)> const& add_budget) {
   profile const& session = all.session.values;
   own_vector<path_record> const& paths = session.paths;
   path_tree tree{paths, in_order_of_scopes(paths, [&](std::size_t path) { return all.scopes.first(path); })};
@@ -187,6 +190,11 @@ summary complete_summary(analysis_parts& all, AddBudget const& add_budget) {
   work.fill_backward(result, adopted);
   result.model = summarize_model(all.steps.model_flops(), session.precision, result.steps, result.limits, work);
   result.utilization = all.utilization.summarize();
+  result.energy = all.energy.summarize(session.energy_meters, session.paths);
+  bool const has_pages = std::any_of(session.collectors.begin(), session.collectors.end(), [](collector_record const& each) {
+    return each.kind == collector_kind::unified_memory && each.status == "collected";
+  });
+  if (has_pages && gpu != nullptr) result.unified_memory = all.gpu.pages().summarize(session);
   if (session.sampling) result.host_samples = sample_rows{tree, all.samples, result.scopes}.make(*session.sampling);
   result.memory = all.readings.summarize();
   result.counters = all.counters.summarize(session.counter_names);
@@ -202,12 +210,12 @@ summary complete_summary(analysis_parts& all, AddBudget const& add_budget) {
 /// The operations of `analysis` on its parts.
 class analysis_work {
  public:
-  explicit analysis_work(analysis_parts& all) : all_{all} {}
+  explicit analysis_work(boxed<analysis_parts>& all) : all_{all} {}
 
   /// Implements `analyze`: one window with all records, and only the budget that the summary needs.
   static summary of_whole(profile const& records, analyze_options const& with) {
-    analysis_parts result;
-    result.options = with;
+    boxed<analysis_parts> result;
+    result->options = with;
     analysis_work work{result};
     window_frame frame;
     frame.own = all_time;
@@ -216,7 +224,7 @@ class analysis_work {
     if (needs_attribution(records)) launched = attribute(records);
     if (has_kernels(records)) frame.gpu_steps = gpu_step_period_finder{records, *launched}.find();
     std::optional<added_window> const added = work.add_all_but_budget(records, frame, launched ? &*launched : nullptr);
-    summary figures = complete_summary(result, [&](kind_table& kinds, bool is_of_gpu) {
+    summary figures = complete_summary(*result, [&](kind_table& kinds, bool is_of_gpu) {
       std::optional<std::uint32_t> const steps_thread = thread_of_steps(records, added->steps.time);
       budget_basis const basis{records, *launched, steps_thread, added->counted, with.kernel_classes};
       wall_by_kind const gpu{parts_in(frame.gpu_steps.measured, frame.own)};
@@ -232,9 +240,9 @@ class analysis_work {
     if (launched == nullptr && needs_attribution(records)) launched = &made.emplace(attribute(records));
     std::optional<added_window> const added = add_all_but_budget(records, frame, launched);
     if (!added || !frame.has_steps) return;
-    budget_basis const basis{records, *launched, frame.steps_thread, added->counted, all_.options.kernel_classes};
-    all_.kinds.add(basis, added->steps);
-    all_.kinds.add(basis, wall_by_kind{frame.gpu_wall});
+    budget_basis const basis{records, *launched, frame.steps_thread, added->counted, all_->options.kernel_classes};
+    all_->kinds.add(basis, added->steps);
+    all_->kinds.add(basis, wall_by_kind{frame.gpu_wall});
   }
 
  private:
@@ -253,46 +261,51 @@ class analysis_work {
   /// @throws profkit::error if the window begins before the end of the previous one.
   std::optional<added_window> add_all_but_budget(profile const& records, window_frame const& frame, attribution const* launched) {
     interval const& own = frame.own;
-    if (all_.own && own.begin < all_.own->end) throw error{"a window begins before the end of the previous one: add windows in time order"};
+    if (all_->own && own.begin < all_->own->end)
+      throw error{"a window begins before the end of the previous one: add windows in time order"};
     if (!takes(frame.has_steps)) return std::nullopt;
-    all_.own = {all_.own ? all_.own->begin : own.begin, own.end};
+    all_->own = {all_->own ? all_->own->begin : own.begin, own.end};
     measured_time const when = measured_time::of_window(records, own, frame.has_steps);
     measured_time const with_kernels = measured_time::of_window(records, own, frame.has_steps, true);
     std::optional<counted_operations> counted;
     if (has_kernels(records)) counted.emplace(records, *launched, with_kernels);
     counted_operations const* const operations = counted ? &*counted : nullptr;
 
-    all_.session.set(records);
+    all_->session.set(records);
     step_kinds const kinds{records, when};
-    all_.kinds.enter(kinds.all(), frame.gpu_wall);
-    all_.scopes.add(records, when);
-    own_vector<std::chrono::nanoseconds> const self = all_.self.add(records, own, when);
-    all_.counters.add(records, when);
+    all_->kinds.enter(kinds.all(), frame.gpu_wall);
+    all_->scopes.add(records, when);
+    std::optional<thread_lanes> lanes;
+    if (launched == nullptr || launched->lanes.count() == 0) lanes.emplace(records);
+    own_vector<std::chrono::nanoseconds> const self = all_->self.add(records, own, when, lanes ? *lanes : launched->lanes);
+    all_->counters.add(records, when);
     std::set<std::uint64_t> const measured = measured_steps_in(records, own);
-    all_.clocks.add(records, measured);
-    all_.utilization.add(records, measured);
-    all_.readings.add(records, measured, frame.has_steps);
-    all_.work.add(records, operations != nullptr ? with_kernels : when);
-    all_.samples.add(records, when, launched == nullptr ? nullptr : &launched->lanes);
-    all_.devices.merge(used_devices(records));
+    all_->clocks.add(records, measured);
+    all_->utilization.add(records, measured);
+    if (frame.has_steps) all_->energy.add(records, own);
+    all_->readings.add(records, measured, frame.has_steps);
+    all_->work.add(records, operations != nullptr ? with_kernels : when);
+    all_->samples.add(records, when, launched == nullptr ? nullptr : &launched->lanes);
+    all_->devices.merge(used_devices(records));
     measured_time const earlier = measured_time::of_window(records, {timestamp::min(), own.begin}, frame.has_steps, true);
-    if (operations != nullptr) all_.gpu.add(records, frame, *launched, *operations, with_kernels, earlier);
-    if (has_adopted(records.paths)) all_.adopted.add(records, when, *launched, operations, earlier);
+    if (operations != nullptr) all_->gpu.add(records, frame, *launched, *operations, with_kernels, earlier);
+    if (has_adopted(records.paths)) all_->adopted.add(records, when, *launched, operations, earlier);
 
-    auto const kept = [&](kind_key kind) { return all_.kinds.kept(kind); };
-    all_.steps.add(records, own, [&](timestamp begin) { return kept(kinds.of_step_at(begin)); });
-    all_.per_step.add(records, when, self, with_kernels, operations, kinds, all_.kinds);
-    if (operations != nullptr) all_.gpu_periods.add(records, frame.gpu_steps, kept);
+    auto const kept = [&](kind_key kind) { return all_->kinds.kept(kind); };
+    all_->steps.add(records, own, [&](timestamp begin) { return kept(kinds.of_step_at(begin)); });
+    all_->per_step.add(records, when, self, with_kernels, operations, kinds, all_->kinds);
+    if (operations != nullptr) all_->gpu_periods.add(records, frame.gpu_steps, kept);
     // Operations of other windows can run during the steps of this window.
     measured_time const around = measured_time::of_window(records, all_time, frame.has_steps, true);
-    all_.trend.append({records, own, operations != nullptr ? &operations->all() : nullptr, [&](timed_operation const& each) {
-                         return each.is_counted() || around.contains(launch_moment(records, *launched, each.record));
-                       }});
+    all_->trend.append({records, own, operations != nullptr ? &operations->all() : nullptr, [&](timed_operation const& each) {
+                          return each.is_counted() || around.contains(launch_moment(records, *launched, each.record));
+                        }});
+    if (frame.has_steps) all_->trend.add_energy(records, own);
     measured_time const steps = measured_time::of_window(records, all_time, frame.has_steps);
-    scope_memory{records, own, steps, frame.memory, all_.memory}.add();
-    if (launched != nullptr) all_.timeline.append(timeline_recorder{records, frame, *launched, operations}.make());
-    all_.memory.settle(*all_.own);
-    all_.gpu.settle(*all_.own);
+    scope_memory{records, own, steps, frame.memory, all_->memory}.add();
+    if (launched != nullptr) all_->timeline.append(timeline_recorder{records, frame, *launched, operations}.make());
+    all_->memory.settle(*all_->own);
+    all_->gpu.settle(*all_->own);
 
     if (!counted) return std::nullopt;
     return added_window{{kinds, with_kernels}, std::move(*counted)};
@@ -301,18 +314,18 @@ class analysis_work {
   /// A summary covers the measured steps, or the whole session if there was no step. So figures from before the first step are dropped when
   /// that step arrives.
   bool takes(bool has_steps) {
-    if (all_.own && all_.has_steps && !has_steps) return false;
-    if (all_.own && !all_.has_steps && has_steps) {
-      analysis_parts before = std::exchange(all_, analysis_parts{});
-      all_.options = std::move(before.options);
-      all_.memory = std::move(before.memory);
-      all_.memory.forget_figures();
+    if (all_->own && all_->has_steps && !has_steps) return false;
+    if (all_->own && !all_->has_steps && has_steps) {
+      boxed<analysis_parts> const before = std::exchange(all_, {});
+      all_->options = std::move(before->options);
+      all_->memory = std::move(before->memory);
+      all_->memory.forget_figures();
     }
-    all_.has_steps = has_steps;
+    all_->has_steps = has_steps;
     return true;
   }
 
-  analysis_parts& all_;
+  boxed<analysis_parts>& all_;
 };
 
 [[gnu::used]] inline analysis_parts* new_copy(analysis_parts const* from) {
@@ -333,18 +346,17 @@ namespace profkit {
 [[gnu::used]] inline void analysis::add(window const& each) { add(each.records, each.frame); }
 
 [[gnu::used]] inline void analysis::add(profile const& records, window_frame const& frame, attribution const* launched) {
-  detail::analysis_work{*parts_}.add(records, frame, launched);
+  detail::analysis_work{parts_}.add(records, frame, launched);
 }
 
 [[gnu::used]] inline timestamp analysis::until() const noexcept { return parts_->own ? parts_->own->end : timestamp::min(); }
 
 [[gnu::used]] inline void fields(detail::archive_reader& archive, analysis& state) { detail::fields(archive, *state.parts_); }
 [[gnu::used]] inline void fields(detail::archive_writer& archive, analysis& state) { detail::fields(archive, *state.parts_); }
-[[gnu::used]] inline void fields(detail::layout_archive& archive, analysis& state) { detail::fields(archive, *state.parts_); }
 
 [[gnu::used]] inline summary analysis::finish() const {
-  detail::analysis_parts copy{*parts_};
-  return detail::complete_summary(copy, [](detail::kind_table&, bool) {});
+  detail::boxed<detail::analysis_parts> copy = parts_;
+  return detail::complete_summary(*copy, [](detail::kind_table&, bool) {});
 }
 
 }  // namespace profkit

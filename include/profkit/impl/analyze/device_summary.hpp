@@ -118,4 +118,28 @@ struct utilization_summary {
   std::optional<rate_of_unit> pcie_send{};        ///< `device_unit::pcie_send`
 };
 
+/// @brief The energy of a meter during the scopes with one path that take at least ten changes of its counter.
+struct energy_scope_summary {
+  std::string path{};       ///< such as "step/validation"
+  std::uint64_t count = 0;  ///< number of these scopes
+  double joules = 0.0;      ///< mean per scope
+  double mean_watt = 0.0;   ///< mean power during the scopes
+};
+
+/// @brief The energy of measured steps by one meter, without the time between the steps. It covers the whole device or processor package,
+/// and all programs on it. Method: docs/utilization.md.
+struct energy_summary {
+  std::string meter{};                                ///< such as "GPU 0", "package-0", "dram of package-0"
+  std::uint64_t steps = 0;                            ///< number of steps with known energy
+  milliseconds covered{};                             ///< sum of their durations
+  double joules = 0.0;                                ///< their energy
+  double joules_per_step = 0.0;                       ///< mean per step
+  std::optional<double> joules_per_item{};            ///< mean per item; n/a without items
+  double mean_watt = 0.0;                             ///< mean power during the steps
+  milliseconds resolution{};                          ///< mean time between two changes of the counter
+  std::optional<double> min_joules{};                 ///< the step with the least energy; n/a if no step is long enough for the counter
+  std::optional<double> max_joules{};                 ///< the step with the most energy
+  detail::own_vector<energy_scope_summary> scopes{};  ///< by scope; without scopes that are too short for the counter
+};
+
 }  // namespace profkit

@@ -21,8 +21,9 @@
 #include "../profile/own_memory.hpp"
 #include "../profile/record_types.hpp"
 #include "device_summary.hpp"
+#include "step_kind_summary.hpp"
 #include "time/measured_time.hpp"
-#include "verdict/verdict_summary.hpp"
+#include "time/path_tree.hpp"
 #include "windows/state.hpp"
 
 namespace profkit {
@@ -321,6 +322,98 @@ class counter_sums {
   };
 
   own_vector<counter> counters_;
+};
+
+/// Energy of measured steps, by meter.
+class energy_sums {
+ public:
+  /// Adds the energy of the next window.
+  void add(profile const& profile, interval const& own) {
+    for (energy_record const& each : profile.energy) {
+      if (each.time < own.begin || each.time >= own.end) continue;
+      row& to = meters_[each.meter];
+      if (each.path != path_record::no_parent) {
+        scope& during = to.scopes[each.path];
+        ++during.count;
+        during.microjoules += each.microjoules;
+        during.duration += each.duration;
+        continue;
+      }
+      to.steps += each.steps;
+      to.items += each.items;
+      to.microjoules += each.microjoules;
+      to.duration += each.duration;
+      to.resolution = std::max(to.resolution, each.resolution);
+      if (each.steps != 1) continue;
+      to.min_microjoules = to.has_single ? std::min(to.min_microjoules, each.microjoules) : each.microjoules;
+      to.max_microjoules = std::max(to.max_microjoules, each.microjoules);
+      to.has_single = true;
+    }
+  }
+
+  [[nodiscard]] own_vector<energy_summary> summarize(own_vector<energy_meter_record> const& meters,
+                                                     own_vector<path_record> const& paths) const {
+    own_vector<energy_summary> result;
+    for (auto const& [meter, each] : meters_) {
+      if (each.steps == 0 || each.duration.count() <= 0) continue;
+      energy_summary& made = result.emplace_back();
+      made.meter = meters[meter].name;
+      made.steps = each.steps;
+      made.covered = milliseconds{each.duration};
+      made.joules = static_cast<double>(each.microjoules) / 1e6;
+      made.joules_per_step = made.joules / static_cast<double>(each.steps);
+      if (each.items > 0) made.joules_per_item = made.joules / static_cast<double>(each.items);
+      made.mean_watt = made.joules / (made.covered.count() / 1e3);
+      made.resolution = milliseconds{each.resolution};
+      for (auto const& [path, during] : each.scopes) {
+        double const joules = static_cast<double>(during.microjoules) / 1e6;
+        double const watt = joules / std::chrono::duration<double>{during.duration}.count();
+        made.scopes.push_back({path_text(paths, path), during.count, joules / static_cast<double>(during.count), watt});
+      }
+      if (!each.has_single) continue;
+      made.min_joules = static_cast<double>(each.min_microjoules) / 1e6;
+      made.max_joules = static_cast<double>(each.max_microjoules) / 1e6;
+    }
+    return result;
+  }
+
+  /// Whether all positions lie in the tables.
+  [[nodiscard]] bool is_in(std::size_t meters, std::size_t paths) const noexcept {
+    return std::all_of(meters_.begin(), meters_.end(), [&](auto const& each) {
+      auto const& scopes = each.second.scopes;
+      return each.first < meters && (scopes.empty() || scopes.rbegin()->first < paths);
+    });
+  }
+
+  auto members() { return listed(meters_); }
+
+ private:
+  /// All scopes with a path that are long enough.
+  struct scope {
+    std::uint64_t count = 0;
+    std::uint64_t microjoules = 0;
+    std::chrono::nanoseconds duration{};
+
+    auto members() { return listed(count, microjoules, summed(duration)); }
+  };
+
+  struct row {
+    std::uint64_t steps = 0;
+    std::uint64_t items = 0;
+    std::uint64_t microjoules = 0;
+    std::chrono::nanoseconds duration{};
+    std::chrono::nanoseconds resolution{};  ///< maximum, which does not depend on the order
+    std::uint64_t min_microjoules = 0;      ///< of records of one step, like the next two
+    std::uint64_t max_microjoules = 0;
+    bool has_single = false;
+    std::map<std::uint32_t, scope> scopes;  ///< by path
+
+    auto members() {
+      return listed(steps, items, microjoules, summed(duration), resolution, min_microjoules, max_microjoules, has_single, scopes);
+    }
+  };
+
+  std::map<std::uint32_t, row> meters_;  ///< by position in `profile::energy_meters`
 };
 
 /// Readings of memory sources at the ends of measured steps, by source and quantity.

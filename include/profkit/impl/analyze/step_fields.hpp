@@ -3,27 +3,14 @@
 
 #include "../profile/flat_records.hpp"
 #include "step_kind_summary.hpp"
-#include "verdict/verdict_summary.hpp"
 
 // Describes the members of a summary about steps: see `summary_fields.hpp`.
 
 namespace profkit::detail {
 
-template <>
-struct file_enum<step_verdict> {
-  static constexpr step_verdict last = step_verdict::uneven;
-  static constexpr char const* what = "verdict on steps";
-};
-template <>
-struct file_enum<series_shape> {
-  static constexpr series_shape last = series_shape::tailed;
-  static constexpr char const* what = "shape of a series";
-};
-template <>
-struct file_enum<warmup_finding> {
-  static constexpr warmup_finding last = warmup_finding::drifting;
-  static constexpr char const* what = "finding on the warm-up";
-};
+constexpr file_enum file_enum_of(described_type<step_verdict>) { return {step_verdict::uneven, "verdict on steps"}; }
+constexpr file_enum file_enum_of(described_type<series_shape>) { return {series_shape::tailed, "shape of a series"}; }
+constexpr file_enum file_enum_of(described_type<warmup_finding>) { return {warmup_finding::drifting, "finding on the warm-up"}; }
 
 // A record that a summary copies from the profile. Its binary form is described in `record_fields.hpp`.
 constexpr auto describe(described_type<stop_record>) {

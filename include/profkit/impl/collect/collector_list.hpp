@@ -137,7 +137,8 @@ class collector_list {
   struct entry {
     std::unique_ptr<collector> what;
     std::atomic<bool> has_started{false};
-    bool times_steps = false;  ///< set before `has_started`
+    bool times_steps = false;                    ///< set before `has_started`
+    std::atomic<bool> waits_for_capture{false};  ///< `kernels=capture`: it has not started so far
     std::atomic<entry*> next{nullptr};
   };
 
@@ -185,6 +186,10 @@ class collector_list {
   void describe(own_vector<collector_record>& into) const {
     for (entry const* each = first_.load(); each != nullptr; each = each->next.load()) {
       collector_status const status = each->what->status();
+      if (status.works && each->waits_for_capture.load()) {
+        into.push_back({std::string{each->what->name()}, "not started", "kernels=capture: no capture so far", each->what->kind()});
+        continue;
+      }
       into.push_back({std::string{each->what->name()}, status.works ? "collected" : "not collected", status.reason, each->what->kind()});
     }
   }

@@ -21,7 +21,7 @@
 #include "../profile/own_memory.hpp"
 #include "../record/thread_registry.hpp"
 #include "../record/ticks.hpp"
-#include "sample_source.hpp"
+#include "perf_ring.hpp"
 
 namespace profkit::detail {
 

@@ -16,7 +16,7 @@
 #include "../../collector.hpp"
 #include "../../memory_source.hpp"
 #include "../profile/own_containers.hpp"
-#include "../record/calendar_clock.hpp"
+#include "../record/clock.hpp"
 #include "../record/handoff_queue.hpp"
 #include "cuda_driver.hpp"
 #include "cuda_timing_log.hpp"
@@ -96,7 +96,6 @@ class cuda_step_timer final : public collector {
   }
 
  private:
-  /// A step and the events at its ends.
   struct timed_step {
     detail::cuda_event_pair events;
     std::uint64_t step = 0;

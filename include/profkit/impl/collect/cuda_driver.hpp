@@ -8,7 +8,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
-#include <utility>
 
 #include "../../error.hpp"
 #include "../../profile.hpp"
@@ -41,6 +40,8 @@ struct cuda_calls {
   CUresult (*ctx_get_current)(CUcontext*) = nullptr;
   CUresult (*ctx_push_current)(CUcontext) = nullptr;
   CUresult (*ctx_pop_current)(CUcontext*) = nullptr;
+
+  bool is_initialised = false;  ///< `cuInit` must not be called: it runs, and has called this code
 };
 
 inline cuda_calls cuda{};
@@ -115,7 +116,9 @@ class cuda_driver {
   /// Opens and initialises the driver. A tool that started the program, such as Nsight Systems, attaches to CUPTI when CUDA is initialised.
   /// So another tool can be detected afterwards.
   /// @throws profkit::error if there is no driver, or no device.
-  cuda_driver() { check(init_(0), "cuInit"); }
+  cuda_driver() {
+    if (!cuda.is_initialised) check(init_(0), "cuInit");
+  }
 
   /// Synchronises every device that the CUDA runtime uses in this process.
   void synchronize_devices() const noexcept {
@@ -125,6 +128,12 @@ class cuda_driver {
     if (device_get_count_(&devices) != CUDA_SUCCESS) devices = 0;
     for (CUdevice device = 0; device < devices; ++device) synchronize(device);
     if (has_exchanged) static_cast<void>(exchange_capture_mode_(&mode));
+  }
+
+  /// An attribute of a device; 0 if the driver does not know it. Does not initialise a context.
+  [[nodiscard]] int attribute(CUdevice device, CUdevice_attribute which) const noexcept {
+    int value = 0;
+    return device_get_attribute_(&value, which, device) == CUDA_SUCCESS ? value : 0;
   }
 
  private:
@@ -164,6 +173,7 @@ class cuda_driver {
   CUresult (*init_)(unsigned) = needed("cuInit");
   CUresult (*get_error_name_)(CUresult, char const**) = needed("cuGetErrorName");
   CUresult (*device_get_count_)(int*) = needed("cuDeviceGetCount");
+  CUresult (*device_get_attribute_)(int*, CUdevice_attribute, CUdevice) = needed("cuDeviceGetAttribute");
   CUresult (*primary_context_state_)(CUdevice, unsigned*, int*) = needed("cuDevicePrimaryCtxGetState");
   CUresult (*primary_context_retain_)(CUcontext*, CUdevice) = needed("cuDevicePrimaryCtxRetain");
   CUresult (*primary_context_release_)(CUdevice) = needed("cuDevicePrimaryCtxRelease_v2");

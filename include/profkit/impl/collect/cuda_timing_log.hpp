@@ -103,7 +103,6 @@ class cuda_event {
 
   [[nodiscard]] cudaEvent_t get() const noexcept { return event_; }
 
-  /// @return whether the event was recorded.
   [[nodiscard]] bool record(cudaStream_t stream) const noexcept {
     return cuda.event_record != nullptr && cuda.event_record(event_, stream) == CUDA_SUCCESS;
   }

@@ -48,6 +48,7 @@ class cupti_library {
   decltype(&::cuptiGetGraphNodeId) get_graph_node_id = needed("cuptiGetGraphNodeId");
   decltype(&::cuptiActivityFlushAll) flush_all = needed("cuptiActivityFlushAll");
   decltype(&::cuptiActivityGetNextRecord) get_next_record = needed("cuptiActivityGetNextRecord");
+  decltype(&::cuptiActivityConfigureUnifiedMemoryCounter) configure_unified_memory = needed("cuptiActivityConfigureUnifiedMemoryCounter");
   decltype(&::cuptiActivityGetNumDroppedRecords) get_dropped_records = needed("cuptiActivityGetNumDroppedRecords");
 
   /// @throws profkit::error with CUPTI's name of the status and the call, unless it succeeded.

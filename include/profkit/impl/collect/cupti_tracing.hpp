@@ -20,8 +20,6 @@
 #include "../record/process_identity.hpp"
 #include "../record/quiet_thread.hpp"
 #include "cuda_driver.hpp"
-#include "cupti_buffers.hpp"
-#include "cupti_graph_nodes.hpp"
 #include "cupti_launches.hpp"
 #include "cupti_library.hpp"
 #include "cupti_records.hpp"
@@ -85,10 +83,26 @@ class cupti_tracing {
     }
   }
 
+  /// From now on, also records migrations and faults of unified memory, until `finish`. CUDA is initialised, as CUPTI needs it.
+  /// @throws profkit::error with the failed call.
+  void record_unified_memory() {
+    std::array<CUpti_ActivityUnifiedMemoryCounterConfig, page_counters.size()> wanted{};
+    for (std::size_t i = 0; i < wanted.size(); ++i) {
+      wanted[i].scope = CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_SCOPE_PROCESS_ALL_DEVICES;
+      wanted[i].kind = page_counters[i];
+      wanted[i].enable = 1;
+    }
+    cupti_.check(cupti_.configure_unified_memory(wanted.data(), static_cast<std::uint32_t>(wanted.size())),
+                 "cuptiActivityConfigureUnifiedMemoryCounter");
+    cupti_.check(cupti_.enable(CUPTI_ACTIVITY_KIND_UNIFIED_MEMORY_COUNTER), "cuptiActivityEnable");
+    has_unified_memory_ = true;
+  }
+
   /// Synchronises the devices, stops recording, and waits until all records have been read.
   void finish() {
     driver_.synchronize_devices();
     disable_kinds([](CUptiResult) {});
+    if (has_unified_memory_.exchange(false)) static_cast<void>(cupti_.disable(CUPTI_ACTIVITY_KIND_UNIFIED_MEMORY_COUNTER));
     cupti_.check(cupti_.flush_all(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED), "cuptiActivityFlushAll");
     buffers_.wait_until_read();
     std::size_t dropped = 0;
@@ -114,6 +128,10 @@ class cupti_tracing {
  private:
   static constexpr std::array kinds{CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_MEMCPY, CUPTI_ACTIVITY_KIND_MEMCPY2,
                                     CUPTI_ACTIVITY_KIND_MEMSET};
+  static constexpr std::array page_counters{
+      CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_BYTES_TRANSFER_HTOD, CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_BYTES_TRANSFER_DTOH,
+      CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_BYTES_TRANSFER_DTOD, CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_CPU_PAGE_FAULT_COUNT,
+      CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_GPU_PAGE_FAULT};
   static constexpr std::array api_kinds{CUPTI_ACTIVITY_KIND_RUNTIME, CUPTI_ACTIVITY_KIND_DRIVER};
 
   /// Free buffers kept for launching threads, because each launching thread fills its own buffer.
@@ -212,8 +230,11 @@ class cupti_tracing {
     std::lock_guard<std::mutex> const lock{mutex_};
     append(batch_.new_gpu_names, batch.new_gpu_names);
     append(batch_.new_api_names, batch.new_api_names);
+    append(batch_.new_shapes, batch.new_shapes);
     append(batch_.operations, batch.operations);
     append(batch_.calls, batch.calls);
+    append(batch_.page_events, batch.page_events);
+    append(batch_.program_counters, batch.program_counters);
     batch_.invalid += batch.invalid;
   }
 
@@ -224,6 +245,7 @@ class cupti_tracing {
     }
     if (std::exchange(is_subscribed_, false)) {
       disable_kinds([](CUptiResult) {});
+      if (has_unified_memory_.exchange(false)) static_cast<void>(cupti_.disable(CUPTI_ACTIVITY_KIND_UNIFIED_MEMORY_COUNTER));
       static_cast<void>(cupti_.flush_all(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED));
       static_cast<void>(cupti_.unsubscribe(subscriber_));
     }
@@ -261,7 +283,7 @@ class cupti_tracing {
   cupti_buffers& buffers_ = cupti_buffers::instance();
   cupti_graph_nodes& graph_nodes_ = cupti_graph_nodes::instance();
   cupti_launches launches_;
-  cupti_record_reader reader_{cupti_};
+  cupti_record_reader reader_{cupti_, driver_};
   std::unique_ptr<own_thread> reader_thread_;
   std::mutex switch_mutex_;  ///< `record` and `flush` exclude each other
   std::mutex mutex_;
@@ -270,6 +292,7 @@ class cupti_tracing {
   CUpti_SubscriberHandle subscriber_ = nullptr;
   bool is_subscribed_ = false;
   bool is_recording_ = false;  ///< whether operations are recorded
+  std::atomic<bool> has_unified_memory_{false};
 };
 
 }  // namespace profkit::detail

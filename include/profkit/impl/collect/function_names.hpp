@@ -16,8 +16,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <type_traits>
-#include <utility>
 
 #include "../../profile_builder.hpp"
 #include "../profile/own_containers.hpp"
@@ -110,7 +108,7 @@ class dwarf_library {
   }
 };
 
-/// Finds the source lines in which functions begin, in the debug information of a program or library (`-g` or `-g1`). Separate debug files
+/// Finds source lines of functions and instructions, in the debug information of a program or library (`-g` or `-g1`). Separate debug files
 /// are not searched.
 ///
 /// Keeps files with debug information open, because reading a list of compilation units takes some microseconds per unit. Not thread-safe.
@@ -127,11 +125,11 @@ class source_lines {
   source_lines& operator=(source_lines const&) = delete;
 
   /// @param file an open ELF file.
-  /// @param address beginning of the function, relative to the load address of the module.
-  [[nodiscard]] place find(int file, std::uint64_t address) {
+  /// @param address beginning of a function, or any instruction, relative to the load address of the module.
+  [[nodiscard]] place find(int file, std::uint64_t address, bool is_beginning = true) {
     if (!library_.why_not().empty()) return {};
     module const* const found = module_of(file);
-    return found == nullptr ? place{} : found->find(address);
+    return found == nullptr ? place{} : found->find(address, is_beginning);
   }
 
  private:
@@ -152,13 +150,13 @@ class source_lines {
              identity_.st_mtim.tv_sec == file.st_mtim.tv_sec && identity_.st_mtim.tv_nsec == file.st_mtim.tv_nsec;
     }
 
-    [[nodiscard]] place find(std::uint64_t address) const {
+    [[nodiscard]] place find(std::uint64_t address, bool is_beginning) const {
       auto at = std::upper_bound(units_.begin(), units_.end(), address,
                                  [](std::uint64_t wanted, range const& each) { return wanted < each.begin; });
       if (at == units_.begin() || address >= (--at)->end) return {};
       dwarf_library::die unit{};
       if (library_.offdie(debug_, at->unit, &unit) == nullptr) return {};
-      dwarf_library::line* const line = first_line_at(unit, address);
+      dwarf_library::line* const line = line_at(unit, address, is_beginning);
       int number = 0;
       if (line == nullptr || library_.lineno(line, &number) != 0 || number <= 0) return {};
       char const* const file = library_.linesrc(line, nullptr, nullptr);
@@ -166,19 +164,21 @@ class source_lines {
     }
 
    private:
-    /// An address may have several lines. The first line belongs to the function, the others to functions inlined at its beginning.
-    [[nodiscard]] dwarf_library::line* first_line_at(dwarf_library::die& unit, std::uint64_t address) const {
+    /// An address may have several lines. The first line belongs to the function, the others to functions inlined at its beginning. So an
+    /// instruction has the last line.
+    [[nodiscard]] dwarf_library::line* line_at(dwarf_library::die& unit, std::uint64_t address, bool is_beginning) const {
       dwarf_library::lines* all = nullptr;
       std::size_t count = 0;
       if (library_.getsrclines(&unit, &all, &count) != 0) return nullptr;
       std::uint64_t found = 0;
-      std::size_t begin = 0;  // first line at this address or after it; lines are sorted
+      std::size_t begin = 0;  // first line at the beginning or after it, or after the instruction; lines are sorted
       for (std::size_t end = count; begin < end;) {
         std::size_t const middle = begin + (end - begin) / 2;
         if (library_.lineaddr(library_.onesrcline(all, middle), &found) != 0) return nullptr;
-        if (found < address) begin = middle + 1;
-        if (found >= address) end = middle;
+        bool const is_before = is_beginning ? found < address : found <= address;
+        (is_before ? begin : end) = is_before ? middle + 1 : middle;
       }
+      if (!is_beginning && begin > 0 && library_.lineaddr(library_.onesrcline(all, --begin), &address) != 0) return nullptr;
       for (; begin < count; ++begin) {
         dwarf_library::line* const line = library_.onesrcline(all, begin);
         bool is_end = false;  // end of the preceding code
@@ -243,6 +243,8 @@ class source_lines {
 class function_names {
  public:
   function_names() = default;
+  /// @param has_lines functions have the line of the instruction instead of the line in which they begin.
+  explicit function_names(bool has_lines) : has_lines_{has_lines} {}
   function_names(function_names const&) = delete;
   function_names& operator=(function_names const&) = delete;
 
@@ -278,7 +280,8 @@ class function_names {
     if (known == nullptr) return into.position_of(function_record{{}, {}, named_caller(callers)});
     if (!known->name.empty()) {
       if (!known->position)
-        known->position = into.position_of(function_record{known->name, known->module, {}, known->place.file, known->place.line});
+        known->position =
+            into.position_of(function_record{known->name, known->module, {}, known->place.file, known->place.line}, has_lines_);
       return *known->position;
     }
     return into.position_of(function_record{{}, known->module, named_caller(callers)});
@@ -288,7 +291,7 @@ class function_names {
   struct known_function {
     std::string name;
     std::string module;
-    source_lines::place place;              ///< source position of its beginning
+    source_lines::place place;              ///< source position of its beginning, or of the instruction
     std::optional<std::uint32_t> position;  ///< position in `profile::functions`
   };
 
@@ -306,7 +309,9 @@ class function_names {
     for (std::size_t i = 0; i < wanted.size(); ++i) {
       elf_symbols::function const& each = found[i];
       bool const is_part = each.name.find(".cold") != std::string::npos || each.name.find(".part.") != std::string::npos;
-      source_lines::place const place = each.name.empty() || is_part ? source_lines::place{} : lines_.find(symbols.file(), each.address);
+      source_lines::place place;
+      if (has_lines_ && !each.name.empty()) place = lines_.find(symbols.file(), relative[i], false);
+      if (!has_lines_ && !each.name.empty() && !is_part) place = lines_.find(symbols.file(), each.address);
       names_[wanted[i]] = {each.name.empty() ? std::string{} : function_label(each.name), module.name, place, {}};
     }
   }
@@ -324,6 +329,7 @@ class function_names {
     return {};
   }
 
+  bool has_lines_ = false;
   dwarf_library debug_;
   source_lines lines_{debug_};
   code_modules modules_;

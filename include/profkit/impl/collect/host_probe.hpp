@@ -2,8 +2,11 @@
 #pragma once
 
 #include <fcntl.h>
+#include <sched.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/types.h>
 #include <unistd.h>
 
@@ -167,20 +170,59 @@ inline std::optional<std::chrono::nanoseconds> processor_wait_of(::pid_t thread)
   return std::chrono::nanoseconds{static_cast<std::int64_t>(waited)};
 }
 
+/// What this process used since it began. `elapsed` counts from an arbitrary moment.
+inline host_use_record read_host_use() noexcept {
+  host_use_record result;
+  ::rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+  auto const time_of = [](::timeval time) { return std::chrono::seconds{time.tv_sec} + std::chrono::microseconds{time.tv_usec}; };
+  auto const count_of = [](long count) { return static_cast<std::uint64_t>(count); };
+  result.elapsed = std::chrono::steady_clock::now().time_since_epoch();
+  result.user = time_of(usage.ru_utime);
+  result.system = time_of(usage.ru_stime);
+  result.minor_faults = count_of(usage.ru_minflt);
+  result.major_faults = count_of(usage.ru_majflt);
+  result.voluntary_switches = count_of(usage.ru_nvcsw);
+  result.involuntary_switches = count_of(usage.ru_nivcsw);
+  ::cpu_set_t allowed;
+  if (::sched_getaffinity(0, sizeof allowed, &allowed) == 0) result.processors = static_cast<std::uint32_t>(CPU_COUNT(&allowed));
+  return result;
+}
+
+/// What the process used between two calls of `read_host_use`.
+inline host_use_record use_between(host_use_record const& begin, host_use_record end) noexcept {
+  end.elapsed -= begin.elapsed;
+  end.user -= begin.user;
+  end.system -= begin.system;
+  end.minor_faults -= begin.minor_faults;
+  end.major_faults -= begin.major_faults;
+  end.voluntary_switches -= begin.voluntary_switches;
+  end.involuntary_switches -= begin.involuntary_switches;
+  return end;
+}
+
+/// What the step thread reads before the first measured step.
+struct host_start {
+  std::optional<host_speed_record> speed;  ///< n/a on an unknown processor
+  host_use_record use;
+};
+
 /// Records the speed of the host during a session: a probe before the first measured step, a probe after the last one, and how long the
 /// step thread waited for a processor in between.
 class host_probe {
  public:
   /// To be called on the step thread before the first measured step begins. Later calls do nothing.
-  void begin(std::optional<host_speed_record>& to) noexcept {
-    if (has_begun_) return;
+  /// @return whether this is the first call.
+  bool begin(std::optional<host_speed_record>& to) noexcept {
+    if (has_begun_) return false;
     has_begun_ = true;
     std::chrono::nanoseconds const before = probe_host_speed();
-    if (before == std::chrono::nanoseconds{}) return;
+    if (before == std::chrono::nanoseconds{}) return true;
     to.emplace().before = before;
     thread_ = static_cast<::pid_t>(::syscall(SYS_gettid));
     waited_ = processor_wait_of(thread_);
     begin_ = std::chrono::steady_clock::now();
+    return true;
   }
 
   /// To be called after the measured steps, on any thread. Does nothing without measured steps.

@@ -21,15 +21,15 @@
 #include "../../error.hpp"
 #include "../../profile_builder.hpp"
 #include "../profile/own_containers.hpp"
-#include "../record/calendar_clock.hpp"
+#include "../record/clock.hpp"
 #include "../record/recorder.hpp"
 #include "../record/thread_log.hpp"
 #include "../record/ticks.hpp"
 #include "built_in_collectors.hpp"
 #include "cpu_timer_ring.hpp"
 #include "function_names.hpp"
+#include "host_probe.hpp"
 #include "perf_ring.hpp"
-#include "sample_source.hpp"
 
 namespace profkit::detail {
 
@@ -85,6 +85,7 @@ class host_sampling final : public collector, private sample_source {
 
   void start(profile_builder& into) override {
     is_running_ = true;
+    at_start_ = read_host_use();
     if (uses_timers_) prepare_threads();
     read(into);
   }
@@ -118,10 +119,14 @@ class host_sampling final : public collector, private sample_source {
     for (auto const& [thread, sample] : read_) {
       std::uint32_t const function = names_.function_of(sample.leaf, sample.callers, into);
       constexpr std::uint64_t most = ~std::uint32_t{0};
+      how_.time.samples += std::chrono::nanoseconds{sample.weight_ns};
       thread->waiting.add(
           {clock_->at_monotonic(sample.monotonic_ns), function, static_cast<std::uint32_t>(std::min(most, sample.weight_ns))});
     }
     read_.clear();
+    host_use_record const used = use_between(at_start_, read_host_use());
+    how_.time.user = used.user;
+    how_.time.system = used.system;
     sampling_record now = how_;
     now.threads_without += waiting;
     if (waiting > 0 && now.why_without.empty()) now.why_without = why_waiting;
@@ -315,6 +320,7 @@ class host_sampling final : public collector, private sample_source {
   std::uint64_t waited_before_ = 0;  ///< number of threads that waited for their stack in the previous round
   std::uint64_t began_to_ask_ = 0;   ///< round in which threads were first asked to set their stacks
   sampling_record how_;
+  host_use_record at_start_;
   std::uint64_t random_ = static_cast<std::uint64_t>(monotonic_ns());  ///< random state for the periods; not for secrets
   function_names names_;
   own_hash_map<thread_log const*, std::unique_ptr<sampled_thread>> threads_;

@@ -21,8 +21,9 @@
 #include "../record/process_identity.hpp"
 #include "../record/quiet_thread.hpp"
 #include "built_in_collectors.hpp"
+#include "device_windows.hpp"
+#include "energy_meters.hpp"
 #include "host_sampling.hpp"
-#include "utilization_measurement.hpp"
 
 namespace profkit::detail {
 
@@ -95,6 +96,10 @@ class kept_file {
 
 [[gnu::used]] inline std::unique_ptr<collector> measure_utilization(utilization_times const& times) {
   return std::make_unique<utilization_measurement>(times);
+}
+
+[[gnu::used]] inline std::unique_ptr<collector> measure_energy(std::string powercap) {
+  return std::make_unique<energy_measurement>(std::move(powercap));
 }
 
 [[gnu::used]] inline std::vector<memory_reading> read_host_memory() {

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "../record/other_modules.hpp"
 #include "../record/recorder.hpp"
 #include "../record/scope_node.hpp"
 #include "../record/slow_path.hpp"
@@ -36,7 +37,7 @@ namespace profkit::detail {
 /// open before a session reads the options. Also returns false in a program with more privileges than its user, because NVTX opens the
 /// library in NVTX_INJECTION64_PATH.
 inline bool nvtx_is_wanted() noexcept {
-  if (::getauxval(AT_SECURE) != 0) return false;
+  if (::getauxval(AT_SECURE) != 0 || is_in_library_of_run()) return false;
   char const* const text = ::secure_getenv("PROFKIT");
   std::string_view rest = text == nullptr ? "" : text;
   while (!rest.empty()) {

@@ -54,7 +54,6 @@ class nvml_library {
     throw error{std::string{call} + ": " + (words == nullptr ? "unknown error" : words), status};
   }
 
-  /// The function with this name, or null.
   [[nodiscard]] library_function find(char const* name) const noexcept { return {library_, name}; }
   /// @throws profkit::error if NVML has no function with this name.
   [[nodiscard]] library_function needed(char const* name) const {

@@ -7,23 +7,88 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <iterator>
 #include <optional>
+#include <string_view>
 #include <utility>
 
 #include "../../profile_builder.hpp"
 #include "../../time.hpp"
+#include "../../work.hpp"
 #include "../collect/scope_node_paths.hpp"
+#include "../profile/numbers.hpp"
 #include "../profile/own_containers.hpp"
 #include "../profile/own_memory.hpp"
 #include "../record/clock.hpp"
+#include "../record/log_event.hpp"
 #include "../record/scope_node.hpp"
 #include "../record/scope_work.hpp"
-#include "log_events.hpp"
+#include "../record/thread_log.hpp"
+#include "../record/thread_registry.hpp"
 #include "open_ranges.hpp"
-#include "scope_paths.hpp"
 
 namespace profkit::detail {
+
+// The layout of events in a log: see `event_kind`. `event` points to the first slot.
+
+/// Whether the slot ends a scope or a call.
+[[nodiscard]] inline bool is_leave(std::uint64_t what) noexcept { return (what & leave_mark) != 0; }
+
+/// The kind of an event, unless `is_leave` is true.
+[[nodiscard]] inline event_kind kind_of(std::uint64_t what) noexcept { return static_cast<event_kind>(what & event_kind_bits); }
+
+[[nodiscard]] inline bool is_continued(std::uint64_t what) noexcept { return !is_leave(what) && kind_of(what) == event_kind::continued; }
+
+/// Whether the event is a memory event.
+[[nodiscard]] inline bool is_memory(std::uint64_t what) noexcept {
+  if (is_leave(what)) return false;
+  event_kind const kind = kind_of(what);
+  return kind == event_kind::allocated || kind == event_kind::released || kind == event_kind::usage;
+}
+
+/// The time of an event, in ticks; not for `continued`.
+[[nodiscard]] inline std::uint64_t ticks_of(std::uint64_t const* event) noexcept {
+  return is_leave(*event) ? *event & ~leave_mark : event[1];
+}
+
+[[nodiscard]] inline site const& site_of(std::uint64_t what) noexcept { return *reinterpret_cast<site const*>(what & ~event_kind_bits); }
+
+/// The object to which the first slot of a collective points.
+template <class T>
+[[nodiscard]] T const* pointer_in(std::uint64_t what) noexcept {
+  return reinterpret_cast<T const*>(what & ~event_kind_bits);
+}
+
+/// The number of slots of an event; not for `continued`.
+[[nodiscard]] inline std::uint64_t slots_of(std::uint64_t what) noexcept {
+  if (is_leave(what)) return 1;
+  static constexpr std::uint8_t sizes[event_kind_bits + 1] = {0, 2, 3, 3, 2, 3, 3, 3, 3, 4, 4, 4, 4, 8, 4};  // in the order of `event_kind`
+  return sizes[what & event_kind_bits];
+}
+
+/// Follows a `continued`: returns the first event of the next chunk, and gives the finished chunk back to the writer.
+[[nodiscard]] inline std::uint64_t const* first_event_of_next_chunk(std::uint64_t what, thread_log& log) noexcept {
+  return continue_in_chunk(log, *reinterpret_cast<log_chunk*>(what));
+}
+
+/// The value of a `counter`.
+[[nodiscard]] inline double value_of(std::uint64_t const* event) noexcept {
+  double value = 0.0;
+  std::memcpy(&value, &event[2], sizeof value);
+  return value;
+}
+
+/// The values of a `work` event, as written by `packed` and `put_work`.
+[[nodiscard]] inline profkit::work work_of(std::uint64_t const* event) noexcept {
+  profkit::work result;
+  auto const backward = static_cast<std::uint32_t>(event[0] >> 32U);
+  std::memcpy(&result.backward, &backward, sizeof result.backward);
+  std::memcpy(&result.flops, &event[2], sizeof result.flops);
+  std::memcpy(&result.bytes, &event[3], sizeof result.bytes);
+  result.flops = amount_or_zero(result.flops);
+  result.bytes = amount_or_zero(result.bytes);
+  result.precision = static_cast<precision>((event[0] >> 8U) & 0xffU);
+  return result;
+}
 
 /// The times of the steps' own scopes, as read from the logs, until `take`. A step has the times of its scope, so the two agree
 /// independently of the clocks. All functions take logarithmic time if steps are read in the order in which they ran.
@@ -78,6 +143,14 @@ class scope_collectives {
   /// @param depth number of open scopes and calls, including the scope.
   /// @param record record of the collective, without its end.
   void begin(std::size_t depth, collective_record const& record) { open_.push_back({depth, record}); }
+
+  /// Adds the collectives of all open scopes to a list.
+  void append_to(own_vector<collective_record>& list) const {
+    for (open_collective const& each : open_) {
+      list.push_back(each.record);
+      list.back().time.end = list.back().time.begin;
+    }
+  }
 
   /// Adds the collectives of the ending scope at a depth.
   void end(std::size_t depth, timestamp time, profile_builder& into) {
@@ -136,7 +209,6 @@ struct last_call {
   void continue_at(std::uint64_t const* before, std::uint64_t const* after) noexcept { next = next == before ? after : nullptr; }
 };
 
-/// The state of reading one thread.
 struct thread_reading {
   std::uint32_t generation = 0;         ///< generation of the log: number of threads that have owned it
   std::optional<std::uint32_t> thread;  ///< position in `profile::threads`, from the first event on
@@ -167,11 +239,10 @@ class event_records {
       at.open.push_call(time_of(event[1], at, clock), site_of(what), static_cast<std::uint32_t>(event[2]));
       return 3;
     }
-    take_other(event, at, is_memory(what) ? time_of_memory(event[1], at, clock) : time_of(event[1], at, clock));
+    take_other(event, at, is_memory(what) ? time_of_memory(event[1], at, clock) : time_of(event[1], at, clock), clock);
     return slots_of(what);
   }
 
-  /// See `step_scopes::take`.
   [[nodiscard]] std::optional<interval> take_step(std::uint64_t begin_ticks) { return steps_.take(begin_ticks); }
 
   /// Ends the innermost scope or call, which was left without its destructor, at the time of the previous event.
@@ -195,7 +266,7 @@ class event_records {
     return time;
   }
 
-  __attribute__((noinline)) void take_other(std::uint64_t const* event, thread_reading& at, timestamp time) {
+  __attribute__((noinline)) void take_other(std::uint64_t const* event, thread_reading& at, timestamp time, clock_line const& clock) {
     switch (kind_of(*event)) {
       case event_kind::enter_indexed:
         open(at, site_of(*event), static_cast<std::int64_t>(event[2]), time);
@@ -229,7 +300,7 @@ class event_records {
         take_work(event, at);
         return;
       case event_kind::scope_collective:
-        take_scope_collective(event, at);
+        take_scope_collective(event, at, clock);
         return;
       case event_kind::reported_collective:
         take_reported_collective(event, at, time);
@@ -265,12 +336,22 @@ class event_records {
     if (done.call != nullptr) {
       at.call = {done.call, into_.extended_correlation(done.correlation), next};
       into_.add(api_call_record{when, at.call.correlation, position_of_call(*done.call), *at.thread});
+      if (launches_graph(*done.call)) leave_graph_launch(at, done.path);
     } else if (__builtin_expect(done.kind == scope_kind::ordinary, 1)) {
       into_.add(scope_record{when, done.path, *at.thread});
     } else if (done.kind == scope_kind::step) {
       leave_step({when, done.path, *at.thread});
     }
     at.open.pop();
+  }
+
+  [[nodiscard]] static bool launches_graph(site const& call) noexcept {
+    constexpr std::string_view launch = "cuGraphLaunch";
+    return std::strncmp(call.name, launch.data(), launch.size()) == 0;
+  }
+
+  __attribute__((noinline)) void leave_graph_launch(thread_reading const& at, std::uint32_t path) {
+    into_.add_graph_launch(at.call.correlation, path != path_record::no_parent ? path : into_.so_far().threads[*at.thread].default_path);
   }
 
   __attribute__((noinline)) void leave_step(scope_record const& done) {
@@ -308,13 +389,20 @@ class event_records {
     into_.add(work_record{at.open.innermost_scope().begin, at.open.path(), work_of(event)});
   }
 
-  void take_scope_collective(std::uint64_t const* event, thread_reading& at) {
+  /// See `put_collective`.
+  void take_scope_collective(std::uint64_t const* event, thread_reading& at, clock_line const& clock) {
     if (at.open.empty()) return;
     communicator const& group = *pointer_in<communicator>(*event);
     collective_record record = record_of(group, reinterpret_cast<char const*>(event[2]));
-    record.time.begin = at.open.back().begin;
-    record.bytes = event[3];
+    timestamp const begin = at.open.back().begin;
+    auto const moment = [&](std::uint64_t ticks) { return ticks == 0 ? begin : std::min(begin, clock.convert(ticks)); };
+    record.bytes = event[3] >> 2U;
+    record.side = static_cast<message_side>(event[3] & 3U);
     record.sequence = event[4];
+    record.time.begin = moment(event[6]);
+    record.posted = std::min(record.time.begin, moment(event[5]));
+    record.partner = static_cast<std::uint32_t>(event[7] >> 32U);
+    record.tag = static_cast<std::int32_t>(event[7] & 0xffffffffU);
     record.path = at.open.path();
     record.thread = *at.thread;
     at.collectives.begin(at.open.depth(), record);

@@ -11,7 +11,6 @@
 #include "../../step.hpp"
 #include "../profile/own_containers.hpp"
 #include "../profile/profile_follower.hpp"
-#include "../record/calendar_clock.hpp"
 #include "../record/clock.hpp"
 #include "../record/handoff_queue.hpp"
 #include "../record/recorder.hpp"
@@ -34,8 +33,8 @@ class log_drain {
   log_drain(profile_builder& into, std::uint32_t clock_flag)
       : into_{into}, reader_{into}, clock_flag_{clock_flag}, start_{anchor()}, clock_{start_}, read_until_{start_.ticks} {}
 
-  /// Charges the samples of a source to scopes, from now on. @param from borrowed.
-  void use_samples(sample_source& from) { reader_.use_samples(from); }
+  /// Charges the samples of a source to scopes, from now on: see `log_reader::use_samples`. @param to null: the profile.
+  void use_samples(sample_source* from, profile_builder* to = nullptr) noexcept { reader_.use_samples(from, to != nullptr ? to : &into_); }
 
   /// To be called before a step begins.
   void begin_step() noexcept {
@@ -49,7 +48,6 @@ class log_drain {
     is_step_open_.store(false, std::memory_order_release);
   }
 
-  /// The duration of a number of ticks.
   [[nodiscard]] std::chrono::nanoseconds duration(std::uint64_t ticks) const {
     clock_line since_start{start_};
     since_start.advance(anchor());
@@ -105,7 +103,16 @@ class log_drain {
     if (!is_whole_) return std::nullopt;
     arrival result;
     result.logs_until = clock_.convert(read_until_);
+    result.read_at = timestamp{std::chrono::nanoseconds{clock_.newest().ns}};
     result.has_steps = has_steps();
+    reader_.describe_open(result);
+    return result;
+  }
+
+  /// What is open in the drained part of the logs.
+  [[nodiscard]] journal_open open() const {
+    journal_open result;
+    result.time = clock_.convert(read_until_);
     reader_.describe_open(result);
     return result;
   }

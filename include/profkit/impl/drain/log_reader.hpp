@@ -9,7 +9,8 @@
 
 #include "../../profile.hpp"
 #include "../../profile_builder.hpp"
-#include "../collect/sample_source.hpp"
+#include "../collect/perf_ring.hpp"
+#include "../profile/journal_format.hpp"
 #include "../profile/own_containers.hpp"
 #include "../profile/own_memory.hpp"
 #include "../profile/profile_follower.hpp"
@@ -17,7 +18,6 @@
 #include "../record/recorder.hpp"
 #include "../record/thread_registry.hpp"
 #include "event_records.hpp"
-#include "log_events.hpp"
 
 namespace profkit::detail {
 
@@ -74,13 +74,17 @@ class log_reader {
   explicit log_reader(profile_builder& into) : into_{into}, records_{into} { skip_logs(); }
 
   /// Charges samples to the scopes that were open when they were taken, from now on.
-  /// @param from borrowed.
-  void use_samples(sample_source& from) noexcept { samples_ = &from; }
+  /// @param from borrowed; null: no more samples.
+  /// @param to borrowed; receives the samples and their functions. Paths and threads are positions in the profile of the logs.
+  void use_samples(sample_source* from, profile_builder* to) noexcept {
+    samples_ = from;
+    samples_to_ = to;
+  }
 
   /// Reads the samples of all threads. To be called after the clock anchor was set and before `drain`, which then finds all samples before
   /// the anchor.
   void read_samples() {
-    if (samples_ != nullptr) samples_->read(into_);
+    if (samples_ != nullptr) samples_->read(*samples_to_);
   }
 
   /// Reads the events up to a moment, at most the newest clock anchor; with `last`, all events.
@@ -124,6 +128,21 @@ class log_reader {
           to.open_scopes.push_back({{each.begin, timestamp::max()}, each.path, *thread.thread});
         }
       });
+    }
+  }
+
+  /// Adds what is open in the part of the logs that was read.
+  void describe_open(journal_open& to) const {
+    constexpr std::size_t max_of_thread = 64;
+    for (auto const& [log, at] : readings_) {
+      if (at.open.empty() || !at.thread) continue;
+      thread_reading const& thread = at;
+      std::size_t const end = std::min(to.ranges.size() + max_of_thread, journal_open::max_ranges);
+      thread.open.for_each([&](open_range const& each) {
+        if (to.ranges.size() < end && (each.call != nullptr || each.has_path()))
+          to.ranges.push_back({each.begin, each.path, *thread.thread, each.call == nullptr ? "" : each.call->name});
+      });
+      thread.collectives.append_to(to.collectives);
     }
   }
 
@@ -207,13 +226,14 @@ class log_reader {
     while (samples.has_before(until)) {
       if (!at.thread) at.thread = into_.add(thread_record{log.thread_system_id, name_of_thread(log).data()});
       raw_sample const& each = samples.oldest();
-      into_.add(sample_record{each.time, at.open.path(), each.function, *at.thread, each.weight});
+      samples_to_->add(sample_record{each.time, at.open.path(), each.function, *at.thread, each.weight});
       samples.pop();
     }
   }
 
   profile_builder& into_;
   sample_source* samples_ = nullptr;
+  profile_builder* samples_to_ = nullptr;
   event_records records_;
   own_hash_map<thread_log const*, thread_reading> readings_;
   lost_events lost_before_ = all_lost_events();

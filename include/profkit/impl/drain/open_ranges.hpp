@@ -1,16 +1,110 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <vector>
+#include <optional>
 
 #include "../../profile.hpp"
+#include "../../profile_builder.hpp"
 #include "../../time.hpp"
+#include "../profile/own_containers.hpp"
 #include "../profile/own_memory.hpp"
+#include "../profile/path_table.hpp"
 #include "../record/log_event.hpp"
 
 namespace profkit::detail {
+
+/// Finds the paths of scopes by their sites. Does not compare names for scopes that it has seen before.
+///
+/// Beyond the bounds of the table of paths, a scope with an index gets the path without its index. Any other scope, and all scopes inside
+/// it, are one scope with the name `path_table::merged_name`.
+class scope_paths {
+ public:
+  /// @param parent position of the parent path, or `path_record::no_parent`.
+  /// @return the position of the path; `path_record::no_parent` if the scope is inside a merged one. A scope without its own path is
+  /// counted.
+  std::uint32_t path_of(std::uint32_t parent, site const& where, std::optional<std::int64_t> index, profile_builder& into) {
+    path_key const key{reinterpret_cast<std::uintptr_t>(&where) | (index ? has_index : 0), index.value_or(0), parent};
+    recent_path const& recent = recent_[path_hash{}(key) % recent_.size()];
+    if (__builtin_expect(recent.key == key, 1)) return recent.path;
+    return look_up(key, where, into);
+  }
+
+ private:
+  static constexpr std::uintptr_t has_index = 1;
+  static_assert(alignof(site) > has_index, "the lowest bit of a site's address is free");
+
+  struct path_key {
+    std::uintptr_t where = 0;  ///< address of the site, plus `has_index`
+    std::int64_t index = 0;
+    std::uint32_t parent = path_record::no_parent;
+
+    bool operator==(path_key const& other) const noexcept { return where == other.where && parent == other.parent && index == other.index; }
+  };
+
+  struct path_hash {
+    std::size_t operator()(path_key const& key) const noexcept {
+      std::size_t const hash =
+          (key.where + static_cast<std::size_t>(key.index) * 31 + key.parent * std::size_t{0x85ebca6b}) * 0x9e3779b97f4a7c15U;
+      return hash >> 32U;
+    }
+  };
+
+  struct recent_path {
+    path_key key;
+    std::uint32_t path = 0;
+  };
+
+  __attribute__((noinline)) std::uint32_t look_up(path_key key, site const& where, profile_builder& into) {
+    if (merged_.count(key.parent) > 0) {
+      into.count(&quality_record::collapsed_scopes);
+      return path_record::no_parent;
+    }
+    std::uint32_t const path = find_or_add(key, where, into);
+    if (path != path_record::no_parent) {
+      recent_[path_hash{}(key) % recent_.size()] = {key, path};
+      return path;
+    }
+    if ((key.where & has_index) != 0) {
+      std::uint32_t const without_index = find_or_add({key.where & ~has_index, 0, key.parent}, where, into);
+      if (without_index != path_record::no_parent) {
+        into.count(&quality_record::collapsed_scopes);
+        return without_index;
+      }
+    }
+    return merged_inside(key.parent, where, into);
+  }
+
+  /// The path of the merged scopes inside a path. Roots are never merged: a root without an index always has a path.
+  std::uint32_t merged_inside(std::uint32_t parent, site const& where, profile_builder& into) {
+    auto const known = merged_inside_.find(parent);
+    if (known != merged_inside_.end()) return known->second;
+    if (merged_.size() >= path_table::max_paths) {  // charged to the scope around it
+      into.count(&quality_record::collapsed_scopes);
+      return path_record::no_parent;
+    }
+    std::uint32_t const path = into.position_of(path_record{parent, path_table::merged_name, std::nullopt, where.file, where.line});
+    merged_.insert(path);
+    return merged_inside_[parent] = path;
+  }
+
+  std::uint32_t find_or_add(path_key const& key, site const& where, profile_builder& into) {
+    auto const known = paths_.find(key);
+    if (known != paths_.end()) return known->second;
+    bool const is_indexed = (key.where & has_index) != 0;
+    auto const path =
+        into.position_if_room({key.parent, where.name, is_indexed ? std::optional{key.index} : std::nullopt, where.file, where.line});
+    if (!path) return path_record::no_parent;
+    return paths_[key] = *path;
+  }
+
+  std::array<recent_path, 512> recent_;
+  own_hash_map<path_key, std::uint32_t, path_hash> paths_;
+  own_hash_map<std::uint32_t, std::uint32_t> merged_inside_;  ///< by path: the path of the merged scopes inside it
+  own_hash_set<std::uint32_t> merged_;                        ///< paths of merged scopes
+};
 
 /// Kinds of scopes.
 enum class scope_kind : std::uint8_t {

@@ -84,7 +84,12 @@ class archive_reader {
     } else if constexpr (std::is_enum_v<T>) {
       std::uint8_t byte = 0;
       (*this)(byte);
-      value = enum_of<T>(byte);
+      value = enum_of<T>(byte, is_newer_);
+    } else if constexpr (has_size<T>) {
+      read_with_size(value);
+    } else if constexpr (std::is_same_v<T, profile>) {
+      known_members members{*this};
+      fields(members, value);
     } else {
       fields(*this, value);
     }
@@ -92,8 +97,7 @@ class archive_reader {
   void operator()(bool& value) {
     std::uint8_t byte = 0;
     (*this)(byte);
-    if (byte > 1) throw error{"the file is damaged: a truth value is " + std::to_string(byte)};
-    value = byte == 1;
+    value = truth_of(byte);
   }
   template <class T, std::size_t N>
   void operator()(std::array<T, N>& values) {
@@ -117,18 +121,10 @@ class archive_reader {
   }
   template <class T>
   void operator()(own_vector<T>& values) {
-    std::size_t const count = length(1);
     values.clear();
+    std::size_t const count = length(1);
     if constexpr (is_flat<T>) {
-      constexpr std::size_t each = bytes_in_file<T>();
-      if (count > left() / each) throw error{"the file is cut off"};
-      values.reserve(count);
-      constexpr std::size_t piece = 4096;  // at a time
-      while (values.size() < count) {
-        std::size_t const until = std::min(count, values.size() + piece);
-        flat_archive<flat_reading> archive{{take((until - values.size()) * each).data()}};
-        while (values.size() < until) fields(archive, values.emplace_back());
-      }
+      if (count > 0) read_flat(values, count);
     } else {
       constexpr std::size_t most = 64;  // a damaged length must not cause a large allocation of small elements
       values.reserve(std::min(count, most));
@@ -180,9 +176,77 @@ class archive_reader {
 
   [[nodiscard]] bool at_end() const noexcept { return left() == 0; }
 
+  /// Expects more members and lists in a newer file, and fewer in an older one.
+  void set_format(format_version const& found, format_version const& own) noexcept {
+    is_newer_ = found.addition > own.addition;
+    is_older_ = found.addition < own.addition;
+  }
+
+  /// Whether the rest lacks members because an older version wrote it.
+  [[nodiscard]] bool lacks_the_rest() const noexcept { return is_older_ && at_end(); }
+
+  /// Skips what a newer version added to the end.
+  /// @throws profkit::error if the file is not newer.
+  void skip_the_rest() {
+    constexpr std::uint64_t piece = std::uint64_t{1} << 20U;
+    if (!at_end() && !is_newer_) throw error{"the file is damaged: unexpected bytes after the end"};
+    while (!at_end()) take((std::min)(left(), piece));
+  }
+
  private:
+  /// Reads the members of a record; members that its bytes lack keep their values.
+  struct known_members {
+    static constexpr bool is_reader = true;
+    archive_reader& from;
+    template <class T>
+    void operator()(T& member) {
+      if (!from.lacks_the_rest()) from(member);
+    }
+  };
+
+  template <class T>
+  void read_with_size(T& value) {
+    std::uint32_t size = 0;
+    (*this)(size);
+    if (size > left()) throw error{"the file is cut off"};
+    std::uint64_t const after = left() - size;
+    after_record_ += after;
+    known_members members{*this};
+    fields(members, value);
+    skip_the_rest();
+    after_record_ -= after;
+  }
+
+  /// Reads records of fixed size. A record in a file of another version can have more or fewer members.
+  template <class T>
+  void read_flat(own_vector<T>& values, std::size_t count) {
+    constexpr std::size_t each = bytes_in_file<T>();
+    std::uint32_t in_file = 0;
+    (*this)(in_file);
+    constexpr std::size_t min = each / 8;  // so that small records in the file do not become large ones in memory
+    bool const is_right = in_file == each || (is_newer_ && in_file > each) || (is_older_ && in_file < each && in_file > min);
+    if (!is_right) throw error{"the file is damaged: records have another size"};
+    if (count > left() / in_file) throw error{"the file is cut off"};
+    values.reserve(count);
+    std::size_t const piece = in_file == each ? 4096 : 1;  // at a time
+    while (values.size() < count) {
+      std::size_t const until = std::min(count, values.size() + piece);
+      std::string_view const bytes = take((until - values.size()) * in_file);
+      char whole[each];
+      if (in_file < each) {
+        T with_defaults{};
+        flat_archive<flat_writing> defaults{{whole}};
+        fields(defaults, with_defaults);
+        bytes.copy(whole, bytes.size());
+      }
+      flat_archive<flat_reading> archive{{in_file < each ? whole : bytes.data(), is_newer_}};
+      while (values.size() < until) fields(archive, values.emplace_back());
+    }
+  }
+
   /// @return the next bytes, which are valid until the next call.
   std::string_view take(std::uint64_t size) {
+    if (size > left()) throw error{"the file is cut off"};
     if (size > rest_.size()) fetch(size);
     std::string_view const result = rest_.substr(0, size);
     rest_.remove_prefix(result.size());
@@ -190,7 +254,6 @@ class archive_reader {
   }
 
   void fetch(std::uint64_t size) {
-    if (size > left()) throw error{"the file is cut off"};
     constexpr std::uint64_t piece = std::uint64_t{1} << 20U;
     std::size_t const kept = rest_.size();
     std::size_t const wanted = static_cast<std::size_t>(std::min(std::max(size, piece) - kept, unread_));
@@ -201,7 +264,8 @@ class archive_reader {
     rest_ = bytes_;
   }
 
-  [[nodiscard]] std::uint64_t left() const noexcept { return rest_.size() + unread_; }
+  /// The unread bytes of the record that is being read, or of the file.
+  [[nodiscard]] std::uint64_t left() const noexcept { return rest_.size() + unread_ - after_record_; }
 
   /// Reads a length. Rejects a length that exceeds the rest of the file, so that a damaged length does not cause a large allocation.
   std::size_t length(std::size_t min_bytes_each) {
@@ -222,100 +286,15 @@ class archive_reader {
   own_string bytes_;       ///< the part of the file that was read last
   std::string_view rest_;  ///< the unread part of `bytes_`
   amount_budget amounts_;
+  std::uint64_t after_record_ = 0;  ///< unread bytes after the record that is being read
+  bool is_newer_ = false;           ///< see `set_format`
+  bool is_older_ = false;
 };
 
-}  // namespace profkit::detail
-
-// Stores the state of an analysis in a file. Not portable between versions of profkit: a checksum of the layout rejects other versions.
-
-namespace profkit::detail {
-
-/// An archive that collects the types of the members, and the names of described members, instead of their values.
-class layout_archive {
- public:
-  static constexpr bool is_reader = false;
-
-  template <class T>
-  void operator()(T const& value) {
-    if constexpr (is_number<T> || std::is_enum_v<T>) {
-      text_ += (std::is_floating_point_v<T> ? 'f' : is_signed_number<T> ? 'i' : 'u') + std::to_string(sizeof(T));
-    } else {
-      text_ += '{';
-      fields(*this, const_cast<T&>(value));  // `fields` lists the members for all archives
-      text_ += '}';
-    }
-  }
-  void operator()(std::string const&) { text_ += 's'; }
-  void operator()(own_string const&) { text_ += 's'; }
-  void operator()(timestamp const&) { text_ += 't'; }
-  void operator()(std::chrono::nanoseconds const&) { text_ += 'n'; }
-  void operator()(milliseconds const&) { text_ += "ms"; }
-  template <class T, std::size_t N>
-  void operator()(std::array<T, N> const&) {
-    list(std::to_string(N), T{});
-  }
-  template <class T>
-  void operator()(std::optional<T> const&) {
-    list("?", T{});
-  }
-  template <class T>
-  void operator()(own_vector<T> const&) {
-    list("*", T{});
-  }
-  template <class T>
-  void operator()(std::set<T> const&) {
-    list("s", T{});
-  }
-  template <class Key, class T>
-  void operator()(std::map<Key, T> const&) {
-    list("m", Key{}, T{});
-  }
-  template <class First, class Second>
-  void operator()(std::pair<First, Second> const& value) {
-    list("p", value.first, value.second);
-  }
-  template <class... T>
-  void operator()(std::tuple<T...> const&) {
-    list("p", T{}...);
-  }
-  template <class T>
-  void amount(T const& value) {
-    (*this)(value);
-  }
-  void begin_amounts() noexcept {}
-  void name(char const* member) { text_ += std::string{member} + ':'; }
-
-  [[nodiscard]] std::string const& text() const noexcept { return text_; }
-
- private:
-  template <class... T>
-  void list(std::string const& what, T const&... values) {
-    text_ += what + '(';
-    ((*this)(values), ...);
-    text_ += ')';
-  }
-
-  std::string text_;
-};
-
-/// A checksum of the types and order of all members that `fields` lists, and of the names of described members. It differs if a file of
-/// another version is incompatible.
-template <class State>
-std::uint32_t state_layout() {
-  // Must be increased if the meaning of a member changes while its type stays the same.
-  constexpr char const* meaning = "1";
-  layout_archive layout;
-  layout(State{});
-  checksum sum;
-  sum.add(meaning);
-  sum.add(layout.text());
-  return sum.value();
-}
-
-/// Writes `state_layout` and the members.
+/// Writes `figures_format` and the members of the state of an analysis.
 template <class State>
 void write_state(archive_writer& to, State const& state) {
-  to(state_layout<State>());
+  to(figures_format);
   to(state);
 }
 
@@ -323,10 +302,9 @@ void write_state(archive_writer& to, State const& state) {
 /// @throws profkit::error if another version of profkit wrote the state, or if it is damaged.
 template <class State>
 void read_state(archive_reader& from, State& state) {
-  std::uint32_t layout = 0;
-  from(layout);
-  if (layout != state_layout<State>())
-    throw error{"the figures were written by another version of profkit, whose figures have other members"};
+  std::uint32_t format = 0;
+  from(format);
+  if (format != figures_format) throw error{"the figures were written by another version of profkit, whose figures have other members"};
   from(state);
 }
 

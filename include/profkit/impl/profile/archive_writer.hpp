@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <map>
 #include <optional>
 #include <set>
@@ -16,6 +17,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "../../error.hpp"
 #include "../../time.hpp"
 #include "flat_records.hpp"
 #include "numbers.hpp"
@@ -44,8 +46,13 @@ class string_output final : public byte_output {
   String* to_;
 };
 
-/// Writes values as bytes. Numbers are in memory order (little endian, as on every platform with CUDA); texts and lists have a length
-/// before them.
+/// Whether a value has its size before it in files. In a list, records of fixed size have it once, and a profile has none: it is the last
+/// member of what contains it.
+template <class T>
+inline constexpr bool has_size = (is_record<T> || is_described<T>)&&!std::is_same_v<T, profile>;
+
+/// Writes values as bytes. Numbers are in memory order (little endian, as on every platform with CUDA); texts, lists and records have a
+/// length before them.
 class archive_writer {
  public:
   static constexpr bool is_reader = false;
@@ -60,6 +67,8 @@ class archive_writer {
       bytes_.append(bytes, sizeof value);
     } else if constexpr (std::is_enum_v<T>) {
       (*this)(static_cast<std::uint8_t>(value));
+    } else if constexpr (has_size<T>) {
+      write_with_size(value);
     } else {
       fields(*this, const_cast<T&>(value));  // `fields` lists the members for reading and writing
     }
@@ -106,14 +115,22 @@ class archive_writer {
   }
   void begin_amounts() noexcept {}
 
-  /// Writes the values as a list.
   template <class T>
   void list(T const* values, std::size_t count) {
-    (*this)(std::uint64_t{count});
+    begin_list<T>(count);
     elements(values, count);
   }
 
-  /// Writes the values as the next elements of a list whose length has already been written.
+  /// Writes the length of a list.
+  template <class T>
+  void begin_list(std::size_t count) {
+    (*this)(std::uint64_t{count});
+    if constexpr (is_flat<T>) {
+      if (count > 0) (*this)(std::uint32_t{bytes_in_file<T>()});
+    }
+  }
+
+  /// Writes the values as the next elements of a list that has begun.
   template <class T>
   void elements(T const* values, std::size_t count) {
     if constexpr (is_flat<T>) {
@@ -141,21 +158,37 @@ class archive_writer {
     for (auto const& each : values) (*this)(each);
   }
 
+  /// Writes the number of bytes of a record, so that readers can skip members that they do not know, and the record.
+  template <class T>
+  void write_with_size(T const& value) {
+    std::size_t const at = bytes_.size();
+    (*this)(std::uint32_t{0});
+    ++open_records_;
+    fields(*this, const_cast<T&>(value));
+    --open_records_;
+    std::size_t const size = bytes_.size() - at - sizeof(std::uint32_t);
+    if (size > std::numeric_limits<std::uint32_t>::max()) throw error{"a record takes more than 4 GiB"};
+    auto const in_file = static_cast<std::uint32_t>(size);
+    std::memcpy(&bytes_[at], &in_file, sizeof in_file);
+  }
+
   template <class T>
   void write_flat(T const* values, std::size_t count) {
     constexpr std::size_t each = bytes_in_file<T>();
     constexpr std::size_t piece = 4096;  // at a time
     for (std::size_t i = 0; i < count; i += piece) {
-      flush();
+      if (open_records_ == 0) flush();
       std::size_t const now = std::min(piece, count - i);
-      bytes_.resize(now * each);
-      flat_archive<flat_writing> archive{{&bytes_[0]}};
+      std::size_t const at = bytes_.size();
+      bytes_.resize(at + now * each);
+      flat_archive<flat_writing> archive{{&bytes_[at]}};
       for (std::size_t k = i; k < i + now; ++k) fields(archive, const_cast<T&>(values[k]));
     }
   }
 
   byte_output& to_;
-  own_string bytes_;  ///< bytes that are not written yet
+  own_string bytes_;              ///< bytes that are not written yet
+  std::size_t open_records_ = 0;  ///< records in `bytes_` whose size is not known yet
 };
 
 }  // namespace profkit::detail

@@ -146,16 +146,21 @@ inline constexpr std::chrono::milliseconds max_file_wait{4000};
   return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
-/// Opens a file without waiting for it.
-/// @return a descriptor above that of stderr, because a closed standard stream must not become this file; -1 with `errno`.
-[[nodiscard]] inline int open_file(char const* path, int flags, ::mode_t mode = 0666) noexcept {
-  int const opened = ::open(path, flags | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, mode);
+/// Replaces a new descriptor by one above that of stderr, because a closed standard stream must not become this file.
+/// @return -1 with `errno` if there is none, or if `opened` is -1.
+[[nodiscard]] inline int above_standard_streams(int opened) noexcept {
   if (opened < 0 || opened > STDERR_FILENO) return opened;
   int const higher = ::fcntl(opened, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
   int const reason = errno;
   ::close(opened);
   errno = reason;
   return higher;
+}
+
+/// Opens a file without waiting for it.
+/// @return a descriptor above that of stderr; -1 with `errno`.
+[[nodiscard]] inline int open_file(char const* path, int flags, ::mode_t mode = 0666) noexcept {
+  return above_standard_streams(::open(path, flags | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, mode));
 }
 
 /// A descriptor that is closed at the end of its scope.

@@ -52,43 +52,38 @@ constexpr std::size_t bytes_in_file() {
 template <class Record>
 inline constexpr bool is_flat = is_record<Record>&& bytes_in_file<Record>() > 0;
 
-/// An enum that takes one byte in files: its last value, and its name in error messages.
-template <class Enum>
-struct file_enum;
-template <>
-struct file_enum<gpu_operation_kind> {
-  static constexpr gpu_operation_kind last = gpu_operation_kind::set;
-  static constexpr char const* what = "kind of GPU operation";
+/// An enum that takes one byte in files: its last value, and its name in error messages. `file_enum_of(described_type<Enum>{})` returns it.
+struct file_enum {
+  template <class Enum>
+  constexpr file_enum(Enum max, char const* name, bool grows = false) : last{static_cast<std::uint8_t>(max)}, what{name}, may_grow{grows} {}
+
+  std::uint8_t last;
+  char const* what;
+  bool may_grow;  ///< 0 means "unknown" or "other", so a value that a newer version added is read as 0
 };
-template <>
-struct file_enum<allocation_kind> {
-  static constexpr allocation_kind last = allocation_kind::usage;
-  static constexpr char const* what = "kind of allocation";
-};
-template <>
-struct file_enum<precision> {
-  static constexpr precision last = precision::fp8;
-  static constexpr char const* what = "precision";
-};
-template <>
-struct file_enum<copy_direction> {
-  static constexpr copy_direction last = copy_direction::peer_to_peer;
-  static constexpr char const* what = "direction of a copy";
-};
-template <>
-struct file_enum<collector_kind> {
-  static constexpr collector_kind last = collector_kind::gpu_utilization;
-  static constexpr char const* what = "kind of collector";
-};
+constexpr file_enum file_enum_of(described_type<gpu_operation_kind>) { return {gpu_operation_kind::set, "kind of GPU operation"}; }
+constexpr file_enum file_enum_of(described_type<allocation_kind>) { return {allocation_kind::usage, "kind of allocation"}; }
+constexpr file_enum file_enum_of(described_type<page_event_kind>) { return {page_event_kind::cpu_fault, "kind of page event"}; }
+constexpr file_enum file_enum_of(described_type<message_side>) { return {message_side::receive, "side of a message"}; }
+constexpr file_enum file_enum_of(described_type<precision>) { return {precision::fp8, "precision", true}; }
+constexpr file_enum file_enum_of(described_type<copy_direction>) { return {copy_direction::peer_to_peer, "direction of a copy", true}; }
+constexpr file_enum file_enum_of(described_type<collector_kind>) { return {collector_kind::unified_memory, "kind of collector", true}; }
 
 /// @return the enum value of a byte.
+/// @param is_newer a newer version may have added the value.
 /// @throws profkit::error if there is no such value.
 template <class Enum>
-Enum enum_of(std::uint8_t byte) {
-  if (byte > static_cast<std::uint8_t>(file_enum<Enum>::last)) {
-    throw error{std::string{"the file is damaged: a "} + file_enum<Enum>::what + " is " + std::to_string(byte)};
-  }
+Enum enum_of(std::uint8_t byte, bool is_newer) {
+  constexpr file_enum known = file_enum_of(described_type<Enum>{});
+  if (byte > known.last && known.may_grow && is_newer) return Enum{};
+  if (byte > known.last) throw error{std::string{"the file is damaged: a "} + known.what + " is " + std::to_string(byte)};
   return static_cast<Enum>(byte);
+}
+
+/// @throws profkit::error if the byte is no truth value.
+inline bool truth_of(std::uint8_t byte) {
+  if (byte > 1) throw error{"the file is damaged: a truth value is " + std::to_string(byte)};
+  return byte == 1;
 }
 
 /// An archive for flat records that calls `leaf` for each number of a record.
@@ -121,14 +116,13 @@ class flat_archive {
 
 struct flat_reading {
   char const* at;
+  bool is_newer;  ///< see `enum_of`
   template <class T>
   void operator()(T& value) {
     if constexpr (std::is_enum_v<T>) {
-      value = enum_of<T>(static_cast<std::uint8_t>(*at));
+      value = enum_of<T>(static_cast<std::uint8_t>(*at), is_newer);
     } else if constexpr (std::is_same_v<T, bool>) {
-      auto const byte = static_cast<std::uint8_t>(*at);
-      if (byte > 1) throw error{"the file is damaged: a truth value is " + std::to_string(byte)};
-      value = byte == 1;
+      value = truth_of(static_cast<std::uint8_t>(*at));
     } else {
       std::memcpy(&value, at, sizeof value);
     }

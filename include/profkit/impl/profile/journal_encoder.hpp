@@ -29,7 +29,7 @@ class journal_encoder {
     own_string result{journal_magic};
     string_output output{result};
     archive_writer archive{output};
-    archive(profile_format);
+    archive(profile_format.in_file());
     archive.flush();
     return result;
   }
@@ -61,9 +61,31 @@ class journal_encoder {
     has_ended_ = last;
   }
 
+  /// Leaves out the records so far. Tables, values and later records are written.
+  void skip_records(profile const& so_far, profile const& rest) noexcept {
+    written_count* each = written_.data();
+    for_each_member(so_far, rest, [&](auto const& list, auto const& rest_of_list) {
+      using type = std::decay_t<decltype(list)>;
+      if constexpr (is_growing<type>) {
+        using record = typename type::value_type;
+        constexpr bool is_table = (!is_flat<record> && !std::is_same_v<record, memory_record>) ||
+                                  is_one_of<record, graph_node_record, launch_shape_record, replayed_scope_record>;
+        if constexpr (!is_table) *each = {list.size(), rest_of_list.size()};
+      }
+      ++each;
+    });
+  }
+
   /// To be called when the rest was moved elsewhere: it starts again with empty lists.
   void forget_rest() noexcept {
     for (written_count& each : written_) each.of_rest = 0;
+  }
+
+  /// Appends a frame with what is open. The frames before it contain the table entries that it refers to.
+  void append(journal_open const& open, own_string& to) const {
+    if (has_ended_) return;
+    std::size_t const begin = put_content(to, [&](archive_writer& archive) { archive(open); });
+    put_header(frame_kind::open, begin, to);
   }
 
   /// Appends the first frame of the next file. The frame after it contains all values again.
@@ -115,7 +137,7 @@ class journal_encoder {
     std::size_t const max_count = is_flat<Record> ? max_records_per_list : std::numeric_limits<std::size_t>::max();
     std::size_t const count = std::min(list.size() - written.of_list, max_count);
     std::size_t const count_of_rest = std::min(rest.size() - written.of_rest, max_count - count);
-    to(std::uint64_t{count + count_of_rest});
+    to.begin_list<Record>(count + count_of_rest);
     to.elements(list.data() + written.of_list, count);
     to.elements(rest.data() + written.of_rest, count_of_rest);
     written.of_list += count;

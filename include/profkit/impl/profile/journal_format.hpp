@@ -60,7 +60,8 @@ class checksum {
 
 // A journal is an append-only file: `journal_magic` and `profile_format`, then frames. A frame contains the changes of the profile since
 // the previous frame, in the order of its table in `record_fields.hpp` and the encoding of `archive_writer`. For a growing list, these are
-// its new records. For every other member, it is a flag whether the member changed and, if so, its whole value.
+// its new records. For every other member, it is a flag whether the member changed and, if so, its whole value. Readers skip frames of
+// unknown kinds with the right checksum.
 //
 // When FILE reaches its share of `options::journal_bytes`, it is renamed to FILE.1, and a new FILE begins with a `journal_head`.
 
@@ -71,6 +72,7 @@ enum class frame_kind : std::uint32_t {
   part = 0x74726170,  ///< "part"
   last = 0x7473616c,  ///< "last": the last frame of a session
   head = 0x64616568,  ///< "head": a `journal_head`, the first frame of a file that follows another one
+  open = 0x6e65706f,  ///< "open": a `journal_open`, which replaces the one before it; not part of the profile
 };
 
 /// Precedes the bytes of a frame. Numbers are little endian.
@@ -95,19 +97,44 @@ inline void add_header(checksum& sum, frame_header const& header) noexcept {
 struct journal_head {
   std::uint64_t number = 0;     ///< number of the file; the first file has no head and the number 0
   std::uint64_t forgotten = 0;  ///< number of records of the earlier files that are not in `waiting`
-  profile waiting{};            ///< the tables and single values so far, and the records that are not in the figures yet
   own_string figures{};         ///< figures of all records of the earlier files, as `window_stream` writes them
+  profile waiting{};            ///< the tables and single values so far, and the records that are not in the figures yet
 };
 
 constexpr auto members_of(described_type<journal_head>) {
   using r = journal_head;
-  return [](auto const& visit) { visit(&r::number, &r::forgotten, &r::waiting, &r::figures); };
+  return [](auto const& visit) { visit(&r::number, &r::forgotten, &r::figures, &r::waiting); };
+}
+
+/// A scope or a driver call that has begun and not ended.
+struct open_range_record {
+  timestamp begin;
+  std::uint32_t path = path_record::no_parent;  ///< of the scope, or of the innermost scope around the call
+  std::uint32_t thread = 0;                     ///< position in `profile::threads`
+  std::string call{};                           ///< name of a driver call, such as "cuStreamSynchronize"; empty for a scope
+};
+
+constexpr auto members_of(described_type<open_range_record>) {
+  using r = open_range_record;
+  return [](auto const& visit) {
+    visit(&r::begin, position{&r::path, &profile::paths, true}, position{&r::thread, &profile::threads}, &r::call);
+  };
+}
+
+/// What is open while a thread hangs. The session writes it if a scope or a call has been open for a second.
+struct journal_open {
+  static constexpr std::size_t max_ranges = 4096;  ///< further ones are left out: outer ranges of a thread, then whole threads
+  timestamp time{};                                ///< everything before it is in the journal
+  own_vector<open_range_record> ranges{};          ///< by thread, innermost first
+  own_vector<collective_record> collectives{};     ///< of open scopes; their ends are their beginnings
+};
+
+constexpr auto members_of(described_type<journal_open>) {
+  using r = journal_open;
+  return [](auto const& visit) { visit(&r::time, &r::ranges, &r::collectives); };
 }
 
 /// The name of the previous journal file. If a journal is a symbolic link, its files are beside the file that it names.
 [[nodiscard]] inline std::string earlier_journal(std::string const& file) { return target_of_links(file).string() + ".1"; }
-
-/// Journals of earlier formats contain all of `profile::graph_nodes` whenever it changed, like a single value.
-inline constexpr std::uint32_t first_format_with_growing_nodes = 13;
 
 }  // namespace profkit::detail

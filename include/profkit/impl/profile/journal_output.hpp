@@ -16,7 +16,6 @@
 #include <cstdint>
 #include <cstring>
 #include <fstream>
-#include <ios>
 #include <iterator>
 #include <optional>
 #include <string>
@@ -49,8 +48,7 @@ class journal_file {
     bool const is_journal = reads_magic(file, journal_magic);
     if (!file) return false;  // the file was truncated in the meantime
     if (!is_journal) throw error{"it is not a profkit journal"};
-    format_ = number_at<std::uint32_t>(file, journal_magic.size());
-    check_format(format_);
+    format_ = check_format(number_at<std::uint32_t>(file, journal_magic.size()), profile_format);
     position_ = std::max(position_, beginning);
     return true;
   }
@@ -63,10 +61,16 @@ class journal_file {
     auto const header = number_at<frame_header>(file, position_);
     std::uint64_t const left = size - position_ - frame_header_bytes;
     bool const is_head = header.kind == frame_kind::head && !has_read();
-    bool const is_known = is_head || header.kind == frame_kind::part || header.kind == frame_kind::last;
-    if (!file || !is_known || header.size > left || !has_right_checksum(file, header)) return false;
+    bool const is_open = header.kind == frame_kind::open && has_read();
+    bool const has_records = header.kind == frame_kind::part || header.kind == frame_kind::last;
+    bool const is_known = has_records || header.kind == frame_kind::head || header.kind == frame_kind::open;
+    bool const is_skipped = !is_known && has_read() && format_.addition > profile_format.addition;  // a newer version added this kind
+    if (!file || !(is_head || is_open || has_records || is_skipped) || header.size > left || !has_right_checksum(file, header))
+      return false;
     file.seekg(static_cast<std::streamoff>(position_ + frame_header_bytes));
-    bool const is_whole = is_head ? read_head(file, header.size, into) : read_records(file, header.size, into);
+    bool const is_whole = is_skipped || (is_head   ? read_head(file, header.size, into)
+                                         : is_open ? read_open(file, header.size, into)
+                                                   : read_records(file, header.size, into));
     if (!is_whole) return false;
     known_frame const known{position_, header};
     if (!first_) first_ = known;
@@ -96,15 +100,15 @@ class journal_file {
   [[nodiscard]] bool is_complete() const noexcept { return is_complete_; }
   /// The position after the last complete frame.
   [[nodiscard]] std::uint64_t position() const noexcept { return position_; }
-  /// `journal_head::number`
   [[nodiscard]] std::uint64_t number() const noexcept { return number_; }
-  /// `journal_head::forgotten`
+  [[nodiscard]] format_version const& format() const noexcept { return format_; }
   [[nodiscard]] std::uint64_t forgotten() const noexcept { return forgotten_; }
+  /// What was open at the last frame of that kind; n/a without one. Ranges may have ended in frames after it.
+  [[nodiscard]] std::optional<journal_open> const& open() const noexcept { return open_; }
   /// `journal_head::figures`; empty without a head, and on the second call.
   [[nodiscard]] own_string take_figures() noexcept { return std::exchange(figures_, {}); }
 
  private:
-  /// A frame that was read, and its position.
   struct known_frame {
     std::uint64_t position = 0;
     frame_header header;
@@ -112,20 +116,15 @@ class journal_file {
 
   static constexpr std::uint64_t beginning = journal_magic.size() + sizeof(std::uint32_t);
 
-  /// Whether frames of a format contain only the new records of a list.
-  template <class Member>
-  [[nodiscard]] static constexpr bool grows(std::uint32_t format) noexcept {
-    bool const is_older = std::is_same_v<Member, own_vector<graph_node_record>> && format < first_format_with_growing_nodes;
-    return is_growing<Member> && !is_older;
-  }
-
   /// @return false if the bytes of a frame are too few, too many or invalid.
   template <class Read>
   bool read_content(std::ifstream& file, std::uint64_t size, Read const& read) const {
     try {
       archive_reader archive{file, size};
+      archive.set_format(format_, profile_format);
       read(archive);
-      return archive.at_end();
+      archive.skip_the_rest();
+      return true;
     } catch (error const&) {
       return false;
     }
@@ -138,8 +137,8 @@ class journal_file {
     bool const is_whole = read_content(file, size, [&](archive_reader& archive) {
       bool* is_there = are_there.data();
       for_each_member(part, into, [&](auto& member, auto const& known) {
-        *is_there = true;
-        if (!grows<std::decay_t<decltype(known)>>(format_)) archive(*is_there);
+        *is_there = !archive.lacks_the_rest();
+        if (*is_there && !is_growing<std::decay_t<decltype(known)>>) archive(*is_there);
         if (*is_there++) archive(member);
       });
     });
@@ -149,7 +148,6 @@ class journal_file {
       using member = std::decay_t<decltype(to)>;
       if (!*is_there++) return;
       if constexpr (is_growing<member>) {
-        if (!grows<member>(format_)) to.clear();
         to.insert(to.end(), std::make_move_iterator(from.begin()), std::make_move_iterator(from.end()));
       } else {
         to = std::move(from);
@@ -167,6 +165,15 @@ class journal_file {
     number_ = head.number;
     forgotten_ = head.forgotten;
     figures_ = std::move(head.figures);
+    return true;
+  }
+
+  bool read_open(std::ifstream& file, std::uint64_t size, profile const& tables) {
+    journal_open read;
+    if (!read_content(file, size, [&](archive_reader& archive) { archive(read); })) return false;
+    for (open_range_record const& each : read.ranges) record_check::record(each, "an open scope", tables);
+    for (collective_record const& each : read.collectives) record_check::record(each, "an open collective", tables);
+    open_ = std::move(read);
     return true;
   }
 
@@ -195,7 +202,7 @@ class journal_file {
     return result;
   }
 
-  std::uint32_t format_ = 0;
+  format_version format_;
   std::uint64_t position_ = 0;
   bool is_complete_ = false;
   std::optional<known_frame> first_;
@@ -203,6 +210,7 @@ class journal_file {
   std::uint64_t number_ = 0;
   std::uint64_t forgotten_ = 0;
   own_string figures_;
+  std::optional<journal_open> open_;
   record_check check_;
 };
 

@@ -5,7 +5,6 @@
 #include <filesystem>
 #include <fstream>
 #include <ios>
-#include <string>
 #include <utility>
 
 #include "../../error.hpp"
@@ -49,6 +48,9 @@ class journal_reader {
       throw error{path_.string() + ": " + failure.what()};
     }
   }
+
+  /// @brief The version of the format of the file that was read last.
+  [[nodiscard]] detail::format_version const& format() const noexcept { return file_.format(); }
 
  private:
   journal_progress read_news(profile& into) {
@@ -130,7 +132,8 @@ class journal_reader {
            a.threads.size() == b.threads.size() && a.gpu_names.size() == b.gpu_names.size() && a.api_names.size() == b.api_names.size() &&
            a.counter_names.size() == b.counter_names.size() && a.allocators.size() == b.allocators.size() &&
            a.communicators.size() == b.communicators.size() && a.collective_words.size() == b.collective_words.size() &&
-           a.functions.size() == b.functions.size();
+           a.functions.size() == b.functions.size() && a.launch_shapes.size() == b.launch_shapes.size() &&
+           a.energy_meters.size() == b.energy_meters.size();
   }
 
   std::filesystem::path path_;

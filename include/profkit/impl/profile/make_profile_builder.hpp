@@ -39,7 +39,7 @@ namespace profkit::detail {
 inline void write_profile(profile const& profile, byte_output& to) {
   to.write(profile_magic);
   archive_writer archive{to};
-  archive(profile_format);
+  archive(profile_format.in_file());
   archive(profile);
   archive.flush();
 }
@@ -58,7 +58,6 @@ inline void describe_recovery(journal_content& what) {
          collector_kind::journal};
 }
 
-/// Loads a saved profile.
 inline profile load_profile(std::string const& path) {
   std::ifstream file{path, std::ios::binary};
   if (!file) throw error{"cannot open " + path};
@@ -68,11 +67,13 @@ inline profile load_profile(std::string const& path) {
     archive_reader archive{file, size - profile_magic.size()};
     std::uint32_t format = 0;
     archive(format);
-    check_format(format);
+    format_version const found = check_format(format, profile_format);
+    archive.set_format(found, profile_format);
     profile result;
     archive(result);
-    if (!archive.at_end()) throw error{"the profile is damaged: unexpected bytes after the end"};
+    archive.skip_the_rest();
     validate(result);
+    add_format_words(found, profile_format, result.collectors);
     return result;
   } catch (error const& failure) {
     throw error{path + ": " + failure.what()};
@@ -95,7 +96,8 @@ namespace profkit {
 
 [[gnu::used]] inline journal_content load_journal(std::string const& path) {
   journal_content result;
-  journal_progress const found = journal_reader{path}.read(result.content);
+  journal_reader reader{path};
+  journal_progress const found = reader.read(result.content);
   if (!found.has_begun) {
     error const why{"it is not a profkit journal"};
     throw error{path + ": " + why.what()};
@@ -103,6 +105,7 @@ namespace profkit {
   result.is_complete = found.is_complete;
   result.bytes_left_out = found.bytes_left_out;
   detail::describe_recovery(result);
+  detail::add_format_words(reader.format(), detail::profile_format, result.content.collectors);
   return result;
 }
 
@@ -170,6 +173,7 @@ struct builder_tables {
   name_positions communicators;
   name_positions functions;
   launch_numbers launches;
+  own_hash_map<std::uint64_t, std::uint32_t> graph_launches;  ///< by correlation: the path of the innermost scope
 };
 
 /// @return the position of a text in a list, to which it is appended if it is new.
@@ -195,7 +199,7 @@ __attribute__((noinline)) void make_room(own_vector<Record>& list, std::uint64_t
 /// Whether there is a record for each step, so that each list has a limit.
 template <class Record>
 inline constexpr bool is_of_steps =
-    is_one_of<Record, step_record, gpu_step_record, memory_record, device_clock_record, device_utilization_record>;
+    is_one_of<Record, step_record, gpu_step_record, memory_record, device_clock_record, device_utilization_record, energy_record>;
 
 template <class Record, class Entry>
 constexpr void find_list(Entry const& entry, own_vector<Record> profile::*& list) {
@@ -266,8 +270,9 @@ namespace profkit {
   return tables_->communicators.find_or_add(std::move(key), made_.communicators, [&] { return std::move(communicator); });
 }
 
-[[gnu::used]] inline std::uint32_t profile_builder::position_of(function_record function) {
+[[gnu::used]] inline std::uint32_t profile_builder::position_of(function_record function, bool by_line) {
   std::string key = function.name + '\n' + function.module + '\n' + function.caller;
+  if (by_line) key += '\n' + function.file + ':' + std::to_string(function.line);
   return tables_->functions.find_or_add(std::move(key), made_.functions, [&] { return std::move(function); });
 }
 
@@ -286,6 +291,17 @@ namespace profkit {
 
 [[gnu::used]] inline std::optional<timestamp> profile_builder::launch_time(std::uint64_t correlation) const {
   return tables_->launches.begin_of(correlation);
+}
+
+[[gnu::used]] inline void profile_builder::add_graph_launch(std::uint64_t correlation, std::uint32_t path) {
+  constexpr std::size_t max_known = 4096;
+  if (tables_->graph_launches.size() >= max_known) tables_->graph_launches.clear();
+  tables_->graph_launches[correlation] = path;
+}
+
+[[gnu::used]] inline std::optional<std::uint32_t> profile_builder::path_of_graph_launch(std::uint64_t correlation) const {
+  auto const known = tables_->graph_launches.find(correlation);
+  return known == tables_->graph_launches.end() ? std::nullopt : std::optional{known->second};
 }
 
 template <class Record>
@@ -324,6 +340,8 @@ template bool profile_builder::add(gpu_scope_record const&);
 template bool profile_builder::add(gpu_step_record const&);
 template bool profile_builder::add(gpu_operation_record const&);
 template bool profile_builder::add(graph_node_record const&);
+template bool profile_builder::add(replayed_scope_record const&);
+template bool profile_builder::add(launch_shape_record const&);
 template bool profile_builder::add(api_call_record const&);
 template bool profile_builder::add(counter_record const&);
 template bool profile_builder::add(memory_record const&);
@@ -332,6 +350,9 @@ template bool profile_builder::add(work_record const&);
 template bool profile_builder::add(device_clock_record const&);
 template bool profile_builder::add(device_utilization_record const&);
 template bool profile_builder::add(measured_roof_record const&);
+template bool profile_builder::add(energy_meter_record const&);
+template bool profile_builder::add(energy_record const&);
+template bool profile_builder::add(page_event_record const&);
 template bool profile_builder::add(collective_record const&);
 template bool profile_builder::add(sample_record const&);
 /// @endcond

@@ -65,7 +65,6 @@ struct size_class {
   return nullptr;
 }
 
-/// @return whether the mapping is kept.
 [[nodiscard]] inline bool keep_block(void* memory, size_class const& mapped) noexcept {
   if (mapped.bytes > max_bytes_of_kept_block) return false;
   if (__atomic_add_fetch(&kept_bytes, mapped.bytes, __ATOMIC_RELAXED) <= max_bytes_of_kept_blocks) {

@@ -38,6 +38,12 @@ class name_positions {
   own_hash_map<std::string, std::uint32_t> positions_;
 };
 
+/// The outermost path around a path.
+inline std::uint32_t root_of(own_vector<path_record> const& paths, std::uint32_t path) noexcept {
+  while (paths[path].parent != path_record::no_parent) path = paths[path].parent;
+  return path;
+}
+
 /// Finds a path in a list of paths, and appends it if it is new. The only writer of that list.
 ///
 /// Each path is a row of every report, and a growing index or deep recursion creates paths without limit. So the table bounds the number of

@@ -19,6 +19,7 @@ namespace profkit::detail {
 /// The state of a running session's data: how far it has arrived in the profile.
 struct arrival {
   timestamp logs_until = timestamp::min();      ///< the logs of all threads have been read up to here
+  timestamp read_at = timestamp::min();         ///< when they were read, if later
   bool has_steps = false;                       ///< a step has begun
   bool times_steps = false;                     ///< a collector adds to `profile::gpu_steps`
   std::optional<timestamp> unread_gpu_scope{};  ///< the beginning of the oldest GPU scope whose time has not been read

@@ -10,17 +10,51 @@
 
 #include "../../error.hpp"
 #include "../../profile.hpp"
+#include "../../version.hpp"
 
 namespace profkit::detail {
 
-inline constexpr std::uint32_t profile_format = 13;
-inline constexpr std::uint32_t oldest_profile_format = 12;  ///< the oldest format that can be read
+/// The version of a file format: a newer `addition` adds members at the end of records and lists at the end of the profile, and readers of
+/// the same `number` skip them. Everything else requires a new `number`.
+struct format_version {
+  std::uint16_t number = 0;
+  std::uint16_t addition = 0;
 
-/// @throws profkit::error if files of this format cannot be read.
-inline void check_format(std::uint32_t format) {
-  if (format >= oldest_profile_format && format <= profile_format) return;
-  throw error{"it has format " + std::to_string(format) + ", this version reads formats " + std::to_string(oldest_profile_format) + " to " +
-              std::to_string(profile_format)};
+  /// Its four bytes in files, as a number.
+  [[nodiscard]] constexpr std::uint32_t in_file() const noexcept { return std::uint32_t{addition} << 16U | number; }
+  [[nodiscard]] static constexpr format_version from_file(std::uint32_t bytes) noexcept {
+    return {static_cast<std::uint16_t>(bytes), static_cast<std::uint16_t>(bytes >> 16U)};
+  }
+  [[nodiscard]] std::string text() const { return std::to_string(number) + "." + std::to_string(addition); }
+};
+
+inline constexpr format_version profile_format{16, 1};  ///< of profiles and journals
+inline constexpr format_version summary_format{4, 0};
+
+/// The format of the state of an analysis, which a journal of several files contains. Only this format can be read. Increase it if a member
+/// changes.
+inline constexpr std::uint32_t figures_format = 4;
+
+/// @return the version in a file.
+/// @throws profkit::error if this version of profkit does not read it.
+inline format_version check_format(std::uint32_t in_file, format_version const& own) {
+  format_version const found = format_version::from_file(in_file);
+  if (found.number == own.number) return found;
+  throw error{"it has format " + found.text() + ", and profkit " + version + " reads formats " + std::to_string(own.number) + ".x" +
+              (found.number > own.number ? ". Use a newer version of profkit" : "")};
+}
+
+/// What a report says about a file whose version of the format is newer; nothing about others.
+inline std::string newer_format_words(format_version const& found, format_version const& own) {
+  if (found.addition <= own.addition) return {};
+  return "a newer profkit wrote the file, with format " + found.text() + "; profkit " + version + " reads format " + own.text() +
+         " and leaves out what was added";
+}
+
+/// Adds the collector "format" to those in a file if a newer version of profkit wrote it.
+inline void add_format_words(format_version const& found, format_version const& own, own_vector<collector_record>& collectors) {
+  std::string words = newer_format_words(found, own);
+  if (!words.empty()) collectors.push_back({"format", "newer", std::move(words)});
 }
 
 /// Describes a member of a struct: its name in files, and a pointer to it.
@@ -44,7 +78,7 @@ struct described_type {};
 /// Fails to compile unless `T` has exactly `Count` members, because a structured binding must name all of them.
 template <std::size_t Count, class T>
 constexpr void require_member_count(T const& value) {
-  static_assert(Count >= 2 && (Count <= 24 || Count == 34), "extend the list below");
+  static_assert(Count >= 2 && (Count <= 26 || Count == 39), "extend the list below");
   // clang-format off
   if constexpr (Count == 2) { auto const& [a, b] = value; static_cast<void>(a); }
   if constexpr (Count == 3) { auto const& [a, b, c] = value; static_cast<void>(a); }
@@ -69,7 +103,9 @@ constexpr void require_member_count(T const& value) {
   if constexpr (Count == 22) { auto const& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v] = value; static_cast<void>(a); }
   if constexpr (Count == 23) { auto const& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w] = value; static_cast<void>(a); }
   if constexpr (Count == 24) { auto const& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x] = value; static_cast<void>(a); }
-  if constexpr (Count == 34) { auto const& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z, A, B, C, D, E, F, G, H] = value; static_cast<void>(a); }
+  if constexpr (Count == 25) { auto const& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y] = value; static_cast<void>(a); }
+  if constexpr (Count == 26) { auto const& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z] = value; static_cast<void>(a); }
+  if constexpr (Count == 39) { auto const& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z, A, B, C, D, E, F, G, H, aa, bb, cc, dd, ee] = value; static_cast<void>(a); }
   // clang-format on
 }
 
@@ -111,14 +147,30 @@ struct listed_field {
   Field value;
 };
 
+template <std::size_t Position, class Field>
+constexpr Field const& field_at(listed_field<Position, Field> const& field) {
+  return field.value;
+}
+
 template <class Positions, class... Fields>
 struct numbered_fields;
 template <std::size_t... Positions, class... Fields>
 struct numbered_fields<std::index_sequence<Positions...>, Fields...> : listed_field<Positions, Fields>... {
   template <class Visit>
-  constexpr void for_each(Visit const& visit) const {
-    (visit(static_cast<listed_field<Positions, Fields> const&>(*this).value), ...);
+  constexpr void for_each(Visit&& visit) const {
+    (visit(field_at<Positions>(*this)), ...);
   }
+  /// Passes the described members of an object to an archive.
+  template <class Archive, class T>
+  constexpr void pass(Archive& archive, T& object) const {
+    (archive(object.*field_at<Positions>(*this).member), ...);
+  }
+  template <class Field>
+  [[nodiscard]] constexpr std::size_t count(Field const& wanted) const {
+    return (is_same_member(wanted, field_at<Positions>(*this)) + ...);
+  }
+  /// Whether each field describes another member.
+  [[nodiscard]] constexpr bool are_different() const { return (count(field_at<Positions>(*this)) + ...) == sizeof...(Fields); }
 };
 
 /// The fields of a struct. Compiles in a fraction of the time and memory of `std::tuple`.
@@ -127,19 +179,6 @@ struct field_list : numbered_fields<std::index_sequence_for<Fields...>, Fields..
   static constexpr std::size_t size = sizeof...(Fields);
   constexpr explicit field_list(Fields const&... fields) : numbered_fields<std::index_sequence_for<Fields...>, Fields...>{{fields}...} {}
 };
-
-template <std::size_t Position, class Field>
-constexpr Field const& field_at(listed_field<Position, Field> const& field) {
-  return field.value;
-}
-
-/// The number of pairs of fields that describe the same member.
-template <class... Fields>
-constexpr std::size_t repeated_members(field_list<Fields...> const& fields) {
-  std::size_t pairs = 0;
-  fields.for_each([&](auto const& one) { fields.for_each([&](auto const& other) { pairs += is_same_member(one, other); }); });
-  return pairs - sizeof...(Fields);
-}
 
 template <class T, class = void>
 inline constexpr bool is_described = false;
@@ -157,13 +196,7 @@ template <class T>
 inline constexpr bool is_record<T, std::void_t<decltype(members_of(described_type<T>{}))>> = true;
 
 template <class T>
-inline constexpr bool has_no_repeated_member = repeated_members(described_fields<T>) == 0;
-
-/// Whether an archive takes the name of each described member before its value.
-template <class Archive, class = void>
-inline constexpr bool takes_names = false;
-template <class Archive>
-inline constexpr bool takes_names<Archive, std::void_t<decltype(std::declval<Archive&>().name(""))>> = true;
+inline constexpr bool has_no_repeated_member = described_fields<T>.are_different();
 
 /// Passes the members of a described struct to an archive, in the order of the description. Fails to compile if the description omits or
 /// repeats a member.
@@ -172,10 +205,7 @@ void fields(Archive& archive, T& value) {
   using described = std::remove_const_t<T>;
   static_assert(has_no_repeated_member<described>, "a member is described twice");
   static_cast<void>(&require_member_count<decltype(described_fields<described>)::size, T>);
-  described_fields<described>.for_each([&](auto const& each) {
-    if constexpr (takes_names<Archive>) archive.name(each.name);
-    archive(value.*each.member);
-  });
+  described_fields<described>.pass(archive, value);
 }
 
 /// Passes the members of a record to an archive, in the order of its table. Fails to compile if the table omits a member.
@@ -199,6 +229,15 @@ position(Position Struct::*, own_vector<Entry> profile::*) -> position<Struct, P
 template <class Struct, class Position, class Entry>
 position(Position Struct::*, own_vector<Entry> profile::*, bool) -> position<Struct, Position, Entry>;
 
+/// A member that is 1 + the position in a table of the profile, or 0.
+template <class Struct, class Number, class Entry>
+struct table_number {
+  Number Struct::*member;
+  own_vector<Entry> profile::*table;
+};
+template <class Struct, class Number, class Entry>
+table_number(Number Struct::*, own_vector<Entry> profile::*) -> table_number<Struct, Number, Entry>;
+
 /// A member that must be a finite number from 0.
 template <class Struct, class Number>
 struct amount {
@@ -217,13 +256,21 @@ template <class Record>
 record_list(own_vector<Record> profile::*, char const*) -> record_list<Record>;
 
 // The members of each record, in file order. Saving, loading, validation, the journal, and copies of a growing profile use these tables. A
-// change here requires a new `profile_format`.
+// member at the end of a table increases `format_version::addition`, except in records that others contain in the middle (`interval`,
+// `work`, and others of fixed size). Any other change requires a new `format_version::number`.
 
 constexpr auto members_of(described_type<interval>) {
   return [](auto const& visit) { visit(&interval::begin, &interval::end); };
 }
 constexpr auto members_of(described_type<host_speed_record>) {
   return [](auto const& visit) { visit(&host_speed_record::before, &host_speed_record::after, &host_speed_record::waiting); };
+}
+constexpr auto members_of(described_type<host_use_record>) {
+  using r = host_use_record;
+  return [](auto const& visit) {
+    visit(&r::elapsed, &r::user, &r::system, &r::minor_faults, &r::major_faults, &r::voluntary_switches, &r::involuntary_switches,
+          &r::processors);
+  };
 }
 constexpr auto members_of(described_type<rank_record>) {
   return [](auto const& visit) {
@@ -233,7 +280,8 @@ constexpr auto members_of(described_type<rank_record>) {
 constexpr auto members_of(described_type<environment_record>) {
   using r = environment_record;
   return [](auto const& visit) {
-    visit(&r::host, &r::gpu, &r::driver, &r::cuda, &r::command, &r::process_id, &r::host_speed, &r::rank, &r::boot_id, &r::clock_offset_ns);
+    visit(&r::host, &r::gpu, &r::driver, &r::cuda, &r::command, &r::process_id, &r::host_speed, &r::rank, &r::boot_id, &r::clock_offset_ns,
+          &r::host_use);
   };
 }
 constexpr auto members_of(described_type<path_record>) {
@@ -272,7 +320,8 @@ constexpr auto members_of(described_type<collective_record>) {
     visit(&r::time, &r::sequence, &r::bytes, &r::correlation, position{&r::communicator, &profile::communicators},
           position{&r::function, &profile::collective_words}, position{&r::datatype, &profile::collective_words},
           position{&r::algorithm, &profile::collective_words}, position{&r::protocol, &profile::collective_words},
-          position{&r::path, &profile::paths, true}, position{&r::thread, &profile::threads}, &r::is_captured);
+          position{&r::path, &profile::paths, true}, position{&r::thread, &profile::threads}, &r::is_captured, &r::side, &r::partner,
+          &r::tag, &r::posted);
   };
 }
 constexpr auto members_of(described_type<function_record>) {
@@ -286,10 +335,14 @@ constexpr auto members_of(described_type<sample_record>) {
           position{&r::thread, &profile::threads}, &r::weight);
   };
 }
+constexpr auto members_of(described_type<sampled_time_record>) {
+  using r = sampled_time_record;
+  return [](auto const& visit) { visit(&r::samples, &r::user, &r::system); };
+}
 constexpr auto members_of(described_type<sampling_record>) {
   using r = sampling_record;
   return [](auto const& visit) {
-    visit(&r::mechanism, &r::interval, &r::lost, &r::threads, &r::threads_without, &r::why_without, &r::why_no_lines);
+    visit(&r::mechanism, &r::interval, &r::lost, &r::threads, &r::threads_without, &r::why_without, &r::why_no_lines, &r::time);
   };
 }
 constexpr auto members_of(described_type<allocator_record>) {
@@ -311,6 +364,20 @@ constexpr auto members_of(described_type<device_utilization_record>) {
   using r = device_utilization_record;
   return [](auto const& visit) { visit(&r::time, &r::step, &r::device, &r::values); };
 }
+constexpr auto members_of(described_type<page_event_record>) {
+  using r = page_event_record;
+  return [](auto const& visit) { visit(&r::time, &r::amount, position{&r::function, &profile::functions, true}, &r::device, &r::kind); };
+}
+constexpr auto members_of(described_type<energy_meter_record>) {
+  return [](auto const& visit) { visit(&energy_meter_record::name, &energy_meter_record::device); };
+}
+constexpr auto members_of(described_type<energy_record>) {
+  using r = energy_record;
+  return [](auto const& visit) {
+    visit(&r::time, &r::duration, &r::step, &r::steps, &r::items, &r::microjoules, &r::resolution,
+          position{&r::meter, &profile::energy_meters}, position{&r::path, &profile::paths, true});
+  };
+}
 constexpr auto members_of(described_type<measured_roof_record>) {
   using r = measured_roof_record;
   return [](auto const& visit) { visit(&r::precision, &r::flops_per_second, &r::bytes_per_second, &r::how); };
@@ -329,11 +396,24 @@ constexpr auto members_of(described_type<gpu_operation_record>) {
   using r = gpu_operation_record;
   return [](auto const& visit) {
     visit(&r::time, &r::correlation, &r::bytes, position{&r::name, &profile::gpu_names}, &r::device, &r::stream, &r::grid, &r::block,
-          &r::kind, &r::graph_node);
+          &r::kind, &r::graph_node, table_number{&r::shape, &profile::launch_shapes});
+  };
+}
+constexpr auto members_of(described_type<launch_shape_record>) {
+  using r = launch_shape_record;
+  return [](auto const& visit) {
+    visit(&r::device, &r::multiprocessors, &r::max_warps, &r::threads, &r::registers, &r::static_shared_bytes, &r::dynamic_shared_bytes,
+          &r::local_bytes, &r::cluster_blocks, &r::blocks_per_multiprocessor, &r::limits);
   };
 }
 constexpr auto members_of(described_type<graph_node_record>) {
   return [](auto const& visit) { visit(&graph_node_record::node, position{&graph_node_record::path, &profile::paths, true}); };
+}
+constexpr auto members_of(described_type<replayed_scope_record>) {
+  using r = replayed_scope_record;
+  return [](auto const& visit) {
+    visit(position{&r::launched_in, &profile::paths}, position{&r::captured_in, &profile::paths}, position{&r::path, &profile::paths});
+  };
 }
 constexpr auto members_of(described_type<api_call_record>) {
   using r = api_call_record;
@@ -381,15 +461,17 @@ constexpr auto members_of(described_type<stop_record>) {
 constexpr auto members_of(described_type<profile>) {
   using r = profile;
   return [](auto const& visit) {
-    visit(
-        &r::environment, &r::item_name, &r::time, &r::paths, record_list{&r::threads, "a thread"}, record_list{&r::scopes, "a scope"},
-        record_list{&r::steps, "a step"}, record_list{&r::gpu_scopes, "a GPU scope"}, record_list{&r::gpu_steps, "the GPU time of a step"},
-        &r::gpu_names, record_list{&r::gpu_operations, "a GPU operation"}, record_list{&r::graph_nodes, "a node of a graph"}, &r::api_names,
-        record_list{&r::api_calls, "an API call"}, &r::has_all_api_calls, &r::counter_names, record_list{&r::counters, "a counter"},
-        &r::memory, &r::allocators, record_list{&r::allocations, "an allocation"}, record_list{&r::work, "work"}, &r::precision,
-        record_list{&r::device_clocks, "a reading of clocks"}, &r::measured_roofs, &r::collectors, &r::quality, &r::stop, &r::communicators,
-        &r::collective_words, record_list{&r::collectives, "a collective"}, record_list{&r::device_utilization, "a window of utilization"},
-        &r::functions, record_list{&r::samples, "a sample"}, &r::sampling);
+    visit(&r::environment, &r::item_name, &r::time, &r::paths, record_list{&r::threads, "a thread"}, record_list{&r::scopes, "a scope"},
+          record_list{&r::steps, "a step"}, record_list{&r::gpu_scopes, "a GPU scope"},
+          record_list{&r::gpu_steps, "the GPU time of a step"}, &r::gpu_names, record_list{&r::gpu_operations, "a GPU operation"},
+          record_list{&r::graph_nodes, "a node of a graph"}, &r::api_names, record_list{&r::api_calls, "an API call"},
+          &r::has_all_api_calls, &r::counter_names, record_list{&r::counters, "a counter"}, &r::memory, &r::allocators,
+          record_list{&r::allocations, "an allocation"}, record_list{&r::work, "work"}, &r::precision,
+          record_list{&r::device_clocks, "a reading of clocks"}, &r::measured_roofs, &r::collectors, &r::quality, &r::stop,
+          &r::communicators, &r::collective_words, record_list{&r::collectives, "a collective"},
+          record_list{&r::device_utilization, "a window of utilization"}, &r::functions, record_list{&r::samples, "a sample"}, &r::sampling,
+          &r::launch_shapes, &r::energy_meters, record_list{&r::energy, "energy"},
+          record_list{&r::page_events, "an event of unified memory"}, record_list{&r::replayed_scopes, "a scope of a replayed graph"});
   };
 }
 
@@ -400,7 +482,6 @@ constexpr std::size_t count_members() {
   return result;
 }
 
-/// Number of members of a profile.
 inline constexpr std::size_t profile_members = count_members<profile>();
 
 /// Calls a function with each member of a profile and the same member of another one, in file order.
@@ -415,8 +496,9 @@ inline constexpr bool is_one_of = (std::is_same_v<Record, Records> || ...);
 
 /// Whether the record budget bounds the number of records.
 template <class Record>
-inline constexpr bool counts_towards_budget = is_one_of<Record, scope_record, gpu_scope_record, gpu_operation_record, api_call_record,
-                                                        counter_record, allocation_record, work_record, collective_record, sample_record>;
+inline constexpr bool counts_towards_budget =
+    is_one_of<Record, scope_record, gpu_scope_record, gpu_operation_record, api_call_record, counter_record, allocation_record, work_record,
+              collective_record, sample_record, page_event_record>;
 
 template <class Member>
 inline constexpr bool is_in_budget = false;

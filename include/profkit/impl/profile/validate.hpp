@@ -130,6 +130,14 @@ class record_check {
     members_of(described_type<profile>{})([&](auto const&... lists) { (check_list(records, lists, in), ...); });
   }
 
+  /// Validates a record that is in no list of the profile; `time_sum` does not bound its times.
+  /// @param what the record in error messages.
+  /// @throws profkit::error that states what is wrong.
+  template <class Record>
+  static void record(Record const& record, char const* what, profile const& in) {
+    record_check{}.check_record(record, what, in);
+  }
+
  private:
   template <class Other>
   void check_list(profile const&, Other const&, profile const&) {}
@@ -151,6 +159,10 @@ class record_check {
   void check_member(position<Record, Position, Entry> const& entry, Position value, char const* what, profile const& in) {
     bool const is_none = entry.may_be_none && value == path_record::no_parent;
     if (!is_none && value >= (in.*entry.table).size()) refuse(std::string{what} + " without " + name_of_entry(in.*entry.table));
+  }
+  template <class Record, class Number, class Entry>
+  void check_member(table_number<Record, Number, Entry> const& entry, Number value, char const* what, profile const& in) {
+    if (value > (in.*entry.table).size()) refuse(std::string{what} + " without " + name_of_entry(in.*entry.table));
   }
   template <class Record, class Number>
   void check_member(amount<Record, Number> const&, Number value, char const*, profile const&) {
@@ -176,6 +188,8 @@ class record_check {
   static char const* name_of_entry(own_vector<communicator_record> const&) { return "communicator"; }
   static char const* name_of_entry(own_vector<function_record> const&) { return "function"; }
   static char const* name_of_entry(own_vector<gpu_name_record> const&) { return "name"; }
+  static char const* name_of_entry(own_vector<launch_shape_record> const&) { return "shape"; }
+  static char const* name_of_entry(own_vector<energy_meter_record> const&) { return "meter"; }
   static char const* name_of_entry(own_vector<std::string> const&) { return "name"; }
 
   [[noreturn]] static void refuse(std::string const& what) { throw error{"the profile is damaged: " + what}; }

@@ -50,7 +50,7 @@ enum class event_kind : std::uint64_t {
   released = 10,          ///< 4 slots, with address and bytes
   usage = 11,             ///< 4 slots, with 0 and the bytes in use of a polled allocator
   work = 12,              ///< 4 slots, with floating-point operations and bytes; the first slot contains the other values instead of a site
-  scope_collective = 13,  ///< 5 slots, with function, bytes and number; the first slot contains a `communicator*`; for the innermost scope
+  scope_collective = 13,  ///< 8 slots, see `put_collective`; the first slot contains a `communicator*`; for the innermost scope
   reported_collective = 14,  ///< 4 slots, with number and bytes; the first slot contains a `reported_collective const*`
 };
 

@@ -8,6 +8,17 @@
 #include "recorder.hpp"
 
 namespace profkit {
+namespace detail {
+
+inline void record_memory_event(site& source, event_kind kind, void const* address, std::uint64_t bytes) noexcept {
+  std::uint32_t const flags = __atomic_load_n(&recorder.flags, __ATOMIC_RELAXED);
+  if ((flags & recording) == 0) return;
+  thread_log* const log = log_of_this_thread();
+  if (auto const claimed = log != nullptr ? log->claim(4) : 0)
+    log->put(claimed, tagged(source, kind), ticks(flags), reinterpret_cast<std::uint64_t>(address), bytes);
+}
+
+}  // namespace detail
 
 /// @brief Records an allocation and charges it to the scopes that are open on this thread.
 ///
@@ -17,13 +28,7 @@ namespace profkit {
 /// @param address address of the block; `record_release` must get the same address.
 /// @param bytes size of the block.
 inline void record_allocation(site& source, void const* address, std::uint64_t bytes) noexcept {
-  std::uint32_t const flags = __atomic_load_n(&detail::recorder.flags, __ATOMIC_RELAXED);
-  if ((flags & detail::recording) == 0) return;
-  detail::thread_log* const log = detail::log_of_this_thread();
-  if (auto const claimed = log != nullptr ? log->claim(4) : 0) {
-    log->put(claimed, detail::tagged(source, detail::event_kind::allocated), detail::ticks(flags), reinterpret_cast<std::uint64_t>(address),
-             bytes);
-  }
+  detail::record_memory_event(source, detail::event_kind::allocated, address, bytes);
 }
 
 /// @brief Records that a block was released, on any thread. Threads, locks and cost: see `record_allocation`.
@@ -31,13 +36,7 @@ inline void record_allocation(site& source, void const* address, std::uint64_t b
 /// @param address address of the block.
 /// @param bytes size of the block, used for blocks that were allocated before recording began; 0 if unknown.
 inline void record_release(site& source, void const* address, std::uint64_t bytes = 0) noexcept {
-  std::uint32_t const flags = __atomic_load_n(&detail::recorder.flags, __ATOMIC_RELAXED);
-  if ((flags & detail::recording) == 0) return;
-  detail::thread_log* const log = detail::log_of_this_thread();
-  if (auto const claimed = log != nullptr ? log->claim(4) : 0) {
-    log->put(claimed, detail::tagged(source, detail::event_kind::released), detail::ticks(flags), reinterpret_cast<std::uint64_t>(address),
-             bytes);
-  }
+  detail::record_memory_event(source, detail::event_kind::released, address, bytes);
 }
 
 /// @brief An allocator without hooks whose memory in use can be queried. It is polled at both ends of every scope while a session runs.

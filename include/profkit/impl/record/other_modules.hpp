@@ -21,9 +21,9 @@
 
 namespace profkit::detail {
 
-/// Calls a function with the recorder of each note of a module.
+/// Calls a function with each note of profkit in a module, and its value.
 template <class Found>
-void read_recorder_notes(std::uintptr_t base, ElfW(Phdr) const* headers, std::size_t count, Found&& found) {
+void read_profkit_notes(std::uintptr_t base, ElfW(Phdr) const* headers, std::size_t count, Found&& found) {
   for (std::size_t i = 0; i < count; ++i) {
     if (headers[i].p_type != PT_NOTE) continue;
     std::size_t const padding = headers[i].p_align == 8 ? 7 : 3;
@@ -36,16 +36,36 @@ void read_recorder_notes(std::uintptr_t base, ElfW(Phdr) const* headers, std::si
       std::size_t const bytes = sizeof note + padded(note.n_namesz) + padded(note.n_descsz);
       if (bytes > left) break;
       unsigned char const* const value = at + sizeof note + padded(note.n_namesz);
-      std::int64_t distance = 0;
-      if (note.n_namesz == sizeof "profkit" && note.n_descsz == sizeof distance && std::memcmp(at + sizeof note, "profkit", 8) == 0) {
-        std::memcpy(&distance, value, sizeof distance);
-        found(*reinterpret_cast<void const* const*>(value + distance));
-      }
+      if (note.n_namesz == sizeof "profkit" && std::memcmp(at + sizeof note, "profkit", 8) == 0) found(note, value);
       at += bytes;
       left -= bytes;
     }
   }
 }
+
+/// Calls a function with the recorder of each note of a module.
+template <class Found>
+void read_recorder_notes(std::uintptr_t base, ElfW(Phdr) const* headers, std::size_t count, Found&& found) {
+  read_profkit_notes(base, headers, count, [&](ElfW(Nhdr) const& note, unsigned char const* value) {
+    std::int64_t distance = 0;
+    if (note.n_descsz != sizeof distance) return;
+    std::memcpy(&distance, value, sizeof distance);
+    found(*reinterpret_cast<void const* const*>(value + distance));
+  });
+}
+
+/// Whether a module contains the code of sessions: see `make_session.hpp`.
+[[nodiscard]] inline bool has_session_note(std::uintptr_t base, ElfW(Phdr) const* headers, std::size_t count) noexcept {
+  bool result = false;
+  read_profkit_notes(base, headers, count, [&](ElfW(Nhdr) const& note, unsigned char const*) { result = result || note.n_type == 2; });
+  return result;
+}
+
+/// Defined in the library of `profkit run` alone. It has a recorder on purpose, is itself the tool that listens to NVTX, and gets the
+/// scopes of other recorders as NVTX ranges.
+__attribute__((weak, visibility("hidden"))) extern bool const is_library_of_run;
+
+[[nodiscard]] inline bool is_in_library_of_run() noexcept { return &is_library_of_run != nullptr; }
 
 /// Adds a module to `recorder_state::others`, once.
 inline void add_other_recorder(char const* path, void const* its_recorder) noexcept {
@@ -65,6 +85,7 @@ inline void add_other_recorder(char const* path, void const* its_recorder) noexc
 
 /// Looks at one module. @return false if another thread has not finished loading it.
 inline bool look_at_module(char const* path, std::uintptr_t base, ElfW(Phdr) const* headers, std::size_t count) noexcept {
+  if (is_in_library_of_run() || std::strstr(path, "/libprofkit_run.so") != nullptr) return true;
   std::uintptr_t end = 0;
   for (std::size_t i = 0; i < count; ++i) {
     if (headers[i].p_type == PT_LOAD && headers[i].p_vaddr + headers[i].p_memsz > end) end = headers[i].p_vaddr + headers[i].p_memsz;

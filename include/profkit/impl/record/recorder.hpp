@@ -167,11 +167,11 @@ struct this_thread_state {
 };
 
 // The namespace names the layout, so that a library built with another layout gets its own recorder instead of a corrupt one.
-inline namespace layout_11 {
+inline namespace layout_12 {
 
 __attribute__((visibility("default"))) inline recorder_state recorder{};
 
-}  // namespace layout_11
+}  // namespace layout_12
 
 /// The storage for `place_thread_states`: one per module, in the static TLS block. (nvcc does not support the attribute.)
 #ifndef __CUDACC__

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 
 #include "recorder.hpp"
@@ -57,11 +56,11 @@ struct scope_node_table {
   }
 };
 
-inline namespace layout_11 {
+inline namespace layout_12 {
 
 __attribute__((visibility("default"))) inline scope_node_table scope_nodes{};
 
-}  // namespace layout_11
+}  // namespace layout_12
 
 /// The node of the innermost recorded scope that is open on this thread. Null if no scope is open, if the table is full, or in a signal
 /// handler that interrupted the recorder.

@@ -11,8 +11,8 @@
 #include <utility>
 
 #include "../../document.hpp"
+#include "../profile/own_containers.hpp"
 #include "../profile/own_memory.hpp"
-#include "../profile/own_sort.hpp"
 #include "headline.hpp"
 #include "numbers.hpp"
 #include "quality_section.hpp"
@@ -72,7 +72,6 @@ inline void add_budget_rows(data_table& table, budget_summary const& budget, dou
   sum.is_total = true;
 }
 
-/// Adds the time between steps, which is not part of the step.
 inline void add_between_row(data_table& to, step_summary const& times) {
   if (!times.between.mean) return;
   row& next = to.add_row().text("between steps").ms(times.between.mean);

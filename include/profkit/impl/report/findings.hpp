@@ -11,14 +11,12 @@
 #include <utility>
 
 #include "../analyze/kinds/step_kinds.hpp"
-#include "../analyze/verdict/outliers.hpp"
+#include "../analyze/verdict/mean_interval.hpp"
 #include "../profile/own_containers.hpp"
 #include "../profile/own_memory.hpp"
-#include "../profile/own_sort.hpp"
 #include "headline.hpp"
 #include "kernels_section.hpp"
 #include "memory_section.hpp"
-#include "noise_causes.hpp"
 #include "numbers.hpp"
 #include "quality_section.hpp"
 #include "report_view.hpp"
@@ -74,11 +72,6 @@ inline std::string own_parts_words(report_view const& view, step_kind_summary co
   return text;
 }
 
-/// Whether the steps of a kind have a part in common with the usual step.
-inline bool has_usual_part(report_view const& view, step_kind_summary const& kind) {
-  return parts_not_in(kind.parts, view.main().parts).size() < kind.parts.size();
-}
-
 /// Which figures the kind has, and how its steps can become shorter.
 inline std::string other_kind_advice(step_kind_summary const& kind) {
   std::string text = "The figures of this report are of the usual steps; the others have their own.";
@@ -106,11 +99,10 @@ inline std::optional<finding> other_kind_finding(report_view const& view) {
   std::string text = worst->steps == 1 ? "It took " : "They take ";
   text += fmt::format("{}, {} times the usual step", time_words(milliseconds{mean_ms(*worst)}), significant(mean_ms(*worst) / usual));
   if (!own.empty()) text += ", with " + own;
-  if (!has_usual_part(view, *worst)) text += own.empty() ? ", with none of the usual parts" : " and none of the usual parts";
-  return finding{capitalized(name_words(worst->name)) + (worst->steps == 1 ? " is not a usual step." : " are not usual steps."),
-                 text + ".",
-                 other_kind_advice(*worst),
-                 {}};
+  bool const has_usual_part = parts_not_in(worst->parts, view.main().parts).size() < worst->parts.size();
+  if (!has_usual_part) text += own.empty() ? ", with none of the usual parts" : " and none of the usual parts";
+  return finding{capitalized(name_words(worst->name)) + (worst->steps == 1 ? " is not a usual step." : " are not usual steps."), text + ".",
+                 other_kind_advice(*worst)};
 }
 
 /// Measured steps of the main kind that are far from the others: their numbers and times.
@@ -150,16 +142,10 @@ inline std::optional<finding> outlier_finding(report_view const& view) {
                                                  : "the mean is " + time_words(-raise) + " below the median.";
   return finding{fmt::format("{} of {} {}.", verdict.outliers, counted(verdict.measured, "step", "steps"),
                              verdict.outliers == 1 ? "is an outlier" : "are outliers"),
-                 text + ".",
-                 "Look at them in a trace (keep=slowest:5): " + effect,
-                 {}};
+                 text + ".", "Look at them in a trace (keep=slowest:5): " + effect};
 }
 
-}  // namespace profkit::detail
-
 // The findings at the top of a report: at most three, each with an action and the most that it can save.
-
-namespace profkit::detail {
 
 /// "+-4.1 %" -> "±4.1 %".
 inline std::string with_plus_minus(std::string text) {
@@ -210,22 +196,18 @@ inline std::optional<finding> reliability_finding(report_view const& view) {
   verdict_summary const& verdict = main_verdict(times);
   if (verdict.verdict == step_verdict::stable) return std::nullopt;
   std::string const reason = with_plus_minus(verdict_reason(verdict, view.all.steps.clocks));
-  if (auto const cause = largest_noise_cause(view.all, times, view.main().budget)) {
+  if (auto const& cause = view.cause) {
     return finding{capitalized(cause->words) + ".",
-                   fmt::format("These times are not reliable: {}, {}.", verdict_name(verdict.verdict), reason),
-                   cause->advice,
-                   {}};
+                   fmt::format("These times are not reliable: {}, {}.", verdict_name(verdict.verdict), reason), cause->advice};
   }
   if (verdict.verdict == step_verdict::uneven) {
     std::string const mean = verdict.relative_half_width
                                  ? "The mean is known to " + with_plus_minus(format_half_width(*verdict.relative_half_width)) + "."
                                  : capitalized(no_interval_words(verdict)) + ".";
-    return finding{capitalized(pattern_words(*verdict.pattern, verdict.measured)) + ".", mean, verdict_advice(verdict), {}};
+    return finding{capitalized(pattern_words(*verdict.pattern, verdict.measured)) + ".", mean, verdict_advice(verdict)};
   }
-  return finding{"These times are not reliable yet.",
-                 fmt::format("{}: {}.", capitalized(verdict_name(verdict.verdict)), reason),
-                 verdict_advice(verdict),
-                 {}};
+  return finding{"These times are not reliable yet.", fmt::format("{}: {}.", capitalized(verdict_name(verdict.verdict)), reason),
+                 verdict_advice(verdict)};
 }
 
 /// The time between steps, in which no scope and no figure of the step is.
@@ -243,10 +225,8 @@ inline std::optional<finding> between_finding(report_view const& view) {
   std::string const remedy = is_own    ? "Make steps longer, so that profkit matters less"
                              : is_rare ? "Look at what the program does in these pauses, such as evaluation or checkpoints"
                                        : "Do this work, such as loading data, during the step, or inside it to see it in the report";
-  return finding{share_words(share) + " of the loop's wall time is between steps.",
-                 text,
-                 fmt::format("{}: at most {} a step ({}) can be saved.", remedy, time_words(exposed_between(steps)), share_words(share)),
-                 {}};
+  return finding{share_words(share) + " of the loop's wall time is between steps.", text,
+                 fmt::format("{}: at most {} a step ({}) can be saved.", remedy, time_words(exposed_between(steps)), share_words(share))};
 }
 
 /// "5.48 ms (26 %)": a time and its share of the step.
@@ -271,9 +251,11 @@ inline std::optional<finding> bound_finding(report_view const& view) {
                             : fmt::format(", {} of that in {}", time_words(scope->by_cause[static_cast<std::size_t>(cause)] / steps),
                                           name_words(scope->name));
   };
-  std::string const graph = fmt::format(
-      "{} can save {} at most.", uses_graphs(view.all) ? "fewer and larger operations" : "a CUDA graph, or fewer and larger operations,",
-      at_most(launching, step));
+  std::string const graph =
+      fmt::format("{} can save {} at most.",
+                  view.all.gpu && view.all.gpu->operations_of_graphs > 0 ? "fewer and larger operations"
+                                                                         : "a CUDA graph, or fewer and larger operations,",
+                  at_most(launching, step));
   switch (bound_of(budget)) {
     case step_bound::gpu: {
       if (idle < 0.01 * step) return std::nullopt;
@@ -281,8 +263,7 @@ inline std::optional<finding> bound_finding(report_view const& view) {
       return finding{
           "The GPU sets the pace.",
           works + " " + idles + (queued > 0.0 ? ", " + time_words(milliseconds{queued}) + " of that between queued operations." : "."),
-          "Do not tune the host: " + (launching > 0.0 ? graph : "it can save " + at_most(idle, step) + " at most."),
-          {}};
+          "Do not tune the host: " + (launching > 0.0 ? graph : "it can save " + at_most(idle, step) + " at most.")};
     }
     case step_bound::communication: {
       double const all = budget.communication.busy.count() / steps;
@@ -290,8 +271,7 @@ inline std::optional<finding> bound_finding(report_view const& view) {
       return finding{"Communication sets the pace.",
                      fmt::format("It takes {} a step, {} of it with no other operation running.", time_words(milliseconds{all}),
                                  time_words(milliseconds{exposed})),
-                     fmt::format("Overlap it with computation, or send less: at most {} can be saved.", at_most(exposed, step)),
-                     {}};
+                     fmt::format("Overlap it with computation, or send less: at most {} can be saved.", at_most(exposed, step))};
     }
     case step_bound::launching:
       return finding{cause_of(idle_cause::queued) > cause_of(idle_cause::launching) ? "The GPU waits between queued operations."
@@ -300,8 +280,7 @@ inline std::optional<finding> bound_finding(report_view const& view) {
                                  part_words(milliseconds{busy}, milliseconds{step}),
                                  budget.has_launches ? time_words(milliseconds{cause_of(idle_cause::launching)}) : "n/a",
                                  time_words(milliseconds{cause_of(idle_cause::queued)})),
-                     capitalized(graph),
-                     {}};
+                     capitalized(graph)};
     case step_bound::host: {
       starving_scope const* const scope = max_waiting_scope(budget, idle_cause::host);
       double const all = cause_of(idle_cause::host);
@@ -310,8 +289,7 @@ inline std::optional<finding> bound_finding(report_view const& view) {
                      fmt::format("The GPU works {} and waits {} for the host{}.", part_words(milliseconds{busy}, milliseconds{step}),
                                  at_most(all, step), longest(idle_cause::host)),
                      fmt::format("Speed up {} or move its work to another thread: at most {} can be saved.",
-                                 scope == nullptr ? "the host's part" : name_words(scope->name), at_most(saved, step)),
-                     {}};
+                                 scope == nullptr ? "the host's part" : name_words(scope->name), at_most(saved, step))};
     }
     case step_bound::synchronisation:
       return finding{
@@ -319,15 +297,13 @@ inline std::optional<finding> bound_finding(report_view const& view) {
           fmt::format("The GPU works {}; it idles {} around synchronisation{}.", part_words(milliseconds{busy}, milliseconds{step}),
                       at_most(cause_of(idle_cause::synchronisation), step), longest(idle_cause::synchronisation)),
           fmt::format("Remove calls that need a result on the host: at most {} can be saved.",
-                      at_most(cause_of(idle_cause::synchronisation), step)),
-          {}};
+                      at_most(cause_of(idle_cause::synchronisation), step))};
     case step_bound::copies:
       return finding{
           "Copies set the pace.",
           fmt::format("The GPU works {}; it idles {} while the host copies{}.", part_words(milliseconds{busy}, milliseconds{step}),
                       at_most(cause_of(idle_cause::copy), step), longest(idle_cause::copy)),
-          fmt::format("Use pinned memory and a stream of their own: at most {} can be saved.", at_most(cause_of(idle_cause::copy), step)),
-          {}};
+          fmt::format("Use pinned memory and a stream of their own: at most {} can be saved.", at_most(cause_of(idle_cause::copy), step))};
   }
   return std::nullopt;
 }
@@ -353,9 +329,10 @@ inline finding host_time_finding(report_view const& view, time_place const& plac
   std::string const headline = fmt::format("{} takes {} of host time a step.",
                                            place.scope == nullptr ? capitalized(view.tree().name_of(place)) : view.tree().name_of(place),
                                            at_most(place.time, view.step_ms()));
-  if (place.scope == nullptr) return {headline, "No scope tells what it does.", "Add scopes to the step (PROF_SCOPE).", {}};
+  if (place.scope == nullptr) return {headline, "No scope tells what it does.", "Add scopes to the step (PROF_SCOPE)."};
   folded_scope const& scope = *place.scope;
-  std::string const runs = fmt::format("It runs {} a step", times_words(scope.count));
+  std::string const count = mean_count_words(scope.count);
+  std::string const runs = fmt::format("It runs {} a step", count == "1" ? "once" : count + " times");
   if (place.is_itself) {
     return {headline, fmt::format("{}; the scopes in it take {} more.", runs, time_words(milliseconds{scope.time - place.time})),
             "Begin with its own code, outside the scopes in it.", scope.path};
@@ -394,7 +371,108 @@ inline std::optional<finding> max_time_finding(report_view const& view) {
   return host_time_finding(view, *begin);
 }
 
-/// The findings that a report shows: at most three. If a collector failed or data was lost, one of them says so.
+/// A launch that leaves a part of its device unused, and the time of a step that a better one can save at most.
+struct poor_launch {
+  std::string head;
+  std::string text;
+  std::string advice;
+  double saved = 0.0;  ///< in milliseconds
+};
+
+/// @param ms time of the kernel in a step.
+/// @return nothing if the launch uses its device, or if its kind of kernel chooses such launches on purpose.
+inline std::optional<poor_launch> poor_launch_of(kernel_summary const& kernel, double ms) {
+  if (!kernel.median_launch || kernel.kernel_class == "communication") return std::nullopt;
+  launch_summary const& launch = *kernel.median_launch;
+  std::string const name = short_kernel_name(kernel.name);
+  if (launch.blocks < launch.multiprocessors) {
+    return poor_launch{fmt::format("{}: {} on {} SMs.", name, counted(launch.blocks, "block", "blocks"), launch.multiprocessors),
+                       fmt::format("{} SMs have none of its work", launch.multiprocessors - launch.blocks),
+                       "Give it more and smaller blocks", ms * (1.0 - static_cast<double>(launch.blocks) / launch.multiprocessors)};
+  }
+  double const rounds = std::ceil(launch.waves);
+  if (rounds > 1.0 && rounds - launch.waves >= 0.25 * rounds) {
+    return poor_launch{
+        fmt::format("{}: the last of {} waves of blocks fills {} of the GPU.", name, count_words(static_cast<std::uint64_t>(rounds)),
+                    share_words(launch.last_wave)),
+        fmt::format("{} fit at the same time, and it has {}",
+                    count_words(std::uint64_t{launch.multiprocessors} * launch.blocks_per_multiprocessor), count_words(launch.blocks)),
+        "Choose another number or size of blocks", ms * (1.0 - launch.waves / rounds)};
+  }
+  // Products of matrices and their like hide latency within a warp, with many registers.
+  bool const needs_warps = kernel.kernel_class != "matmul" && kernel.kernel_class != "attention" && kernel.kernel_class != "convolution";
+  if (launch.occupancy > 0.25 || launch.limited_by.empty() || !needs_warps) return std::nullopt;
+  std::string const what = launch.limited_by.find("registers") != std::string::npos ? fmt::format("{} registers a thread", launch.registers)
+                           : launch.limited_by.find("shared memory") != std::string::npos
+                               ? fmt::format("{} of shared memory a block", bytes_words(static_cast<double>(launch.shared_bytes)))
+                               : fmt::format("{} threads a block", launch.threads);
+  return poor_launch{
+      fmt::format("{}: {}, occupancy {}.", name, what, fmt::format("{:.3g}\xc2\xa0%", 100.0 * launch.occupancy)),
+      fmt::format("An SM runs {} of its blocks at the same time, limited by {}", launch.blocks_per_multiprocessor, launch.limited_by),
+      "Try a shape with more warps (__launch_bounds__, less shared memory, other blocks)", ms * (1.0 - launch.occupancy)};
+}
+
+/// The launch with the most to save, among kernels with 5 % of kernel time; from 2 % of the step.
+inline std::optional<finding> launch_finding(report_view const& view) {
+  step_kind_summary const& main = view.main();
+  double const step = view.step_ms();
+  double const all = kernel_ms(main);
+  if (!view.all.gpu || step <= 0.0 || all <= 0.0) return std::nullopt;
+  std::optional<poor_launch> worst;
+  double worst_ms = 0.0;
+  for (kind_kernel_summary const& each : main.kernels) {
+    double const ms = each.total.count() / gpu_steps(main);
+    if (ms < 0.05 * all) break;
+    std::optional<poor_launch> found = poor_launch_of(view.all.gpu->kernels[each.kernel], ms);
+    if (!found || found->saved < 0.02 * step || (worst && worst->saved >= found->saved)) continue;
+    worst = std::move(found);
+    worst_ms = ms;
+  }
+  if (!worst) return std::nullopt;
+  return finding{
+      worst->head, fmt::format("It takes {}. {}.", at_most(worst_ms, step), worst->text),
+      fmt::format("{}, unless other kernels run beside it: at most {} can be saved.", worst->advice, at_most(worst->saved, step))};
+}
+
+/// The kernel that waits longest for pages of unified memory; from 2 % of the step.
+inline std::optional<finding> page_finding(report_view const& view) {
+  summary const& all = view.all;
+  if (!all.unified_memory || !all.gpu || all.gpu->steps == 0 || view.step_ms() <= 0.0) return std::nullopt;
+  own_hash_map<std::string, unified_memory_place> by_kernel;
+  for (unified_memory_place const& each : all.unified_memory->places) {
+    by_kernel[each.kernel].waiting += each.waiting;
+    by_kernel[each.kernel].bytes_to_device += each.bytes_to_device;
+  }
+  kernel_summary const* longest = nullptr;
+  unified_memory_place pages;
+  for (kernel_summary const& kernel : all.gpu->kernels) {
+    auto const known = by_kernel.find(kernel.name);
+    if (known == by_kernel.end() || known->second.waiting <= pages.waiting) continue;
+    longest = &kernel;
+    pages = known->second;
+  }
+  auto const steps = static_cast<double>(all.gpu->steps);
+  double const waits = pages.waiting.count() / steps;
+  if (longest == nullptr || waits < 0.02 * view.step_ms()) return std::nullopt;
+  return finding{fmt::format("{} waits {} for {} of pages.", short_kernel_name(longest->name),
+                             part_words(milliseconds{waits}, longest->time.total / steps),
+                             bytes_words(static_cast<double>(pages.bytes_to_device) / steps)),
+                 "These are figures of a step. Pages of unified memory migrate while the kernel runs. The counters that show it make such "
+                 "kernels about twice as slow, and see only a part of the bytes.",
+                 fmt::format("Prefetch them (cudaMemPrefetchAsync): at most {} can be saved.", at_most(waits, view.step_ms()))};
+}
+
+/// A report of one of several ranks does not say for which rank it waits.
+inline std::optional<finding> rank_finding(summary const& all) {
+  auto const& rank = all.environment.rank;
+  if (!rank || rank->size < 2) return std::nullopt;
+  return finding{fmt::format("This is rank {} of {}.", rank->rank, rank->size),
+                 "Where it waits for others, the reason is on another rank.",
+                 "profkit report DIR shows all ranks, where DIR has their folders.",
+                 {}};
+}
+
+/// The findings that a report shows: at most three, and for ranks of a job one more. If a collector failed or data was lost, one says so.
 inline own_vector<finding> findings(report_view const& view) {
   constexpr std::size_t max_findings = 3;
   own_vector<finding> result;
@@ -406,9 +484,12 @@ inline own_vector<finding> findings(report_view const& view) {
     add(between_finding(view));
     add(bound_finding(view));
     add(max_time_finding(view));
+    add(page_finding(view));
+    add(launch_finding(view));
     add(other_kind_finding(view));
     add(outlier_finding(view));
     add(memory_finding(view.all));
+    add(managed_memory_finding(view.all));
   } else {
     add(no_steps_finding(view.all));
   }
@@ -418,6 +499,7 @@ inline own_vector<finding> findings(report_view const& view) {
   }
   result.resize(std::min(result.size(), max_findings - always.size()));
   for (finding& each : always) result.push_back(std::move(each));
+  if (std::optional<finding> each = rank_finding(view.all)) result.push_back(std::move(*each));
   return result;
 }
 

@@ -7,7 +7,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -108,13 +107,7 @@ class text_table {
 
   [[nodiscard]] std::string cell_text(cell_value const& value, std::size_t position) const {
     if (auto const* const text = std::get_if<std::string>(&value)) return printable(*text, style_, max_shown_text);
-    if (auto const* const number = std::get_if<double>(&value)) return printable(numbers_[position].text(*number), style_);
-    if (auto const* const range = std::get_if<range_cell>(&value)) {
-      std::string text = numbers_[position].text(range->low) + "-" + numbers_[position].text(range->high);
-      if (!range->remark.empty()) text += ", " + range->remark;
-      return printable(text, style_);
-    }
-    return std::holds_alternative<bar_cell>(value) ? std::string{} : not_measured;
+    return std::holds_alternative<bar_cell>(value) ? std::string{} : printable(cell_words(value, numbers_[position]), style_);
   }
 
   /// Chooses the widths of the columns; 0: the column is left out.
@@ -290,6 +283,7 @@ class first_screen {
     if (section const* const work = find("work"); work != nullptr) append(result, notes(*work));
     if (table_of(find("kernels"), "step_kernels") == nullptr) append(result, labelled("KERNELS", find("kernels")));
     append(result, labelled("SAMPLES", find("samples"), 1));
+    append(result, labelled("ENERGY", find("energy"), 1));
     append(result, labelled("MEMORY", find("memory")));
     append(result, labelled("DATA", find("quality"), 4));
     if (!files.empty()) append(result, wrapped(shown(files), "FILES    ", "         ", style_.width, 2));
@@ -324,7 +318,7 @@ class first_screen {
   [[nodiscard]] own_vector<std::string> steps() const {
     section const* const from = find("steps");
     data_table const* const table = table_of(from, "step_kinds");
-    if (table == nullptr) return {};
+    if (table == nullptr) return from == nullptr ? own_vector<std::string>{} : notes(*from);
     std::string const unit = column_numbers{*table, 2}.unit();
     own_vector<std::string> lines = text_table{*table, "STEPS, " + unit, style_}.lines(table->rows);
     for (block const& each : from->blocks) {
@@ -421,7 +415,7 @@ class first_screen {
     own_vector<std::string> lines = text_table{*table, title("SCOPES", *table), style_}.lines(rows, has_root ? 1 : 0);
     lines.insert(lines.begin(), std::string{});
     if (left_out > 0) {
-      append(lines, wrapped(shown(fmt::format("{}below {:.{}f} %{} are not shown (report=full)", counted(left_out, "row ", "rows "),
+      append(lines, wrapped(shown(fmt::format("{} below {:.{}f} %{} not shown (report=full)", counted(left_out, "row", "rows"),
                                               100.0 * min_share, min_share < 0.01 ? 1 : 0, has_root ? " of the step" : "")),
                             "", "  ", style_.width, 1));
     }

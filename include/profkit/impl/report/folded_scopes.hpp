@@ -13,7 +13,6 @@
 
 #include "../../summary.hpp"
 #include "../profile/own_containers.hpp"
-#include "../profile/own_sort.hpp"
 #include "numbers.hpp"
 
 namespace profkit::detail {
@@ -69,7 +68,6 @@ class report_kinds {
     return result;
   }
 
-  /// Number of kinds that are not shown.
   [[nodiscard]] std::size_t hidden() const noexcept { return summary_.kinds.size() - std::min(summary_.kinds.size(), max_shown); }
 
   /// Number of steps of the kinds that are not shown.

@@ -16,7 +16,6 @@
 #include "../analyze/readings.hpp"
 #include "../analyze/verdict/step_verdict.hpp"
 #include "../profile/own_memory.hpp"
-#include "noise_causes.hpp"
 #include "numbers.hpp"
 #include "quality_section.hpp"
 #include "report_view.hpp"
@@ -42,44 +41,14 @@ namespace profkit {
 
 /// @brief The name of a verdict, such as "still warming".
 [[nodiscard]] inline char const* verdict_name(step_verdict verdict) noexcept {
-  switch (verdict) {
-    case step_verdict::too_few:
-      return "too few";
-    case step_verdict::stable:
-      return "stable";
-    case step_verdict::noisy:
-      return "noisy";
-    case step_verdict::drifting:
-      return "drifting";
-    case step_verdict::still_warming:
-      return "still warming";
-    case step_verdict::throttled:
-      return "throttled";
-    case step_verdict::uneven:
-      return "uneven";
-  }
-  return "unknown";
+  static constexpr char const* names[] = {"too few", "stable", "noisy", "drifting", "still warming", "throttled", "uneven"};
+  return names[static_cast<std::size_t>(verdict)];
 }
 
 /// @brief The name of a shape, such as "periodic".
 [[nodiscard]] inline char const* shape_name(series_shape shape) noexcept {
-  switch (shape) {
-    case series_shape::too_short:
-      return "too short";
-    case series_shape::even:
-      return "even";
-    case series_shape::correlated:
-      return "correlated";
-    case series_shape::mixed:
-      return "mixed";
-    case series_shape::levels:
-      return "levels";
-    case series_shape::periodic:
-      return "periodic";
-    case series_shape::tailed:
-      return "long tail";
-  }
-  return "unknown";
+  static constexpr char const* names[] = {"too short", "even", "correlated", "mixed", "levels", "periodic", "long tail"};
+  return names[static_cast<std::size_t>(shape)];
 }
 
 namespace detail {
@@ -169,7 +138,6 @@ inline std::string throttled_words(detail::own_vector<clock_summary> const& cloc
   return text;
 }
 
-/// How many warm-up steps to use.
 inline std::string more_warmup_words(verdict_summary const& verdict) {
   if (!verdict.steady_from) return "the first steps get shorter one after the other; use more warm-up steps";
   return fmt::format("use at least {} warm-up steps", *verdict.steady_from);
@@ -313,7 +281,6 @@ namespace profkit::detail {
 /// The bound of a step of the main kind.
 enum class step_bound : std::uint8_t { gpu, communication, launching, host, synchronisation, copies };
 
-/// Minimum GPU busy share of a GPU-bound step.
 inline constexpr double busy_bound = 0.95;
 /// Minimum share of exposed communication in a communication-bound step.
 inline constexpr double communication_bound = 0.05;
@@ -338,7 +305,6 @@ inline step_bound bound_of(budget_summary const& budget) {
   return idle_for(idle_cause::synchronisation) >= idle_for(idle_cause::copy) ? step_bound::synchronisation : step_bound::copies;
 }
 
-/// Whether the step budget of a kind is known.
 inline bool has_gpu_time(step_kind_summary const& kind) { return kind.budget && kind.budget->wall.count() > 0.0; }
 
 /// " in forward" if at least half of the idle time of a cause is in that scope; otherwise empty.

@@ -4,12 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstddef>
 #include <string>
-#include <string_view>
-#include <utility>
 #include <variant>
 
 #include "../../document.hpp"

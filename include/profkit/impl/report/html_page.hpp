@@ -272,11 +272,7 @@ inline own_string html_style() {
   return style + html_rules;
 }
 
-}  // namespace profkit::detail
-
 // Text, numbers and colours in HTML. Names come from the program, so all text passes `html_text`.
-
-namespace profkit::detail {
 
 /// Escapes a text for the content of an element or a quoted attribute. Control characters become visible escapes as in C. So do characters
 /// that reorder or hide their neighbours (bidirectional controls, zero-width characters).
@@ -305,25 +301,11 @@ inline std::string html_text(std::string_view text, std::size_t width = max_show
       i += length - 1;
       continue;
     }
-    switch (line[i]) {
-      case '&':
-        result += "&amp;";
-        break;
-      case '<':
-        result += "&lt;";
-        break;
-      case '>':
-        result += "&gt;";
-        break;
-      case '"':
-        result += "&quot;";
-        break;
-      case '\'':
-        result += "&#39;";
-        break;
-      default:
-        result += line[i];
-    }
+    static constexpr std::pair<char, char const*> escapes[] = {
+        {'&', "&amp;"}, {'<', "&lt;"}, {'>', "&gt;"}, {'"', "&quot;"}, {'\'', "&#39;"}};
+    auto const* const escape =
+        std::find_if(std::begin(escapes), std::end(escapes), [&](auto const& each) { return each.first == line[i]; });
+    result += escape == std::end(escapes) ? std::string_view{&line[i], 1} : std::string_view{escape->second};
   }
   return result;
 }

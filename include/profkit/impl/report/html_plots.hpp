@@ -8,7 +8,6 @@
 #include <cstddef>
 #include <optional>
 #include <string>
-#include <string_view>
 
 #include "../../document.hpp"
 #include "../profile/numbers.hpp"
@@ -83,6 +82,22 @@ own_string html_grid(html_axis const& axis, Pixels const& pixels_of) {
                        html_number(at, 1), html_number(at + 4.0, 1), axis.label(tick));
   }
   return page;
+}
+
+/// The place of a label. The unit of `left` and `right` is any.
+struct label_box {
+  double left, right;
+  double top;  ///< pixels
+};
+
+/// Reserves the place of a label if it is free.
+inline bool take_place(label_box const& next, own_vector<label_box>& taken) {
+  constexpr double line_height = 13.0;
+  bool const is_free = std::none_of(taken.begin(), taken.end(), [&](label_box const& other) {
+    return next.left < other.right && other.left < next.right && std::abs(next.top - other.top) < line_height;
+  });
+  if (is_free) taken.push_back(next);
+  return is_free;
 }
 
 /// A logarithmic axis that begins and ends at a power of ten.
@@ -322,22 +337,9 @@ class html_roofline {
     return page;
   }
 
-  /// The box of a name, in pixels of a narrow page. Names that do not overlap there do not overlap on wider pages.
-  struct label_box {
-    double left, right, top;
-  };
+  /// Pixels of a narrow page. Names that do not overlap there do not overlap on wider pages.
   static constexpr double width = 640.0;
   static constexpr double letter = 6.8;
-
-  /// Reserves the space of a name if it is free.
-  static bool take(label_box const& next, own_vector<label_box>& taken) {
-    constexpr double line_height = 13.0;
-    bool const is_free = std::none_of(taken.begin(), taken.end(), [&](label_box const& other) {
-      return next.left < other.right && other.left < next.right && std::abs(next.top - other.top) < line_height;
-    });
-    if (is_free) taken.push_back(next);
-    return is_free;
-  }
 
   /// Whether the label is below its line, because another roof lies closely above it.
   [[nodiscard]] bool is_label_below(double flops) const {
@@ -362,7 +364,7 @@ class html_roofline {
         page += own_format("<line class=\"roof\" x1=\"{0}\" x2=\"100%\" y1=\"{1}\" y2=\"{1}\"/>\n", html_percent(x_.share(from)),
                            html_number(y(flops), 1));
         double const label = y(flops) + (is_label_below(flops) ? 14.0 : -5.0);
-        if (take({width - letter * static_cast<double>(one_line(each.name, 80).size()), width, label - 4.0}, taken)) {
+        if (take_place({width - letter * static_cast<double>(one_line(each.name, 80).size()), width, label - 4.0}, taken)) {
           page += own_format("<text class=\"soft end\" x=\"100%\" y=\"{}\">{}</text>\n", html_number(label, 1), html_text(each.name, 80));
         }
       }
@@ -416,7 +418,7 @@ class html_roofline {
       for (bool const is_left : {across > 0.75, across <= 0.75}) {
         double const left = across * width + (is_left ? -radius - 4.0 - length : radius + 4.0);
         label_box const next{left, left + length, down + below};
-        if (next.left >= 0.0 && next.right <= width && take(next, taken)) return label_place{is_left, below};
+        if (next.left >= 0.0 && next.right <= width && take_place(next, taken)) return label_place{is_left, below};
       }
     }
     return std::nullopt;

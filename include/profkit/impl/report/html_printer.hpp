@@ -4,12 +4,11 @@
 #include <algorithm>
 #include <cstddef>
 #include <string>
-#include <string_view>
 #include <variant>
 
 #include "../../document.hpp"
+#include "../profile/own_containers.hpp"
 #include "../profile/own_memory.hpp"
-#include "../profile/own_sort.hpp"
 #include "html_boxes.hpp"
 #include "html_cells.hpp"
 #include "html_page.hpp"

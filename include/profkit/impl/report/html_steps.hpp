@@ -12,8 +12,8 @@
 
 #include "../../document.hpp"
 #include "../profile/numbers.hpp"
+#include "../profile/own_containers.hpp"
 #include "../profile/own_memory.hpp"
-#include "../profile/own_sort.hpp"
 #include "html_page.hpp"
 #include "html_plots.hpp"
 #include "numbers.hpp"
@@ -33,7 +33,6 @@ struct step_mark {
   double max_odd = 0.0;  ///< maximum of the outliers and steps of other kinds among usual steps, ms; 0: none
   std::string label{};
 
-  /// The CSS class of a role.
   [[nodiscard]] static char const* css_class(role is) {
     switch (is) {
       case role::warmup:
@@ -231,25 +230,16 @@ class html_steps {
   template <class Y>
   [[nodiscard]] own_string labels(Y const& strip_y) const {
     own_string page;
-    struct box {
-      double left, right, y;
-    };
-    own_vector<box> taken;
+    own_vector<label_box> taken;
     constexpr double narrow = 480.0;  // pixels of the picture on a narrow page
     constexpr double letter = 6.6;
-    constexpr double line_height = 13.0;
     for (std::size_t const i : labelled_marks()) {
       step_mark const& each = marks_[i];
       double const at = (static_cast<double>(i) + 0.5) / static_cast<double>(marks_.size());
       bool const to_left = at > 0.5;
       double const length = letter * static_cast<double>(each.label.size()) / narrow;
       double const beside = std::max(std::min(strip_y(each.median) + 9.0, strip_y(largest_beside(i, length, to_left)) - 4.0), 12.0);
-      box const next{to_left ? at - length : at, to_left ? at : at + length, beside};
-      bool const is_free = std::none_of(taken.begin(), taken.end(), [&](box const& other) {
-        return next.left < other.right && other.left < next.right && std::abs(next.y - other.y) < line_height;
-      });
-      if (!is_free) continue;
-      taken.push_back(next);
+      if (!take_place({to_left ? at - length : at, to_left ? at : at + length, beside}, taken)) continue;
       // A label above its bar begins there; beside it, it keeps a distance.
       bool const is_above = beside < strip_y(each.median);
       double const edge = is_above ? 0.2 : -0.2;

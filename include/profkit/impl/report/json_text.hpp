@@ -4,9 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstddef>
-#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -114,11 +112,7 @@ inline json_words const* words_of(std::string_view key) {
   return nullptr;
 }
 
-}  // namespace profkit::detail
-
 // JSON (RFC 8259) as text: values, objects and lists, indented by their depth in the document.
-
-namespace profkit::detail {
 
 /// Quotes and escapes a text. Bytes that are not UTF-8 become U+FFFD.
 inline own_string json_string(std::string_view text) {

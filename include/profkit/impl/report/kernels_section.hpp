@@ -13,6 +13,7 @@
 
 #include "../../document.hpp"
 #include "../../summary.hpp"
+#include "../analyze/gpu/launch_shapes.hpp"
 #include "../profile/own_containers.hpp"
 #include "../profile/own_memory.hpp"
 #include "headline.hpp"
@@ -24,7 +25,6 @@
 
 namespace profkit::detail {
 
-/// Adds the columns of `add_times`.
 inline void add_times_columns(data_table& to) {
   constexpr column_kind each = column_kind::duration;
   to.add_columns({{"count", column_kind::count},
@@ -60,7 +60,6 @@ inline data_table kernel_table(gpu_summary const& gpu) {
   return result;
 }
 
-/// Kernels by class.
 inline data_table class_table(gpu_summary const& gpu) {
   data_table result = folded_list("kernel_classes", "Kernel classes");
   result.add_columns(
@@ -69,16 +68,20 @@ inline data_table class_table(gpu_summary const& gpu) {
   return result;
 }
 
-/// Copies by direction, and memsets.
-inline data_table copy_table(gpu_summary const& gpu) {
+/// @param pages migrations of unified memory; null if they were not recorded.
+inline data_table copy_table(gpu_summary const& gpu, unified_memory_summary const* pages = nullptr) {
   data_table result = folded_list("copies", "Copies and memsets");
   result.add_columns({{"copy or memset"}});
   add_times_columns(result);
   result.add_columns({{"", column_kind::bytes}});
-  for (copy_summary const& each : gpu.copies) {
+  auto const add = [&](copy_summary const& each) {
     row& next = result.add_row().text(each.name);
     add_times(next, each.time);
     next.count(each.bytes);
+  };
+  for (copy_summary const& each : gpu.copies) add(each);
+  if (pages != nullptr) {
+    for (copy_summary const& each : pages->operations) add(each);
   }
   return result;
 }
@@ -147,6 +150,60 @@ inline std::string short_kernel_name(std::string name) {
   return name;
 }
 
+/// What the longest kernels ask of a device: the median launch, and the worst one if it is another. Empty if the shapes are unknown.
+inline data_table launch_table(gpu_summary const& gpu) {
+  constexpr std::size_t listed = 15;
+  data_table result = folded_list("launches", "Launches of the longest kernels");
+  result.add_columns({{"kernel", column_kind::code},
+                      {"launch"},
+                      {"launches", column_kind::count},
+                      {"of all kernels", column_kind::share},
+                      {"blocks", column_kind::count},
+                      {"threads", column_kind::count},
+                      {"registers", column_kind::count},
+                      {"shared", column_kind::bytes},
+                      {"blocks per SM", column_kind::count},
+                      {"occupancy", column_kind::share, column_use::always, "", "%"},
+                      {"limited by"},
+                      {"waves", column_kind::real},
+                      {"last wave", column_kind::share, column_use::always, "", "%"}});
+  for (std::size_t i = 0; i < gpu.kernels.size() && i < listed; ++i) {
+    kernel_summary const& kernel = gpu.kernels[i];
+    auto const add = [&](char const* which, launch_summary const& launch) {
+      row& next = result.add_row().text(short_kernel_name(kernel.name), kernel.name).text(which).count(launch.launches);
+      next.number(kernel.share).count(launch.blocks).count(launch.threads).count(launch.registers).count(launch.shared_bytes);
+      next.count(launch.blocks_per_multiprocessor).number(launch.occupancy).text(launch.limited_by);
+      next.number(launch.waves).number(launch.last_wave);
+    };
+    if (kernel.median_launch) add("median", *kernel.median_launch);
+    if (kernel.worst_launch && used_share(*kernel.worst_launch) < used_share(*kernel.median_launch)) add("worst", *kernel.worst_launch);
+  }
+  return result;
+}
+
+/// Migrations and faults of unified memory, by kernel and scope. Empty without them.
+inline data_table unified_memory_table(unified_memory_summary const& pages) {
+  data_table result = folded_list("unified_memory", "Unified memory");
+  result.listed_rows = 20;
+  result.add_columns({{"kernel, or function of the host", column_kind::code},
+                      {"scope"},
+                      {"kernel waits", column_kind::milliseconds},
+                      {"to the device", column_kind::bytes},
+                      {"to the host", column_kind::bytes},
+                      {"migrations", column_kind::count},
+                      {"GPU faults", column_kind::count},
+                      {"host faults", column_kind::count}});
+  for (unified_memory_place const& each : pages.places) {
+    std::string const line = each.line > 0 ? fmt::format(" ({}:{})", last_component(each.file), each.line) : std::string{};
+    row& next = result.add_row();
+    next.text(each.kernel.empty() ? each.function + line : short_kernel_name(each.kernel), each.kernel);
+    next.text(each.path.empty() ? outside_any_scope : each.path).ms(each.waiting);
+    next.count(each.bytes_to_device).count(each.bytes_to_host).count(each.migrations);
+    next.count(each.device_faults).count(each.host_faults);
+  }
+  return result;
+}
+
 /// "12", or "0.50" if a step has fewer than one on average.
 inline std::string mean_count_words(double per_step) {
   bool const is_whole = per_step - static_cast<double>(static_cast<std::uint64_t>(per_step)) < 0.001;
@@ -157,12 +214,6 @@ inline std::string mean_count_words(double per_step) {
 inline std::string launches_words(double per_step) {
   std::string const number = mean_count_words(per_step);
   return number + (number == "1" ? " launch" : " launches");
-}
-
-/// "12 times", "once".
-inline std::string times_words(double per_step) {
-  std::string const number = mean_count_words(per_step);
-  return number == "1" ? "once" : number + " times";
 }
 
 /// The shade of a kernel class: its position in the fixed order of `colour::kernel_class`.
@@ -258,13 +309,22 @@ inline data_table kernels_table(summary const& all, step_kind_summary const& kin
 /// Adds tables of all operations in the measured steps of all kinds.
 inline void add_operations(section& to, summary const& all) {
   to.add(kernel_table(*all.gpu));
+  to.add_unless_empty(launch_table(*all.gpu));
   to.add_unless_empty(class_table(*all.gpu));
-  to.add_unless_empty(copy_table(*all.gpu));
+  to.add_unless_empty(copy_table(*all.gpu, all.unified_memory ? &*all.unified_memory : nullptr));
+  if (all.unified_memory) {
+    to.add_unless_empty(unified_memory_table(*all.unified_memory));
+    to.add_note(
+        "The counters of unified memory were on. They make kernels and a host that fault about twice as slow, so times of such kernels "
+        "and steps are too long. Bytes are a lower bound.");
+    auto const& places = all.unified_memory->places;
+    if (std::any_of(places.begin(), places.end(), [](auto const& each) { return each.host_faults > 0 && each.line == 0; }))
+      to.add_note("Source lines of faults need modules with debug information (-g1), and libdw.so.1 (elfutils) where the program runs.");
+  }
   to.add_unless_empty(api_table(*all.gpu));
   to.add_notes(operations_words(*all.gpu) + "\n" + collected_steps_note(all));
 }
 
-/// The section for a kind of step.
 inline section kernels_of_kind(report_view const& view) {
   section result{"kernels", "Kernels"};
   step_kind_summary const& kind = view.main();
@@ -304,7 +364,6 @@ inline section kernels_of_kind(report_view const& view) {
   return result;
 }
 
-/// The section; n/a if kernels were not collected.
 inline std::optional<section> kernels_section(report_view const& view) {
   if (!view.all.gpu) return std::nullopt;
   section result = kernels_of_kind(view);

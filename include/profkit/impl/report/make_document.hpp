@@ -72,11 +72,26 @@ inline key_figure step_figure(report_view const& view) {
   return result;
 }
 
+/// The scope with the longest call, of those with several calls and no scopes in them; null if there is none.
+inline scope_summary const* max_call(summary const& all) {
+  scope_summary const* result = nullptr;
+  for (std::size_t i = 0; i < all.scopes.size(); ++i) {
+    scope_summary const& each = all.scopes[i];
+    bool const is_innermost = i + 1 == all.scopes.size() || all.scopes[i + 1].depth <= each.depth;
+    if (!is_innermost || each.host.count < 2 || !each.host.max) continue;
+    if (result == nullptr || *each.host.max > *result->host.max) result = &each;
+  }
+  return result;
+}
+
 /// The figures at the top of the report: those that the program asked for. Figures without a value give the reason.
 inline own_vector<key_figure> key_figures(report_view const& view) {
   summary const& all = view.all;
   step_kind_summary const& main = view.main();
   own_vector<key_figure> result{step_figure(view)};
+  if (scope_summary const* const longest = max_call(all); longest != nullptr && !all.covers_steps)
+    result.push_back({"longest call", exact_time(*longest->host.max),
+                      fmt::format("of {} of {}", count_words(longest->host.count), name_words(longest->path))});
   if (main.times.items_per_second) {
     double const per_step = main.times.items / host_steps(main);
     result.push_back(
@@ -88,6 +103,10 @@ inline own_vector<key_figure> key_figures(report_view const& view) {
                       fmt::format("{} of {}", time_words(budget.busy / gpu_steps(main)), time_words(budget.wall / gpu_steps(main)))});
   } else if (all.gpu || is_asked_for(all, collector_kind::kernels)) {
     result.push_back({"GPU busy", "", why_no_kernels(all)});
+  } else if (view.has_steps()) {
+    if (all.threads > 1) result.push_back({"threads", count_words(all.threads), "with scopes"});
+    if (all.environment.host_speed && all.environment.host_speed->waiting)
+      result.push_back({"waiting for a processor", share_words(*all.environment.host_speed->waiting), "of the time of the step thread"});
   }
   if (all.model && all.model->utilization) {
     result.push_back({"of the peak (MFU)", share_words(*all.model->utilization), "of " + name_words(all.limits.device)});
@@ -114,6 +133,18 @@ inline own_vector<key_figure> key_figures(report_view const& view) {
     std::string const why = why_not_collected(all, collector_kind::gpu_clocks, "not read after a measured step");
     result.push_back({"SM clock", "", why});
     result.push_back({"power", "", why});
+  }
+  if (std::optional<host_use_record> const use = host_use(all); use && !all.gpu) {
+    result.push_back({"processors used", used_processors(*use), kernel_share(*use)});
+    result.push_back({"page faults", count_words(use->minor_faults + use->major_faults),
+                      host_rate(all, *use, use->minor_faults + use->major_faults, "")});
+  }
+  if (!all.energy.empty()) {
+    energy_summary const& first = all.energy.front();
+    result.push_back(
+        {"energy a step", energy_words(first.joules_per_step), one_line(first.meter) + ", " + with_unit(first.mean_watt, "W")});
+  } else if (is_asked_for(all, collector_kind::energy)) {
+    result.push_back({"energy a step", "", why_not_collected(all, collector_kind::energy, "not measured")});
   }
   if (!all.memory.empty()) {
     memory_summary const& memory = all.memory.back();
@@ -146,7 +177,6 @@ inline std::optional<section> counters_section(report_view const& view) {
   return result;
 }
 
-/// The report of one process as a document.
 inline document make_document(summary const& all) {
   report_view const view{all};
   document result;
@@ -161,8 +191,8 @@ inline document make_document(summary const& all) {
   add(steps_section(view));
   for (auto const make : {budget_section, picture_section}) add(make(view));
   add(scopes_section(view));
-  for (auto const make :
-       {kernels_section, memory_section, samples_section, utilization_section, work_section, trend_section, counters_section})
+  for (auto const make : {kernels_section, memory_section, samples_section, utilization_section, work_section, energy_section,
+                          trend_section, counters_section})
     add(make(view));
   add(quality_section(view));
   result.version = std::string{"profkit "} + profkit::version;

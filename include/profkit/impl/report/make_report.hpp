@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <ios>
@@ -32,7 +33,6 @@
 #include "../../summary.hpp"
 #include "../../summary_file.hpp"
 #include "../../text_printer.hpp"
-#include "../analyze/check_summary.hpp"
 #include "../analyze/gpu/attribution.hpp"
 #include "../analyze/summary_fields.hpp"
 #include "../profile/archive_reader.hpp"
@@ -211,26 +211,35 @@ class report_folder {
   file_attempts attempt_;
 };
 
-/// Writes the magic, the `state_layout` of this version, a checksum of the rest, and the members of the summary.
+/// Begins the checksum of a summary: it covers the version of the format, and all bytes after itself.
+inline checksum checksum_of_format(std::uint32_t format) {
+  checksum result;
+  char bytes[sizeof format];
+  std::memcpy(bytes, &format, sizeof format);
+  result.add({bytes, sizeof bytes});
+  return result;
+}
+
+/// Writes the magic, `summary_format`, a checksum, and the members of the summary.
 inline void write_summary(summary const& what, byte_output& to) {
   own_string content;
   string_output content_output{content};
   archive_writer content_archive{content_output};
   content_archive(what);
   content_archive.flush();
-  checksum sum;
+  checksum sum = checksum_of_format(summary_format.in_file());
   sum.add(content);
   to.write(summary_magic);
   archive_writer archive{to};
-  archive(state_layout<summary>());
+  archive(summary_format.in_file());
   archive(sum.value());
   archive.flush();
   to.write(content);
 }
 
-/// @return the checksum of the rest of the stream.
-inline std::uint32_t checksum_of_rest(std::istream& from) {
-  checksum sum;
+/// @param sum the checksum of the preceding bytes.
+/// @return the checksum including the rest of the stream.
+inline std::uint32_t checksum_of_rest(std::istream& from, checksum sum) {
   char piece[1U << 14U];
   while (from.read(piece, sizeof piece) || from.gcount() > 0) sum.add({piece, static_cast<std::size_t>(from.gcount())});
   return sum.value();
@@ -238,23 +247,24 @@ inline std::uint32_t checksum_of_rest(std::istream& from) {
 
 inline summary read_summary(std::istream& file, std::uint64_t size) {
   if (!reads_magic(file, summary_magic)) throw error{"it is not a profkit summary"};
-  std::uint32_t layout = 0;
+  std::uint32_t format = 0;
   std::uint32_t checksum = 0;
-  archive_reader header{file, std::min<std::uint64_t>(size - summary_magic.size(), sizeof layout + sizeof checksum)};
-  header(layout);
+  archive_reader header{file, std::min<std::uint64_t>(size - summary_magic.size(), sizeof format + sizeof checksum)};
+  header(format);
   header(checksum);
-  if (layout != state_layout<summary>()) {
-    throw error{"the summary was written by another version of profkit, whose summaries have other members"};
-  }
+  format_version const found = check_format(format, summary_format);
   std::streamoff const begin = file.tellg();
-  if (checksum_of_rest(file) != checksum) throw error{"the summary is cut off or damaged: its checksum is wrong"};
+  if (checksum_of_rest(file, checksum_of_format(format)) != checksum)
+    throw error{"the summary is cut off or damaged: its checksum is wrong"};
   file.clear();
   file.seekg(begin);
   archive_reader archive{file, size - static_cast<std::uint64_t>(begin)};
+  archive.set_format(found, summary_format);
   summary result;
   archive(result);
-  if (!archive.at_end()) throw error{"the summary is damaged: unexpected bytes after the end"};
+  archive.skip_the_rest();
   summary_check{}(result);
+  add_format_words(found, summary_format, result.collectors);
   return result;
 }
 
@@ -325,6 +335,13 @@ inline void write_summary_files(summary const& what, document const& made, std::
   report_folder folder{directory};
   write_summary_files(what, made, {}, folder);
   return std::move(folder).finish();
+}
+
+[[gnu::used]] inline own_string report_code::file_of(summary const& what) {
+  own_string bytes;
+  string_output to{bytes};
+  write_summary(what, to);
+  return bytes;
 }
 
 [[gnu::used]] inline own_string report_code::json(summary const& what, std::vector<std::string> const& files) {

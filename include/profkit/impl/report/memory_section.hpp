@@ -8,19 +8,19 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <utility>
 
 #include "../../document.hpp"
+#include "../../profile_builder.hpp"
 #include "../../summary.hpp"
 #include "../profile/own_memory.hpp"
 #include "numbers.hpp"
+#include "quality_section.hpp"
 #include "report_view.hpp"
 
 // Tables of memory by scope and by allocator.
 
 namespace profkit::detail {
 
-/// The rows with memory of the allocator, and their parents.
 inline own_vector<bool> rows_with_memory(summary const& summary, std::size_t allocator) {
   own_vector<bool> result(summary.scopes.size());
   for (std::size_t row = result.size(); row-- > 0;) {
@@ -107,10 +107,6 @@ inline data_table allocator_table(summary const& all) {
   return result;
 }
 
-inline bool has_polled_memory(summary const& all) {
-  return std::any_of(all.allocators.begin(), all.allocators.end(), [](allocator_summary const& each) { return each.is_polled; });
-}
-
 // Findings about memory.
 
 /// The largest known usage of a memory source.
@@ -127,10 +123,20 @@ inline std::optional<finding> memory_finding(summary const& all) {
                    fmt::format("{}: {} of {} ({}).", name_words(each.source + " " + each.quantity), bytes_words(used),
                                bytes_words(capacity), share_words(used / capacity)),
                    all.allocators.empty() ? "Find the scopes that need it (memory=scopes) before you raise the batch size."
-                                          : "The section Memory has the scopes that need most of it.",
-                   {}};
+                                          : "The section Memory has the scopes that need most of it."};
   }
   return std::nullopt;
+}
+
+/// Managed memory whose migrations were not recorded. It is only a suspicion: kernels whose pages are on the device do not wait.
+inline std::optional<finding> managed_memory_finding(summary const& all) {
+  auto const allocator = std::find_if(all.allocators.begin(), all.allocators.end(),
+                                      [](allocator_summary const& each) { return each.source == managed_allocator && each.max_bytes > 0; });
+  if (allocator == all.allocators.end() || !all.gpu || is_asked_for(all, collector_kind::unified_memory)) return std::nullopt;
+  return finding{fmt::format("Kernels may wait for pages: the program uses {} of managed memory.",
+                             bytes_words(static_cast<double>(allocator->max_bytes))),
+                 "This is a suspicion: kernels whose pages are on the device already do not wait.",
+                 "PROFKIT=unified_memory shows which kernels wait, and for how many bytes."};
 }
 
 // The section "Memory".
@@ -214,8 +220,8 @@ inline data_table memory_sources_table(summary const& all) {
   table.has_fixed_units = true;  // fixed units keep a change of 0.1 MiB visible beside 10 GiB
   table.add_columns({{"memory"},
                      {"samples", column_kind::count, column_use::wide},
-                     {all.covers_steps ? "first step ends" : "first", bytes},
-                     {all.covers_steps ? "last step ends" : "last", bytes},
+                     {"first", bytes},
+                     {"last", bytes},
                      {"highest reading", bytes},
                      {"peak", bytes},
                      {"peak over", column_kind::text, column_use::wide}});
@@ -282,16 +288,35 @@ inline std::string memory_answer(report_view const& view) {
                             bytes_words(std::max(0.0, memory_of(all, *largest, 0).retained)));
 }
 
+/// Which sources were not read after each measured step; empty if there is none.
+inline std::string left_out_readings(report_view const& view) {
+  std::string text;
+  std::size_t const steps = view.all.steps.host.count;
+  for (memory_summary const& each : view.all.memory) {
+    if (!view.has_steps() || each.samples >= steps) continue;
+    text += fmt::format("{}{} was read after {} of {} measured steps", text.empty() ? "" : ", ",
+                        name_words(each.source + " " + each.quantity), count_words(each.samples), count_words(steps));
+  }
+  return text.empty() ? text : text + ": readings take at most 1 % of the time. Highest and last are of these readings.";
+}
+
 /// The section; n/a without a memory source.
 inline std::optional<section> memory_section(report_view const& view) {
   if (view.all.memory.empty() && view.all.allocators.empty()) return std::nullopt;
   section result{"memory", "Memory", memory_answer(view)};
   result.add(memory_sources_table(view.all));
+  if (std::string left_out = left_out_readings(view); !left_out.empty()) result.add_notes(std::move(left_out));
   for (std::size_t i = 0; i < view.all.allocators.size(); ++i) result.add_unless_empty(scope_memory_rows(view, i));
   if (!view.all.allocators.empty()) {
-    result.add(scope_memory_table(view.all));
-    result.add_notes(std::string{scope_memory_note} + (has_polled_memory(view.all) ? polled_memory_note : ""), block_use::text);
+    if (data_table table = scope_memory_table(view.all); !table.rows.empty()) {
+      result.add(std::move(table));
+      bool const is_polled =
+          std::any_of(view.all.allocators.begin(), view.all.allocators.end(), [](auto const& each) { return each.is_polled; });
+      result.add_notes(std::string{scope_memory_note} + (is_polled ? polled_memory_note : ""), block_use::text);
+    }
     result.add(allocator_table(view.all));
+    if (std::optional<finding> const each = managed_memory_finding(view.all))
+      result.add_notes(each->headline + " " + each->text + " " + each->action);
     result.how_to_read =
         "Scopes under 0.5 % of the largest peak are not shown; scopes that differ in their index only are one row with the largest of "
         "them.";

@@ -142,7 +142,6 @@ class column_numbers {
     }
   }
 
-  /// Chooses the unit for a column of a table.
   column_numbers(data_table const& table, std::size_t column) : column_numbers{table, column, table.has_fixed_units} {}
 
   /// @param is_fixed whether the numbers have the units of `fixed_text`.
@@ -198,14 +197,13 @@ class column_numbers {
     return digits;
   }
 
-  static bool share_unit(column_kind a, column_kind b) { return a == b && (a == column_kind::milliseconds || a == column_kind::bytes); }
-
   /// @return the value that chooses the unit.
   static double scale_of(data_table const& table, std::size_t column) {
     own_vector<double> sizes;
     column_kind const kind = table.columns[column].kind;
+    bool const is_shared = kind == column_kind::milliseconds || kind == column_kind::bytes;
     for (std::size_t i = 0; i < table.columns.size(); ++i) {
-      if (i == column || share_unit(table.columns[i].kind, kind)) add_sizes(table, i, sizes);
+      if (i == column || (is_shared && table.columns[i].kind == kind)) add_sizes(table, i, sizes);
     }
     if (sizes.empty()) return 0.0;
     double const largest = *std::max_element(sizes.begin(), sizes.end());
@@ -342,6 +340,15 @@ inline std::string change_words(double change) {
 /// "+25.0 %, range +20.1 % to +30.2 %".
 inline std::string change_words(change_cell const& change) {
   return change_words(change.change) + ", range " + change_words(change.low) + " to " + change_words(change.high);
+}
+
+/// A number, a range or a change in a cell; `not_measured` for other cells.
+inline std::string cell_words(cell_value const& value, column_numbers const& numbers) {
+  if (double const* const number = std::get_if<double>(&value)) return numbers.text(*number);
+  if (auto const* const range = std::get_if<range_cell>(&value))
+    return numbers.text(range->low) + "-" + numbers.text(range->high) + (range->remark.empty() ? "" : ", " + range->remark);
+  auto const* const change = std::get_if<change_cell>(&value);
+  return change != nullptr ? change_words(*change) : not_measured;
 }
 
 /// A table with fixed units, folded on pages.

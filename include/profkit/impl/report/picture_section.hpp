@@ -17,7 +17,6 @@
 #include "../analyze/samples/sample_rows.hpp"
 #include "../profile/own_containers.hpp"
 #include "../profile/own_memory.hpp"
-#include "../profile/own_sort.hpp"
 #include "budget_section.hpp"
 #include "numbers.hpp"
 #include "report_view.hpp"
@@ -63,6 +62,12 @@ inline std::optional<sampled_share> unnamed_waiting(sampled_scope_summary const&
   return sampled_share{without(scope.waiting->share), without(scope.waiting->ci95_low), without(scope.waiting->ci95_high)};
 }
 
+/// The share of the processor time of the process that is neither in samples nor in the kernel; 0 if unknown. Timers also see the kernel.
+inline double unseen_share(host_samples_summary const& samples) {
+  if (!samples.share_of_process) return 0.0;
+  return std::max(0.0, 1.0 - *samples.share_of_process - samples.kernel_share.value_or(0.0));
+}
+
 /// "softmax: 62 % (±3) exp_loop (layer.cpp:40), 21 % (±3) memmove (libc.so.6), 17 % waiting in cuStreamSynchronize" for the scope with
 /// the longest self time.
 inline std::string samples_answer(host_samples_summary const& samples) {
@@ -84,7 +89,11 @@ inline std::string samples_answer(host_samples_summary const& samples) {
   if (parts.size() > max_parts) parts.resize(max_parts);
   std::string text;
   for (auto const& [share, words] : parts) text += (text.empty() ? "" : ", ") + words;
-  return (first.path.empty() ? std::string{"outside any scope"} : name_words(last_component(first.path))) + ": " + text + ".";
+  text = (first.path.empty() ? std::string{"outside any scope"} : name_words(last_component(first.path))) + ": " + text + ".";
+  constexpr double max_unseen = 0.1;
+  double const unseen = unseen_share(samples);
+  if (unseen > max_unseen) text += " Threads without scopes are not sampled: " + share_words(unseen) + " of the processor time.";
+  return text;
 }
 
 /// A row for each scope; its children are the functions.
@@ -142,7 +151,6 @@ inline data_table samples_table(host_samples_summary const& samples) {
   return result;
 }
 
-/// @return n/a without host samples.
 inline std::optional<section> samples_section(report_view const& view) {
   if (!view.all.host_samples) return std::nullopt;
   host_samples_summary const& samples = *view.all.host_samples;
@@ -150,6 +158,10 @@ inline std::optional<section> samples_section(report_view const& view) {
   if (samples.samples > 0) result.add(samples_table(samples));
   std::string text = fmt::format("{} of {} ({}), one per {} of processor time.", counted(samples.samples, "sample", "samples"),
                                  counted(samples.threads, "thread", "threads"), one_line(samples.mechanism), time_words(samples.interval));
+  if (samples.share_of_process) {
+    text += fmt::format(" They saw {} of the processor time of the process; {} was in the kernel.", share_words(*samples.share_of_process),
+                        share_words(samples.kernel_share.value_or(0.0)));
+  }
   if (samples.lost > 0)
     text += fmt::format(" {} were lost, because the session's thread could not read them in time.", count_words(samples.lost));
   if (samples.threads_without > 0) {

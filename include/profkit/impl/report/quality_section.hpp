@@ -78,6 +78,43 @@ inline std::string host_speed_text(std::optional<host_speed_record> const& speed
   return text + "\n";
 }
 
+/// Events of the process: "1,234 page faults a step", or "a second" without steps. @param what such as " page faults". @param use of a
+/// process that ran for some time.
+inline std::string host_rate(summary const& all, host_use_record const& use, std::uint64_t events, char const* what) {
+  bool const has_steps = all.steps.host.count > 0;
+  double const divisor = has_steps ? static_cast<double>(all.steps.host.count) : std::chrono::duration<double>{use.elapsed}.count();
+  return fmt::format("{}{} a {}", rate_words(static_cast<double>(events) / divisor), what, has_steps ? "step" : "second");
+}
+
+/// What the process used; n/a if unknown.
+inline std::optional<host_use_record> host_use(summary const& all) {
+  std::optional<host_use_record> use = all.environment.host_use;
+  if (use && use->elapsed.count() <= 0) use.reset();
+  return use;
+}
+
+/// "1.31 of 2".
+inline std::string used_processors(host_use_record const& use) {
+  double const used = static_cast<double>((use.user + use.system).count()) / static_cast<double>(use.elapsed.count());
+  return fmt::format("{:.2f}", used) + (use.processors > 0 ? fmt::format(" of {}", use.processors) : std::string{});
+}
+
+/// "12 % of it in the kernel"; without a processor time "none".
+inline std::string kernel_share(host_use_record const& use) {
+  double const used = static_cast<double>((use.user + use.system).count());
+  return used > 0.0 ? share_words(static_cast<double>(use.system.count()) / used) + " of it in the kernel" : "none in the kernel";
+}
+
+/// A line about what the process used; empty if unknown.
+inline std::string host_use_text(summary const& all) {
+  std::optional<host_use_record> const use = host_use(all);
+  if (!use) return {};
+  std::string const disk = use->major_faults > 0 ? count_words(use->major_faults) + " in all" : "none";
+  return fmt::format("process: {} processors used, {}; {}, {} from a disk; {}\n", used_processors(*use), kernel_share(*use),
+                     host_rate(all, *use, use->minor_faults + use->major_faults, " page faults"), disk,
+                     host_rate(all, *use, use->voluntary_switches + use->involuntary_switches, " context switches"));
+}
+
 inline std::string clock_change_text(quality_record const& quality) {
   double const seconds = std::chrono::duration<double>{quality.clock_change}.count();
   if (quality.clock_changes == 1) {
@@ -175,7 +212,8 @@ inline std::string quality_text(summary const& summary) {
     text += fmt::format(" ({} scopes, {:.3f} % of step time)", summary.scopes_recorded, 100.0 * share);
   }
   if (summary.covers_steps) text += fmt::format("; {:.3f} ms between steps", milliseconds{quality.bookkeeping}.count());
-  return text + fmt::format("\nclock: {}\n", one_line(quality.clock)) + host_speed_text(summary.environment.host_speed);
+  return text + fmt::format("\nclock: {}\n", one_line(quality.clock)) + host_speed_text(summary.environment.host_speed) +
+         (summary.gpu ? host_use_text(summary) : std::string{});
 }
 
 // Findings about data that is missing.
@@ -222,14 +260,15 @@ inline std::optional<finding> loss_finding(summary const& all) {
                                                           share_words(static_cast<double>(worst.count) / static_cast<double>(worst.total)))
                                             : "";
   std::string const more = kinds > 1 ? fmt::format(" {} more kinds of loss are listed in the data quality.", kinds - 1) : "";
-  return finding{"Data is missing.", fmt::format("{} {}{}.{}", count_words(worst.count), worst.what, share, more), worst.remedy, {}};
+  return finding{"Data is missing.", fmt::format("{} {}{}.{}", count_words(worst.count), worst.what, share, more), worst.remedy};
 }
 
 /// Collectors that the program asked for and that failed.
 inline own_vector<collector_record const*> failed_collectors(summary const& all) {
   own_vector<collector_record const*> result;
   for (collector_record const& each : all.collectors) {
-    if ((each.status == "not collected" || each.status == "not written") && is_wanted(each)) result.push_back(&each);
+    bool const has_failed = each.status == "not collected" || each.status == "not written" || each.status == "not listening";
+    if (has_failed && is_wanted(each)) result.push_back(&each);
   }
   return result;
 }
@@ -245,25 +284,19 @@ inline std::optional<finding> failure_finding(summary const& all) {
     if (!failed[i]->reason.empty()) text += " (" + one_line(failed[i]->reason, max_shown_reason) + ")";
   }
   if (failed.size() > max_named) text += fmt::format("; {} more", failed.size() - max_named);
-  return finding{failed.size() == 1 ? "A collector failed." : fmt::format("{} collectors failed.", failed.size()),
-                 text + ".",
-                 "docs/troubleshooting.md has the reasons and what to do.",
-                 {}};
+  return finding{failed.size() == 1 ? "A collector failed." : fmt::format("{} collectors failed.", failed.size()), text + ".",
+                 "docs/troubleshooting.md has the reasons and what to do."};
 }
 
 /// Reports a session without measured steps, in which most figures cannot be computed.
 inline std::optional<finding> no_steps_finding(summary const& all) {
   if (!all.quality.not_recorded.empty()) return std::nullopt;
   if (all.covers_steps) {
-    return finding{"All steps were warm-up, excluded or abandoned.",
-                   "Figures cover measured steps only.",
-                   "Run more steps than warmup=N, or lower warmup=N.",
-                   {}};
+    return finding{"All steps were warm-up, excluded or abandoned.", "Figures cover measured steps only.",
+                   "Run more steps than warmup=N, or lower warmup=N."};
   }
-  return finding{"The figures cover the whole session.",
-                 "Without steps there are no step times, no step budget and no verdict on noise.",
-                 "Make the iterations of the main loop steps: for (profkit::step step : session).",
-                 {}};
+  return finding{"The figures cover the whole session.", "Without steps there are no step times, no step budget and no verdict on noise.",
+                 "Make the iterations of the main loop steps: for (profkit::step step : session). Under profkit run: --step PATTERN."};
 }
 
 // The section "Data quality and overhead".
@@ -402,7 +435,6 @@ inline std::string program_words(environment_record const& environment) {
   return environment.cuda.empty() && environment.driver.empty() ? text : text + ".";
 }
 
-/// The section. Every report has it.
 inline section quality_section(report_view const& view) {
   section result{"quality", "Data quality and overhead", quality_answer(view)};
   result.add(losses_table(view.all));

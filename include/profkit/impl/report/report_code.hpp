@@ -40,6 +40,8 @@ struct report_code {
   /// @param made `describe(what)`. @return the names of the files.
   static std::vector<std::string> write(profile const& profile, summary const& what, document const& made, std::string const& directory,
                                         std::uint64_t trace_steps);
+  /// The content of `summary.profkit`.
+  static own_string file_of(summary const& what);
   /// Writes the files that need only a summary.
   static std::vector<std::string> write(summary const& what, document const& made, std::string const& directory);
 };

@@ -22,11 +22,6 @@ namespace profkit::detail {
 
 // Tables of scopes over all measured steps: one row per path, or one row per name.
 
-/// Whether any scope was timed between CUDA events.
-inline bool has_gpu_events(summary const& all) {
-  return std::any_of(all.scopes.begin(), all.scopes.end(), [](scope_summary const& row) { return row.gpu_events.has_value(); });
-}
-
 /// The tree of scopes with host time, and GPU time between CUDA events: the content of `scopes.csv`.
 inline data_table scope_table(summary const& all) {
   constexpr column_kind ms = column_kind::milliseconds;
@@ -42,7 +37,8 @@ inline data_table scope_table(summary const& all) {
                       {"self", ms},
                       {"of parent", column_kind::share},
                       {"of steps", column_kind::share, all.covers_steps ? column_use::always : column_use::file}});
-  column_use const use = has_gpu_events(all) ? column_use::always : column_use::file;
+  bool const has_events = std::any_of(all.scopes.begin(), all.scopes.end(), [](scope_summary const& row) { return row.gpu_events; });
+  column_use const use = has_events ? column_use::always : column_use::file;
   for (char const* const each : {"GPU total", "GPU mean", "GPU p50", "GPU p95", "GPU p99"}) result.columns.push_back({each, ms, use});
   for (scope_summary const& each : all.scopes) {
     duration_summary const& host = each.host;
@@ -55,7 +51,6 @@ inline data_table scope_table(summary const& all) {
   return result;
 }
 
-/// Adds the columns of `add_gpu_work`.
 inline void add_gpu_work_columns(data_table& to) {
   constexpr column_kind ms = column_kind::milliseconds;
   to.add_columns({{"operations", column_kind::count},
@@ -186,8 +181,8 @@ inline range_cell siblings_cell(folded_scope const& scope) {
 class scope_rows_of {
  public:
   /// @param threshold rows with a smaller share of the step, by time and by host time, are summarized.
-  scope_rows_of(data_table& table, folded_tree const& tree, double step_ms, double threshold)
-      : table_{table}, tree_{tree}, step_{step_ms > 0.0 ? step_ms : 1.0}, threshold_{threshold} {}
+  scope_rows_of(data_table& table, summary const& all, folded_tree const& tree, double step_ms, double threshold)
+      : table_{table}, all_{all}, tree_{tree}, step_{step_ms > 0.0 ? step_ms : 1.0}, threshold_{threshold} {}
 
   /// Adds the rows of the tree, depth first, the longest of siblings first.
   /// @param depth_of_roots depth of the rows of the roots.
@@ -204,7 +199,7 @@ class scope_rows_of {
       }
       std::size_t const i = siblings.rows[siblings.next++];
       folded_scope const& scope = tree_.rows()[i];
-      if (!is_large(scope)) {
+      if (std::max(scope.time, scope.host) < threshold_ * step_) {
         siblings.smaller.push_back(i);
         continue;
       }
@@ -215,7 +210,6 @@ class scope_rows_of {
     }
   }
 
-  /// Adds the row of the step, above its scopes.
   void add_root(std::string_view name, folded_scope const& step) { add_row(step, name, 0).is_heading = true; }
 
  private:
@@ -226,8 +220,6 @@ class scope_rows_of {
     own_vector<std::size_t> smaller;  ///< scopes that are summarized
     bool is_open;
   };
-
-  [[nodiscard]] bool is_large(folded_scope const& scope) const { return std::max(scope.time, scope.host) >= threshold_ * step_; }
 
   static std::string shown_name(folded_scope const& scope) {
     std::string name = scope.name;
@@ -245,7 +237,14 @@ class scope_rows_of {
     } else {
       next.bar({{colour::host, 0, scope.host / step_}}).number(scope.host_self);
     }
+    if (!all_.covers_steps) max_call(next, scope);
     return scope.siblings.empty() ? next.blank() : next.range(siblings_cell(scope));
+  }
+
+  void max_call(row& to, folded_scope const& scope) const {
+    milliseconds most{};
+    for (std::size_t const i : scope.scopes) most = std::max(most, all_.scopes[i].host.max.value_or(milliseconds{}));
+    scope.scopes.empty() ? to.blank() : to.ms(most);
   }
 
   /// "3 smaller: a, b, c...".
@@ -271,6 +270,7 @@ class scope_rows_of {
   }
 
   data_table& table_;
+  summary const& all_;
   folded_tree const& tree_;
   double step_;
   double threshold_;
@@ -298,6 +298,7 @@ inline void add_scope_columns(data_table& to, bool has_gpu, bool has_steps) {
                     {"host", column_kind::bar},
                     {"itself", ms, always, "without the scopes inside", "itself"}});
   }
+  if (!has_steps) to.add_columns({{"longest", column_kind::duration, always, "host time of the longest call"}});
   to.add_columns({{"each", column_kind::range, always, "shortest and longest of the siblings that differ only in their index", "each {}"}});
 }
 
@@ -306,7 +307,7 @@ inline void add_kind_rows(data_table& table, report_view const& view, kind_tree 
   step_kind_summary const& kind = *shown.kind;
   folded_tree const& tree = shown.tree;
   double const step = step_length(kind).count();
-  scope_rows_of rows{table, tree, step > 0.0 ? step : tree.sum_of_roots(), threshold};
+  scope_rows_of rows{table, view.all, tree, step > 0.0 ? step : tree.sum_of_roots(), threshold};
   bool const has_root = tree.step().has_value();
   if (has_root) {
     folded_scope step_of_kind = *tree.step();
@@ -330,6 +331,13 @@ inline data_table scopes_table(report_view const& view, double threshold) {
     table.caption = view.all.threads > 1 ? "% of the sum over " + count_words(view.all.threads) + " threads" : "% of the time in scopes";
   for (kind_tree const& each : view.trees) add_kind_rows(table, view, each, threshold);
   if (!view.all.covers_steps) table.drop_unknown_columns();
+  // Without siblings that differ in their index only, nothing is in the last column.
+  bool const has_ranges = std::any_of(table.rows.begin(), table.rows.end(),
+                                      [](row const& each) { return std::holds_alternative<range_cell>(each.cells.back().value); });
+  if (!has_ranges) {
+    table.columns.pop_back();
+    for (row& each : table.rows) each.cells.pop_back();
+  }
   return table;
 }
 

@@ -92,11 +92,7 @@ inline std::string one_line(std::string_view text, std::size_t width = max_shown
   return result;
 }
 
-}  // namespace profkit::detail
-
 // Functions that shorten names.
-
-namespace profkit::detail {
 
 /// The text after the last slash: "forward/layer_*/softmax (backward)" -> "softmax (backward)".
 inline std::string last_component(std::string const& path) {

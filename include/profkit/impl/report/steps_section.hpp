@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <set>
 #include <string>
@@ -16,11 +17,10 @@
 
 #include "../../document.hpp"
 #include "../../summary.hpp"
+#include "../profile/own_containers.hpp"
 #include "../profile/own_memory.hpp"
-#include "../profile/own_sort.hpp"
 #include "findings.hpp"
 #include "headline.hpp"
-#include "noise_causes.hpp"
 #include "numbers.hpp"
 #include "quality_section.hpp"
 #include "report_view.hpp"
@@ -86,8 +86,7 @@ inline void add_step_details(section& to, summary const& all) {
   to.add_notes(verdict_text(all) + level_change_text(all.trend), block_use::text);
 }
 
-/// Whether the step time is measured on the GPU.
-inline bool is_step_time_of_gpu(summary const& all) { return all.steps.step_time && all.steps.step_time->basis != "host step time"; }
+inline bool is_step_time_of_gpu(step_summary const& times) { return times.step_time && times.step_time->basis != "host step time"; }
 
 /// Keeps the labels of the longest outliers and steps of another kind.
 inline void keep_longest_labels(own_vector<plotted_step>& steps) {
@@ -180,12 +179,11 @@ inline void add_warmup_row(data_table& to, report_view const& view) {
   }
   duration_summary sum;
   if (auto const spread = median_and_mad(times)) {
-    double total = 0.0;
-    for (double const time : times) total += time;
-    sum.mean = milliseconds{total / static_cast<double>(times.size())};
+    auto const [min, max] = std::minmax_element(times.begin(), times.end());
+    sum.mean = milliseconds{std::accumulate(times.begin(), times.end(), 0.0) / static_cast<double>(times.size())};
     sum.median = milliseconds{spread->median};
-    sum.min = milliseconds{*std::min_element(times.begin(), times.end())};
-    sum.max = milliseconds{*std::max_element(times.begin(), times.end())};
+    sum.min = milliseconds{*min};
+    sum.max = milliseconds{*max};
   }
   add_kind_row(to, "warm-up", view.all.steps.warmup, sum, std::nullopt).is_quiet = true;
 }
@@ -268,17 +266,6 @@ inline std::string steadiness_words(verdict_summary const& verdict) {
   return text;
 }
 
-/// "354 k tokens/s"; empty if no items were declared.
-inline std::string throughput_words(step_summary const& times) {
-  return times.items_per_second ? fmt::format("{} {}/s", rate_words(*times.items_per_second), name_words(times.item_name)) : std::string{};
-}
-
-/// Model FLOPs utilization, or why it is n/a. FLOPs must be declared.
-inline std::string mfu_words(summary const& all) {
-  if (all.model->utilization) return "MFU " + share_words(*all.model->utilization);
-  return "MFU n/a: " + one_line(all.model->why_no_peak, max_shown_text);
-}
-
 /// Clock and power of a device during the measured steps.
 inline std::string clock_summary_words(clock_summary const& clock) {
   std::string text =
@@ -292,10 +279,12 @@ inline std::string clock_summary_words(clock_summary const& clock) {
 inline std::string step_facts(report_view const& view) {
   step_summary const& main = view.main().times;
   own_vector<std::string> facts{steadiness_words(main_verdict(main))};
-  if (std::string const items = throughput_words(main); !items.empty()) facts.push_back(items);
-  if (view.all.model) facts.push_back(mfu_words(view.all));
+  if (main.items_per_second) facts.push_back(fmt::format("{} {}/s", rate_words(*main.items_per_second), name_words(main.item_name)));
+  if (auto const& model = view.all.model)
+    facts.push_back(model->utilization ? "MFU " + share_words(*model->utilization)
+                                       : "MFU n/a: " + one_line(model->why_no_peak, max_shown_text));
   if (!view.all.steps.clocks.empty()) facts.push_back(clock_summary_words(view.all.steps.clocks.front()));
-  if (main.step_time && main.step_time->basis != "host step time") facts.push_back("step time: " + main.step_time->basis);
+  if (is_step_time_of_gpu(main)) facts.push_back("step time: " + main.step_time->basis);
   return fmt::format("{}", fmt::join(facts, " | "));
 }
 
@@ -310,9 +299,16 @@ inline std::string steps_answer(report_view const& view) {
   text += time_words(times.mean.value_or(milliseconds{}));
   if (verdict.relative_half_width)
     text += fmt::format(" on average, known to {}", with_plus_minus(format_half_width(*verdict.relative_half_width)));
-  auto const cause = largest_noise_cause(view.all, main, view.main().budget);
-  return fmt::format("{}. Verdict: {}{}; {}.", text, verdict_name(verdict.verdict), cause ? ": " + cause->words : "",
+  return fmt::format("{}. Verdict: {}{}; {}.", text, verdict_name(verdict.verdict), view.cause ? ": " + view.cause->words : "",
                      steadiness_words(verdict));
+}
+
+/// Adds what the process used to the first screen if there is no GPU work; otherwise the section "Data quality" says it.
+inline void add_host_use(section& to, summary const& all) {
+  std::string text = all.gpu ? std::string{} : host_use_text(all);
+  if (text.empty()) return;
+  text.pop_back();
+  to.add_note(std::move(text), true);
 }
 
 /// The section. Without measured steps it says so; without any step it is about the session.
@@ -321,14 +317,15 @@ inline section steps_section(report_view const& view) {
   if (!view.has_steps()) {
     std::string const session = session_words(view.all);
     result.answer = view.all.covers_steps ? "n/a: no step was measured." : (session.empty() ? session : session + ", ") + "without steps.";
+    add_host_use(result, view.all);
     add_step_details(result, view.all);
     return result;
   }
   result.answer = steps_answer(view);
   steps_figure content;
-  content.steps = plotted_steps(view, is_step_time_of_gpu(view.all));
+  content.steps = plotted_steps(view, is_step_time_of_gpu(view.all.steps));
   step_summary const& main = view.main().times;
-  bool const is_of_gpu = main.step_time && main.step_time->basis != "host step time";
+  bool const is_of_gpu = is_step_time_of_gpu(main);
   content.quantity = is_of_gpu ? "ms of GPU time" : "ms of host time";
   if (!view.all.trend.change) {  // no step takes the mean of two levels
     content.mean = main_times(main).mean.value_or(milliseconds{}).count();
@@ -341,6 +338,7 @@ inline section steps_section(report_view const& view) {
   if (!content.steps.empty()) result.add(figure{result.answer, std::move(content)});
   result.add(kinds_table(view));
   result.add_note(step_facts(view), true);
+  add_host_use(result, view.all);
   add_step_details(result, view.all);
   if (!view.all.listed_steps.empty()) result.add(all_steps_table(view));
   result.how_to_read =

@@ -10,7 +10,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <tuple>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -52,7 +51,6 @@ inline void add_json_schema(json_object& document, std::uint64_t process_id = 0,
 
 struct json_type;
 
-/// A member of a described struct.
 struct json_member {
   char const* name;  ///< as in `field`
   char const* shown;
@@ -173,9 +171,7 @@ constexpr json_type json_type_for(described_type<own_vector<T>>) {
   result.is_empty = [](void const* value) { return static_cast<own_vector<T> const*>(value)->empty(); };
   return result;
 }
-/// Idle times by cause.
 constexpr json_type json_type_for(described_type<std::array<milliseconds, idle_causes>>) { return {json_type::form::idle_times}; }
-/// Rates by precision.
 constexpr json_type json_type_for(described_type<std::array<std::optional<double>, precision_count>>) { return {json_type::form::rates}; }
 /// The timeline is not in the document.
 constexpr json_type json_type_for(described_type<rank_timeline>) { return {}; }
@@ -274,13 +270,11 @@ class summary_json_writer {
     to.add(key, text(type, value, key, to.depth() + 1));
   }
 
-  /// @param rates the rates of all precisions.
   void add_rates(json_object& to, std::string_view key, std::optional<double> const* rates) {
     for (std::size_t i = 1; i < precision_count; ++i)
       to.add(precision_names[i], text(json_type_of<std::optional<double>>, rates + i, key, 0));
   }
 
-  /// Memory by source and quantity.
   void add_memory(json_object& to, own_vector<memory_summary> const& value) {
     std::map<std::string, own_vector<memory_summary const*>> by_source;
     for (memory_summary const& each : value) by_source[each.source].push_back(&each);

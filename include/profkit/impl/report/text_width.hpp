@@ -55,12 +55,16 @@ inline text_style plain_style() {
   return result;
 }
 
-/// The style for a file descriptor. A terminal determines the width, and has colours unless `NO_COLOR` is set (https://no-color.org) or it
-/// is dumb.
+/// Whether a person looks at a descriptor: it is the controlling terminal of this process. Launchers such as mpirun give ranks a terminal
+/// of their own, and write to a file what arrives there.
+inline bool is_looked_at(int descriptor) { return ::isatty(descriptor) == 1 && ::tcgetpgrp(descriptor) >= 0; }
+
+/// The style for a file descriptor. A terminal determines the width. It has colours if a person looks at it, unless `NO_COLOR` is set
+/// (https://no-color.org) or it is dumb.
 inline text_style style_of(int descriptor) {
   text_style result = plain_style();
   if (::isatty(descriptor) != 1) return result;
-  result.has_colours = variable("NO_COLOR").empty() && variable("TERM") != "dumb" && !variable("TERM").empty();
+  result.has_colours = is_looked_at(descriptor) && variable("NO_COLOR").empty() && variable("TERM") != "dumb" && !variable("TERM").empty();
   winsize size{};
   std::size_t columns = 0;
   if (::ioctl(descriptor, TIOCGWINSZ, &size) == 0) columns = size.ws_col;
@@ -72,11 +76,7 @@ inline text_style style_of(int descriptor) {
   return result;
 }
 
-}  // namespace profkit::detail
-
 // Text in lines of a given width, counted in characters, not in bytes.
-
-namespace profkit::detail {
 
 /// The number of characters of valid UTF-8.
 inline std::size_t width_of(std::string_view text) {
@@ -84,7 +84,6 @@ inline std::size_t width_of(std::string_view text) {
       std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0U) != 0x80U; }));
 }
 
-/// The first characters.
 inline std::string first_characters(std::string_view text, std::size_t count) {
   std::size_t at = 0;
   while (at < text.size()) {
@@ -95,7 +94,6 @@ inline std::string first_characters(std::string_view text, std::size_t count) {
   return std::string{text.substr(0, at)};
 }
 
-/// The last characters.
 inline std::string last_characters(std::string_view text, std::size_t count) {
   std::size_t const all = width_of(text);
   return all <= count ? std::string{text} : std::string{text.substr(first_characters(text, all - count).size())};
@@ -109,7 +107,6 @@ inline std::string cut_in_the_middle(std::string const& text, std::size_t width)
   return first_characters(text, head) + "..." + last_characters(text, width - 3 - head);
 }
 
-/// Cuts at the end.
 inline std::string cut_at_the_end(std::string const& text, std::size_t width) {
   if (width_of(text) <= width) return text;
   return width <= 3 ? first_characters(text, width) : first_characters(text, width - 3) + "...";
@@ -175,13 +172,8 @@ inline own_vector<std::string> wrapped(std::string_view text, std::string const&
   return lines;
 }
 
-}  // namespace profkit::detail
-
 // Bars and curves of block characters.
 
-namespace profkit::detail {
-
-/// Repeats `text` `count` times.
 inline std::string repeated(std::string_view text, std::size_t count) {
   std::string result;
   for (std::size_t i = 0; i < count; ++i) result += text;

@@ -16,6 +16,7 @@
 #include "../analyze/gpu/attribution.hpp"
 #include "../analyze/gpu/counted_operations.hpp"
 #include "../analyze/gpu/gpu_idle.hpp"
+#include "../analyze/gpu/gpu_summary.hpp"
 #include "../analyze/memory/scope_memory.hpp"
 #include "../analyze/time/measured_time.hpp"
 #include "../analyze/time/path_tree.hpp"
@@ -24,7 +25,6 @@
 #include "../profile/numbers.hpp"
 #include "../profile/own_containers.hpp"
 #include "../profile/own_memory.hpp"
-#include "../profile/own_sort.hpp"
 #include "../profile/record_types.hpp"
 
 namespace profkit::detail {
@@ -239,7 +239,6 @@ class trace_content {
     return scope == attribution::none ? attribution::none : profile_.scopes[scope].path;
   }
 
-  /// The shown operations that the call launched.
   [[nodiscard]] operation_list launched_by(std::uint32_t call) const {
     if (first_launched_.empty()) return {};
     return {arrows_.data() + first_launched_[call], arrows_.data() + first_launched_[call + 1]};
@@ -400,6 +399,7 @@ class trace_content {
       if (when.contains(each.time)) result[each.counter].values.emplace_back(each.time, each.value);
     }
     add_memory(result);
+    add_migrations(result, when);
     own_vector<allocator_changes> const changes = find_memory_changes(profile_);
     for (std::size_t i = 0; i < changes.size(); ++i) {
       std::uint64_t total = profile_.allocators[i].bytes_at_start;
@@ -412,6 +412,21 @@ class trace_content {
     for (counter_track& each : result) tidy(each);
     result.erase(std::remove_if(result.begin(), result.end(), [](counter_track const& each) { return each.values.empty(); }), result.end());
     return result;
+  }
+
+  /// Migrations of unified memory: the bytes of each direction so far.
+  void add_migrations(own_vector<counter_track>& to, measured_time const& when) const {
+    own_vector<page_event_record> events = profile_.page_events;
+    own_stable_sort(events.begin(), events.end(),
+                    [](page_event_record const& a, page_event_record const& b) { return a.time.end < b.time.end; });
+    for (page_event_kind const kind : {page_event_kind::to_device, page_event_kind::to_host, page_event_kind::between}) {
+      counter_track& track = to.emplace_back(counter_track{page_event_names[static_cast<std::size_t>(kind)], true});
+      double total = 0.0;
+      for (page_event_record const& each : events) {
+        if (each.kind != kind || !when.contains(each.time.end)) continue;
+        track.values.emplace_back(each.time.end, total += static_cast<double>(each.amount));
+      }
+    }
   }
 
   void add_memory(own_vector<counter_track>& to) const {

@@ -69,6 +69,8 @@ inline std::string trend_answer(run_trend_summary const& trend) {
 inline trend_window_summary merged_windows(own_vector<trend_window_summary> const& windows, std::size_t first, std::size_t end) {
   trend_window_summary result = windows[first];
   double busy = 0.0;
+  double joules = 0.0;
+  double known = 0.0;
   milliseconds total{};
   result.steps = 0;
   for (std::size_t i = first; i < end; ++i) {
@@ -79,9 +81,12 @@ inline trend_window_summary merged_windows(own_vector<trend_window_summary> cons
     busy += each.gpu_busy_share.value_or(0.0) * time.count();
     result.p95 = std::max(result.p95, each.p95);
     if (!each.gpu_busy_share) result.gpu_busy_share.reset();
+    joules += each.joules_per_step.value_or(0.0);
+    if (each.joules_per_step) known += 1.0;
     for (std::size_t k = 0; k < std::min(result.memory_bytes.size(), each.memory_bytes.size()); ++k)
       result.memory_bytes[k] = std::max(result.memory_bytes[k], each.memory_bytes[k]);
   }
+  if (known > 0.0) result.joules_per_step = joules / known;  // windows have about as many steps
   result.mean = total / static_cast<double>(std::max<std::uint64_t>(1, result.steps));
   if (result.gpu_busy_share) result.gpu_busy_share = total.count() > 0.0 ? std::optional{busy / total.count()} : std::nullopt;
   return result;
@@ -105,11 +110,13 @@ inline data_table trend_rows(run_trend_summary const& trend, own_vector<trend_wi
                      {"steps", column_kind::count},
                      {"mean", column_kind::milliseconds},
                      {"p95", column_kind::milliseconds, column_use::always, "relative error of at most 1 %"},
-                     {"GPU busy", column_kind::share, column_use::always, "share of the host time with a running operation"}});
+                     {"GPU busy", column_kind::share, column_use::always, "share of the host time with a running operation"},
+                     {"J a step", column_kind::real, column_use::always, "by the first meter of energy"}});
   for (std::string const& name : trend.memory) table.columns.push_back({name, column_kind::bytes, column_use::wide, "highest reading"});
   for (trend_window_summary const& each : windows) {
     row& next = table.add_row().count(each.first_step).text(format_clock(each.begin)).count(each.steps).ms(each.mean).ms(each.p95);
     next.number(each.gpu_busy_share, "no kernels were collected in these steps");
+    next.text_if(each.joules_per_step.has_value(), significant(each.joules_per_step.value_or(0.0)), "not known in these steps");
     for (std::size_t i = 0; i < trend.memory.size(); ++i)
       next.count(i < each.memory_bytes.size() ? each.memory_bytes[i] : std::nullopt, "not read in these steps");
   }
@@ -151,6 +158,66 @@ inline std::optional<section> trend_section(report_view const& view) {
       "Each point is a window of neighbouring steps. A level change is a step from which on times differ permanently, with its probability "
       "under "
       "constant times: docs/statistics.md.";
+  return result;
+}
+
+// The section "Energy": what the measured steps took.
+
+/// "23.4 J", "11.4 mJ", "1.20 kJ".
+inline std::string energy_words(double joules) {
+  if (joules >= 999.5) return with_unit(joules / 1e3, "kJ");
+  if (joules >= 0.9995 || joules <= 0.0) return with_unit(joules, "J");
+  return joules >= 0.9995e-3 ? with_unit(joules * 1e3, "mJ") : with_unit(joules * 1e6, "\xc2\xb5J");
+}
+
+/// "GPU 0: 23.4 J a step (312 W), 11.4 mJ per item".
+inline std::string meter_words(summary const& all, energy_summary const& meter) {
+  std::string text =
+      fmt::format("{}: {} a step ({})", one_line(meter.meter), energy_words(meter.joules_per_step), with_unit(meter.mean_watt, "W"));
+  if (meter.joules_per_item)
+    text += fmt::format(", {} per item ({})", energy_words(*meter.joules_per_item), name_words(all.steps.item_name));
+  return text;
+}
+
+/// @return n/a if energy was not measured.
+inline std::optional<section> energy_section(report_view const& view) {
+  summary const& all = view.all;
+  if (all.energy.empty()) return std::nullopt;
+  section result{"energy", "Energy", meter_words(all, all.energy.front()) + "."};
+  if (all.energy.size() > 1) result.answer += fmt::format(" {} more below.", counted(all.energy.size() - 1, "meter", "meters"));
+  data_table table{"energy"};
+  table.add_columns({{"meter"},
+                     {"steps", column_kind::count},
+                     {"J a step", column_kind::real},
+                     {"min", column_kind::real, column_use::always, "the step with the least energy"},
+                     {"max", column_kind::real, column_use::always, "the step with the most energy"},
+                     {"J per item", column_kind::real},
+                     {"W", column_kind::real, column_use::always, "mean power during the steps"},
+                     {"changes every", column_kind::milliseconds, column_use::always, "time between two changes of the counter"}});
+  for (energy_summary const& each : all.energy) {
+    row& next = table.add_row().text(each.meter).count(each.steps).text(significant(each.joules_per_step));
+    for (auto const& single : {each.min_joules, each.max_joules})
+      next.text_if(single.has_value(), significant(single.value_or(0.0)), "a step is too short for the counter");
+    next.text_if(each.joules_per_item.has_value(), fmt::format("{:.4g}", each.joules_per_item.value_or(0.0)), "no items");
+    next.text(significant(each.mean_watt)).ms(each.resolution);
+  }
+  table.drop_unknown_columns();
+  result.add(std::move(table));
+  data_table scopes{"energy_scopes"};
+  scopes.add_columns(
+      {{"during the scope"}, {"meter"}, {"scopes", column_kind::count}, {"J each", column_kind::real}, {"W", column_kind::real}});
+  for (energy_summary const& meter : all.energy) {
+    for (energy_scope_summary const& each : meter.scopes)
+      scopes.add_row().text(each.path).text(meter.meter).count(each.count).text(significant(each.joules)).text(significant(each.mean_watt));
+  }
+  bool const has_scopes = !scopes.rows.empty();
+  result.add_unless_empty(std::move(scopes));
+  result.add_note(fmt::format(
+      "The counters cover the whole device or processor package and all programs on it, without the time between the steps. {}.",
+      has_scopes ? "Scopes have a row if they take ten changes of a counter. A device may still do what was launched before the scope"
+                 : "No scope takes ten changes of a counter, so the energy is not split by scope"));
+  result.how_to_read =
+      "Joules of the measured steps. Steps shorter than ten changes of a counter have a mean over the run only: docs/utilization.md.";
   return result;
 }
 

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -15,8 +16,8 @@
 #include "../../summary.hpp"
 #include "../analyze/device_summary.hpp"
 #include "../analyze/readings.hpp"
+#include "../profile/own_containers.hpp"
 #include "../profile/own_memory.hpp"
-#include "../profile/own_sort.hpp"
 #include "numbers.hpp"
 #include "quality_section.hpp"
 #include "report_view.hpp"
@@ -64,18 +65,15 @@ inline std::string limits_text(limits_summary const& limits) {
   return text + (how.empty() ? "\n" : " (" + one_line(how) + ")\n");
 }
 
-inline bool is_impossible(std::optional<work_summary> const& work) {
-  return work && ((work->roof && work->roof->share > 1.0) || (work->measured_roof && work->measured_roof->share > 1.0));
-}
-
 /// A line for each share above 100 %, which indicates wrong declared work.
 inline std::string impossible_text(summary const& summary) {
   std::size_t count = 0;
   std::string first;
   auto const look_at = [&](auto const& rows) {
     for (auto const& row : rows) {
-      if (!is_impossible(row.work)) continue;
-      if (count++ == 0) first = row.path;
+      auto const is_above = [](std::optional<roof_share> const& roof) { return roof && roof->share > 1.0; };
+      bool const is_impossible = row.work && (is_above(row.work->roof) || is_above(row.work->measured_roof));
+      if (is_impossible && count++ == 0) first = row.path;
     }
   };
   look_at(summary.scopes);
@@ -86,7 +84,6 @@ inline std::string impossible_text(summary const& summary) {
       one_line(first), count);
 }
 
-/// Whether any scope declared work.
 inline bool has_work(summary const& summary) {
   return std::any_of(summary.scopes.begin(), summary.scopes.end(), [](scope_summary const& row) { return row.work.has_value(); });
 }
@@ -191,7 +188,6 @@ inline data_table work_rows(report_view const& view) {
   return table;
 }
 
-/// A table for `add_work`.
 inline data_table empty_work_table(char const* name, char const* caption) {
   data_table result = text_list(name, caption);
   result.add_columns({{"scope"},
@@ -405,40 +401,29 @@ inline std::string utilization_answer(summary const& all) {
 
 // The section "GPU utilization": the counters of the devices.
 
-/// The name of a unit in a table.
 inline char const* name_of(device_unit unit) {
-  static constexpr std::pair<device_unit, char const*> names[] = {{device_unit::busy, "some kernel runs"},
-                                                                  {device_unit::sm_active, "SMs active"},
-                                                                  {device_unit::sm_occupancy, "SM occupancy"},
-                                                                  {device_unit::tensor, "tensor pipes"},
-                                                                  {device_unit::tensor_fp64, "tensor, fp64"},
-                                                                  {device_unit::tensor_float, "tensor, fp16, bf16, tf32, fp8"},
-                                                                  {device_unit::tensor_integer, "tensor, integer"},
-                                                                  {device_unit::fp64, "fp64 pipes"},
-                                                                  {device_unit::fp32, "fp32 pipes"},
-                                                                  {device_unit::fp16, "fp16 pipes"},
-                                                                  {device_unit::integer, "integer pipes"},
-                                                                  {device_unit::dram, "DRAM bandwidth"},
-                                                                  {device_unit::memory_active, "memory in use"},
-                                                                  {device_unit::nvlink_receive, "NVLink, to the device"},
-                                                                  {device_unit::nvlink_send, "NVLink, from the device"},
-                                                                  {device_unit::pcie_receive, "PCIe, to the device"},
-                                                                  {device_unit::pcie_send, "PCIe, from the device"}};
-  for (auto const& [each, name] : names) {
-    if (each == unit) return name;
-  }
-  return "unknown";
+  static constexpr std::array<char const*, device_units> names{"some kernel runs",
+                                                               "SMs active",
+                                                               "SM occupancy",
+                                                               "tensor pipes",
+                                                               "tensor, fp64",
+                                                               "tensor, fp16, bf16, tf32, fp8",
+                                                               "tensor, integer",
+                                                               "fp64 pipes",
+                                                               "fp32 pipes",
+                                                               "fp16 pipes",
+                                                               "integer pipes",
+                                                               "DRAM bandwidth",
+                                                               "memory in use",
+                                                               "NVLink, to the device",
+                                                               "NVLink, from the device",
+                                                               "PCIe, to the device",
+                                                               "PCIe, from the device"};
+  return names[static_cast<std::size_t>(unit)];
 }
 
-/// Whether the unit is a part of the tensor pipes.
 inline bool is_part_of_tensor(device_unit unit) {
   return unit == device_unit::tensor_fp64 || unit == device_unit::tensor_float || unit == device_unit::tensor_integer;
-}
-
-/// "Device 0: 5 windows, 5.02 s, GPM counters".
-inline std::string utilization_title(utilization_summary const& use) {
-  return fmt::format("Device {}: {}, {} in all, {}", use.device, counted(use.windows, "window", "windows"), time_words(use.covered),
-                     one_line(use.source));
 }
 
 /// A row for each unit of each device. Omits rarely used units that were idle.
@@ -450,7 +435,8 @@ inline data_table unit_table(summary const& all) {
                       {"min", column_kind::share, column_use::always, "lowest window"},
                       {"max", column_kind::share, column_use::always, "highest window"}});
   for (utilization_summary const& use : all.utilization) {
-    result.add_heading(utilization_title(use));
+    result.add_heading(fmt::format("Device {}: {}, {} in all, {}", use.device, counted(use.windows, "window", "windows"),
+                                   time_words(use.covered), one_line(use.source)));
     for (unit_member const& member : unit_members) {
       if (member.share == nullptr) continue;
       std::optional<share_of_unit> const& share = use.*member.share;

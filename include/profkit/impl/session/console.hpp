@@ -60,22 +60,25 @@ inline int flush_stdout(int descriptor, std::chrono::steady_clock::time_point de
   return failure;
 }
 
-/// Prints to standard output. May be called on any thread.
+/// Prints to standard output, or to another descriptor. May be called on any thread.
 /// @throws profkit::error with the reason if it fails: closed, a full device, a pipe without a reader (which does not end the program) or
 /// whose reader does not read.
-inline void print_to_stdout(std::string_view text) {
+inline void print_report(int stream, std::string_view text) {
   constexpr std::chrono::seconds max_wait{7};  // with a message on stderr, the end of a session waits at most 8 s
   auto const deadline = std::chrono::steady_clock::now() + max_wait;
-  int const descriptor = ::fileno(stdout);
+  bool const is_stdout = stream == STDOUT_FILENO;
+  int const descriptor = is_stdout ? ::fileno(stdout) : stream;
   int failure = EBADF;
   if (descriptor >= 0 && standard_streams.may_print(descriptor)) {
     write_signals_blocked const no_signals;
-    failure = flush_stdout(descriptor, deadline);
+    failure = is_stdout ? flush_stdout(descriptor, deadline) : 0;
     auto const left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
     if (failure == 0) failure = write_to_shared(descriptor, text, left);
   }
   if (failure == 0) return;
-  throw error{"cannot print the report to standard output: " + std::generic_category().message(failure), failure};
+  std::string const reason = std::generic_category().message(failure);
+  if (!is_stdout) throw error{"cannot print the report to standard error: " + reason, failure};
+  throw error{"cannot print the report to standard output: " + reason, failure};
 }
 
 /// Prints a line on stderr, "profkit: <message><reason>". May be called on any thread. Does not allocate. Prints nothing if stderr was

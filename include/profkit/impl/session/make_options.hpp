@@ -12,6 +12,7 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
 #include "../../error.hpp"
 #include "../../find_rank.hpp"
@@ -88,9 +89,14 @@ class options_parser : private options {
       journal = value;
     } else if (key == "journal_size") {
       journal_bytes = bytes(item, value);
+    } else if (key == "metrics") {
+      if (value.empty()) bad_value(item, "a file");
+      metrics = value;
     } else if (key == "signals") {
       if (value != "report" && value != "default") bad_value(item, "report or default");
       report_on_signals = value == "report";
+    } else if (key == "control" && !has_value) {
+      control = true;
     } else if (key == "trace") {
       trace = true;
       if (has_value) trace_steps = number(item, value, 1);
@@ -112,6 +118,10 @@ class options_parser : private options {
       use_rank = on_or_off(item, value);
     } else if (key == "utilization") {
       gpu_utilization = on_or_off(item, value);
+    } else if (key == "energy" && !has_value) {
+      energy = true;
+    } else if (key == "unified_memory" && !has_value) {
+      unified_memory = true;
     } else if (key == "samples") {
       samples_per_second = frequency(item, value);
     } else if (key == "memory") {
@@ -131,9 +141,11 @@ class options_parser : private options {
  private:
   static constexpr char const* valid_keys =
       "off, report, report=full, report=every:T, report=every:N, warmup=N, steps=N|forever|auto|auto:P%, out=DIR, journal=FILE, "
-      "journal_size=SIZE, "
-      "signals=default|report, trace, trace=N, kernels=on|off|every:N, nvtx=on|off, records=N, keep=all|last:N|slowest:K, log=SIZE, "
-      "drain=P%, memory=steps|scopes, samples=NHz, rank=on|off, utilization=on|off, precision=fp64|fp32|tf32|fp16|bf16|fp8";
+      "journal_size=SIZE, metrics=FILE, "
+      "signals=default|report, control, trace, trace=N, kernels=on|off|capture|every:N, nvtx=on|off, records=N, keep=all|last:N|slowest:K, "
+      "log=SIZE, "
+      "drain=P%, memory=steps|scopes, samples=NHz, rank=on|off, utilization=on|off, energy, unified_memory, "
+      "precision=fp64|fp32|tf32|fp16|bf16|fp8";
 
   void set_report_every(std::string_view item, std::string_view value) {
     constexpr std::string_view every = "every:";
@@ -142,28 +154,28 @@ class options_parser : private options {
     constexpr std::uint64_t max_ms = std::uint64_t{8760} * 3'600'000;
     if (value.substr(0, every.size()) != every) bad_value(item, wanted);
     value.remove_prefix(every.size());
-    std::uint64_t number = 0;
-    auto const [end, status] = std::from_chars(value.data(), value.data() + value.size(), number);
-    std::string_view const unit = value.substr(static_cast<std::size_t>(end - value.data()));
-    if (status == std::errc{} && unit.empty() && number > 0) {
+    auto const [number, unit] = number_and_unit(value);
+    if (unit.empty() && number > 0) {
       report_every_steps = number;
       return;
     }
     std::uint64_t const ms = unit == "ms" ? 1 : unit == "s" ? 1000 : unit == "m" ? 60'000 : unit == "h" ? 3'600'000 : 0;
-    if (status != std::errc{} || ms == 0 || number == 0 || number > max_ms / ms) bad_value(item, wanted);
+    if (ms == 0 || number == 0 || number > max_ms / ms) bad_value(item, wanted);
     report_every = std::chrono::milliseconds{number * ms};
   }
 
   void set_kernels(std::string_view item, std::string_view value) {
     constexpr std::string_view some = "every:";
-    constexpr char const* wanted = "on, off, or every:N with a whole number from 1, as in every:10";
+    constexpr char const* wanted = "on, off, capture, or every:N with a whole number from 1, as in every:10";
     kernels = value != "off";
     kernels_every = 1;
-    if (value == "on" || value == "off") return;
+    kernels_on_capture = value == "capture";
+    if (value == "on" || value == "off" || kernels_on_capture) return;
     if (value.substr(0, some.size()) != some) bad_value(item, wanted);
     value.remove_prefix(some.size());
-    auto const [end, status] = std::from_chars(value.data(), value.data() + value.size(), kernels_every);
-    if (status != std::errc{} || end != value.data() + value.size() || kernels_every == 0) bad_value(item, wanted);
+    auto const [count, unit] = number_and_unit(value);
+    if (!unit.empty() || count == 0) bad_value(item, wanted);
+    kernels_every = count;
   }
 
   void set_keep(std::string_view item, std::string_view value) {
@@ -173,8 +185,9 @@ class options_parser : private options {
     std::string_view const choice = value.substr(0, colon);
     keep.choice = choice == "last" ? kept_steps::last : kept_steps::slowest;
     std::string_view const count = colon == std::string_view::npos ? std::string_view{} : value.substr(colon + 1);
-    auto const [end, status] = std::from_chars(count.data(), count.data() + count.size(), keep.count);
-    bool const is_number = status == std::errc{} && end == count.data() + count.size() && keep.count > 0;
+    auto const [number, unit] = number_and_unit(count);
+    bool const is_number = unit.empty() && number > 0;
+    keep.count = number;
     if ((choice != "last" && choice != "slowest") || !is_number) bad_value(item, "all, last:N or slowest:K, as in keep=last:100");
   }
 
@@ -191,6 +204,13 @@ class options_parser : private options {
     if (!value.empty()) share = value.front() == ':' ? percent(value.substr(1)) : std::nullopt;
     if (!share) bad_value(item, "a whole number from 0, forever, auto, or auto:P% as in auto:0.5%");
     wanted_interval = share;
+  }
+
+  /// "64MiB" -> 64 and "MiB"; 0 if it does not begin with a whole number that fits.
+  static std::pair<std::uint64_t, std::string_view> number_and_unit(std::string_view value) {
+    std::uint64_t number = 0;
+    auto const [end, status] = std::from_chars(value.data(), value.data() + value.size(), number);
+    return {status == std::errc{} ? number : 0, value.substr(static_cast<std::size_t>(end - value.data()))};
   }
 
   /// "0.5%" -> 0.005; nothing for values that are not above 0 % and at most 100 %.
@@ -222,11 +242,9 @@ class options_parser : private options {
   }
 
   static std::uint64_t bytes(std::string_view item, std::string_view value) {
-    std::uint64_t result = 0;
-    auto const [end, status] = std::from_chars(value.data(), value.data() + value.size(), result);
-    std::string_view const unit = value.substr(static_cast<std::size_t>(end - value.data()));
+    auto const [result, unit] = number_and_unit(value);
     unsigned const shift = unit == "KiB" ? 10 : unit == "MiB" ? 20 : unit == "GiB" ? 30 : 0;
-    if (status != std::errc{} || shift == 0 || result == 0 || result > (std::uint64_t{1} << 40U) >> shift) {
+    if (shift == 0 || result == 0 || result > (std::uint64_t{1} << 40U) >> shift) {
       bad_value(item, "a size from 1KiB to 1024GiB, as in 64MiB");
     }
     return result << shift;
@@ -234,11 +252,8 @@ class options_parser : private options {
 
   /// "1000Hz" -> 1000.
   static double frequency(std::string_view item, std::string_view value) {
-    std::uint64_t result = 0;
-    auto const [end, status] = std::from_chars(value.data(), value.data() + value.size(), result);
-    bool const has_unit = std::string_view{end, static_cast<std::size_t>(value.data() + value.size() - end)} == "Hz";
-    if (status != std::errc{} || !has_unit || result == 0 || result > 10'000)
-      bad_value(item, "a rate from 1Hz to 10000Hz, as in samples=1000Hz");
+    auto const [result, unit] = number_and_unit(value);
+    if (unit != "Hz" || result == 0 || result > 10'000) bad_value(item, "a rate from 1Hz to 10000Hz, as in samples=1000Hz");
     return static_cast<double>(result);
   }
 

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 #include <utility>
 
@@ -17,13 +16,26 @@
 #include "../collect/host_probe.hpp"
 #include "../profile/journal_output.hpp"
 #include "../record/recorder.hpp"
-#include "../record/recording_start.hpp"
+#include "../record/thread_registry.hpp"
 #include "console.hpp"
-#include "rank_options.hpp"
 #include "session_ending.hpp"
 #include "session_exit.hpp"
 #include "session_factory.hpp"
 #include "session_impl.hpp"
+
+// Says to `profkit run` that this module has the code of sessions: an ELF note, as in `library_pin.hpp`, without a value.
+#ifndef __CUDACC__
+asm(R"(
+.pushsection .note.profkit, "a", %note
+.balign 4
+.long 8
+.long 4
+.long 2
+.asciz "profkit"
+.long 0
+.popsection
+)");
+#endif
 
 namespace profkit::detail {
 
@@ -63,11 +75,18 @@ inline void session_impl::start_recording_and_thread(std::unique_ptr<collector> 
   states_.move(session_state::running);
   __atomic_fetch_or(&recorder.flags, recording | clock_flag_, __ATOMIC_RELEASE);
   if (journal_) static_cast<void>(recording_.round());  // writes the head of the file
+  if (options_.control) listen();
   owner_.start([this] { return round(); });
   if (owner_.failure().empty() && options_.report_on_signals) session_signals::install();
   if (sampler != nullptr) take(std::move(sampler));
   if (options_.gpu_utilization) take(measure_utilization({}));
-  live_reports_.start(options_, [this] { return snapshot(); });
+  if (options_.energy) take(measure_energy("/sys/class/powercap"));
+  bool const have_metrics_failed = !options_.metrics.empty() && !write_first_metrics();
+  auto const tell = [this](std::string reason) {
+    if (!reason.empty()) warn(reason);
+    static_cast<void>(owner_.ask([this, text = std::move(reason)] { recording_.metrics_written(options_.metrics, text); }));
+  };
+  live_reports_.start(options_, {[this] { return snapshot(); }, [this] { return figures_so_far(); }, tell}, have_metrics_failed);
   session_exit::watch(*this);
 }
 
@@ -78,7 +97,7 @@ inline void session_impl::undo_start() noexcept {
   live_reports_.stop();
   static_cast<void>(live_reports_.join());
   owner_.end();
-  static_cast<void>(owner_.join());
+  if (owner_.join()) control_.close();
   recording_.collectors().for_each([&](collector& each) { owner_.calls().call(each, [](collector& started) { started.stop(); }); });
   if (options_.report_on_signals) session_signals::remove();
   __atomic_store_n(&recorder.owner, static_cast<void const*>(nullptr), __ATOMIC_RELEASE);
@@ -93,6 +112,51 @@ inline void session_impl::make_journal() {
     std::string const reason = failure.what();
     recording_.has_no_journal(reason);
     warn(reason + ". The session continues without it");
+  }
+}
+
+/// Writes metrics without figures, so that a file that cannot be written is known at once. The session then continues.
+/// @return false if it cannot.
+inline bool session_impl::write_first_metrics() {
+  std::string failure;
+  try {
+    summary nothing;
+    nothing.environment = recording_.content().so_far().environment;
+    write_file(options_.metrics, metrics_text::of(nothing, false));
+  } catch (error const& reason) {
+    failure = reason.what();
+    warn(failure + ". The session continues without metrics until the file can be written");
+  }
+  static_cast<void>(owner_.ask([&] { recording_.metrics_written(options_.metrics, failure); }));
+  return failure.empty();
+}
+
+/// Asks the owner for the sums so far, and finishes them here.
+inline std::optional<summary> session_impl::figures_so_far() {
+  struct answered {
+    std::optional<window_stream> windows;
+    bool has_steps = false;
+  };
+  auto const so_far = std::make_shared<answered>();
+  auto const copy = [this, so_far] {
+    if (!states_.is(session_state::running)) return;
+    so_far->windows = recording_.copy_windows();
+    so_far->has_steps = recording_.logs().has_steps();
+  };
+  if (owner_.ask(copy, rounds_of_snapshot) != session_owner::answer::given || !so_far->windows) return std::nullopt;
+  quiet_thread const unrecorded;
+  so_far->windows->add_rest(so_far->has_steps);
+  return so_far->windows->sums().finish();
+}
+
+/// Starts to listen for `profkit ps` and others. If that fails, the session continues without it.
+inline void session_impl::listen() {
+  try {
+    control_.open();
+    recording_.set_control("listening", control_.path());
+  } catch (error const& failure) {
+    recording_.set_control("not listening", failure.what());
+    warn("control: ", failure.what());
   }
 }
 

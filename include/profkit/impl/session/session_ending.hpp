@@ -33,7 +33,8 @@ namespace profkit::detail {
 
 /// Whether the end of a session prints or writes anything.
 [[nodiscard]] inline bool has_outputs(options const& wanted) noexcept {
-  return wanted.enabled && (wanted.print_report || wanted.full_report || wanted.trace || !wanted.output_directory.empty());
+  return wanted.enabled &&
+         (wanted.print_report || wanted.full_report || wanted.trace || !wanted.output_directory.empty() || !wanted.metrics.empty());
 }
 
 /// Writes the files of a report. @return the last line of the first screen: the folder and the names of the files.
@@ -56,9 +57,9 @@ inline void warn_of_other_report(report const& last, std::string const& director
        there->program + ". To keep both, choose another out=DIR");
 }
 
-/// Writes the outputs of an ended session: first the files, then the report on standard output. Failures are reported on stderr and do not
-/// prevent other outputs.
-inline void write_outputs(report const& last, options const& wanted) noexcept {
+/// Writes the outputs of an ended session: first the files, then the report on a standard stream. Failures are reported on stderr and do
+/// not prevent other outputs.
+inline void write_outputs(report const& last, options const& wanted, int descriptor = STDOUT_FILENO) noexcept {
   auto const attempt = [](auto&& output) {
     try {
       output();
@@ -79,18 +80,21 @@ inline void write_outputs(report const& last, options const& wanted) noexcept {
     });
   }
   if (made && wanted.full_report) {
-    attempt([&] { print_to_stdout(report_code::full_text(*made, false) + "\n"); });
+    attempt([&] { print_report(descriptor, report_code::full_text(*made, false) + "\n"); });
   } else if (made && wanted.print_report) {
-    attempt([&] { print_to_stdout(report_code::first_screen(*made, STDOUT_FILENO, files) + "\n"); });
+    attempt([&] { print_report(descriptor, report_code::first_screen(*made, descriptor, files) + "\n"); });
   }
 }
+
+/// If not null, called instead of `write_outputs`. For `profkit run`, which leaves standard output to the program.
+inline void (*write_outputs_instead)(report const& last, options const& wanted) = nullptr;
 
 // The end of a running session: by its destructor, by `report()`, by `exit` or by a signal. All of them ask the owner to end the recording.
 // Those that also write outputs hold `session_exit::mutex`.
 
-/// A round of the owner.
 inline session_owner::round_result session_impl::round() {
   auto const result = recording_.round();
+  control_.round();
   if (session_signals::received_signal() != 0 && options_.report_on_signals) end_by_signal();
   auto const now = std::chrono::steady_clock::now();
   if (now >= next_look_at_threads_) {
@@ -153,7 +157,8 @@ inline void session_impl::end_at_exit() noexcept {
     owner_.end();
   }
   end_process_if_signalled();
-  static_cast<void>(owner_.join() && live_reports_.join());  // after this, static memory that the threads use is destroyed
+  if (owner_.join()) control_.close();
+  static_cast<void>(live_reports_.join());  // after this, static memory that the threads use is destroyed
 }
 
 /// Runs in the child of a `fork`. If the parent has ended, as after `daemon`, there is no report.
@@ -174,8 +179,16 @@ inline void session_impl::end_with_outputs() noexcept {
     recording_.counters().abandoned_steps.fetch_add(1, std::memory_order_relaxed);
   try {
     ask_to_end();
+    if (report_ && !options_.metrics.empty() && !std::exchange(has_last_metrics_, true)) {
+      try {
+        write_file(options_.metrics, metrics_text::of(report_->summary(), true));
+      } catch (error const& failure) {
+        warn(failure.what());
+      }
+    }
     bool const is_wanted = has_outputs(options_) && !std::exchange(has_given_outputs_, true);
-    if (is_wanted && report_) write_outputs(*report_, options_);
+    if (is_wanted && report_)
+      write_outputs_instead != nullptr ? write_outputs_instead(*report_, options_) : write_outputs(*report_, options_);
     if (is_wanted && !report_) warn("no report: " + why_no_report_);
   } catch (std::exception const& failure) {
     warn("no report: ", failure.what());
@@ -209,6 +222,7 @@ inline void session_impl::ask_to_end() {
 inline void session_impl::end_recording() {
   if (states_.is(session_state::ended)) return;
   steps_.close();
+  control_.close();
   recording_.finish(steps_.calls(), steps_.stop());
   try {
     std::optional<summary> figures = recording_.figures();

@@ -5,15 +5,19 @@
 #include <sys/types.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "../../error.hpp"
@@ -24,12 +28,14 @@
 #include "../../step.hpp"
 #include "../collect/collector_list.hpp"
 #include "../collect/host_probe.hpp"
+#include "../profile/file_access.hpp"
 #include "../profile/numbers.hpp"
+#include "../profile/record_types.hpp"
 #include "../record/process_identity.hpp"
 #include "../record/quiet_thread.hpp"
 #include "console.hpp"
 #include "live_reports.hpp"
-#include "rank_options.hpp"
+#include "session_control.hpp"
 #include "session_exit.hpp"
 #include "session_factory.hpp"
 #include "session_journal.hpp"
@@ -38,6 +44,68 @@
 #include "step_side.hpp"
 
 namespace profkit::detail {
+
+/// Replaces the placeholders of a path: "%p" by the process id, "%r" by the rank, "%h" by the host name. Slashes in the host name become
+/// "_". The result is absolute, so that it stays the same if the program changes its directory.
+inline std::string process_path(std::string_view pattern, std::uint32_t rank) {
+  char host[256] = {};
+  if (::gethostname(host, sizeof host - 1) != 0) host[0] = '\0';
+  std::string result;
+  for (std::size_t at = 0; at < pattern.size(); ++at) {
+    char const what = pattern[at] == '%' && at + 1 < pattern.size() ? pattern[at + 1] : '\0';
+    if (what == 'p') {
+      result += std::to_string(::getpid());
+    } else if (what == 'r') {
+      result += std::to_string(rank);
+    } else if (what == 'h') {
+      std::string name = host;
+      std::replace(name.begin(), name.end(), '/', '_');
+      result += name;
+    } else {
+      result += pattern[at];
+      continue;
+    }
+    ++at;
+  }
+  return absolute_path(result);
+}
+
+/// Whether processes of one run that use this path get different paths.
+[[nodiscard]] inline bool differs_by_process(std::string_view pattern) noexcept {
+  return pattern.find("%p") != std::string_view::npos || pattern.find("%r") != std::string_view::npos;
+}
+
+/// The options of one process of a run: placeholders in paths are replaced, each rank has its own files, and only rank 0 prints.
+inline options options_of_rank(options wanted, std::optional<rank_record> const& rank) {
+  std::uint32_t const number = rank ? rank->rank : 0;
+  std::string& directory = wanted.output_directory;
+  std::string& journal = wanted.journal;
+  std::string& trace = wanted.trace_file;
+  std::string& metrics = wanted.metrics;
+  if (trace.empty()) trace = "trace.json";
+  if (rank && rank->size > 1) {
+    std::string const name = "rank" + std::to_string(number);
+    if (!directory.empty() && !differs_by_process(directory)) directory += (directory.back() == '/' ? "" : "/") + name;
+    if (!differs_by_process(trace)) trace = std::filesystem::path{trace}.replace_extension(name + ".json").string();
+    if (!journal.empty() && !differs_by_process(journal)) journal += "." + name;
+    if (!metrics.empty() && !differs_by_process(metrics)) {
+      std::filesystem::path file{metrics};
+      metrics = file.replace_extension(name + file.extension().string()).string();
+    }
+    if (number != 0) {
+      wanted.print_report = wanted.full_report = false;
+      if (directory.empty()) {
+        wanted.report_every = std::chrono::milliseconds{0};
+        wanted.report_every_steps = 0;
+      }
+    }
+  }
+  directory = process_path(directory, number);
+  journal = process_path(journal, number);
+  trace = process_path(trace, number);
+  metrics = process_path(metrics, number);
+  return wanted;
+}
 
 /// The states of a session.
 enum class session_state : std::uint8_t {
@@ -122,7 +190,7 @@ class session_impl final : public session_core, private ends_with_process {
     raw_step next;
     next.index = next_step_.fetch_add(1);
     next.warmup = next.index < options_.warmup_steps;
-    next.has_kernels = options_.collects_kernels_in(next.index);
+    next.has_kernels = options_.collects_kernels_in(next.index) || control_.collects_kernels_in(next.index);
     next.items = options_.items_per_step;
     next.model_flops = amount_or_zero(options_.model_flops_per_step);
     if (is_of_parent() && !is_child_warned_.exchange(true)) warn("this process records nothing: " + process_.why_not_in_child());
@@ -160,11 +228,7 @@ class session_impl final : public session_core, private ends_with_process {
 
   void take(std::unique_ptr<collector> taken) override {
     no_cancellation const whole;
-    collector_list::entry& added = recording_.collectors().add(std::move(taken));
-    if (std::optional<std::string> const reason = why_not_collected(*added.what)) return added.what->fail(*reason);
-    auto const start = [&] { recording_.start(added, options_.memory_at_scopes); };
-    if (owner_.borrow(start) == session_owner::answer::too_late) added.what->fail(why_no_answer());
-    session_exit::run_before_later_handlers();
+    while (taken != nullptr) taken = take_one(std::move(taken));
   }
 
   profkit::report report() override {
@@ -226,7 +290,6 @@ class session_impl final : public session_core, private ends_with_process {
     return report_of(std::move(nothing), std::nullopt);
   }
 
-  /// The report in the child of a `fork`.
   [[nodiscard]] profkit::report report_of_parent() const {
     return states_.is(session_state::ended) && report_ ? *report_ : process_.report_in_child();
   }
@@ -242,7 +305,6 @@ class session_impl final : public session_core, private ends_with_process {
     return true;
   }
 
-  /// Why the owner did not answer.
   [[nodiscard]] std::string why_no_answer() const {
     collector* const stuck = owner_.calls().stuck();
     if (stuck == nullptr) return "the session has ended";
@@ -255,15 +317,34 @@ class session_impl final : public session_core, private ends_with_process {
     if (!options_.enabled) return "profkit is off";
     if (!states_.is(session_state::running)) return "the session has ended";
     if (added.kind() == collector_kind::kernels && !options_.kernels) return "switched off by kernels=off";
-    if (added.kind() == collector_kind::gpu_utilization && has_utilization_.exchange(true)) return "the session already has this collector";
+    bool const is_second = (added.kind() == collector_kind::gpu_utilization && has_utilization_.exchange(true)) ||
+                           (added.kind() == collector_kind::energy && has_energy_.exchange(true));
+    if (is_second) return "the session already has this collector";
     return std::nullopt;
   }
 
   // make_session.hpp
   void start();
+  /// @return a collector that `options::unified_memory` asks for beside this one, or null.
+  std::unique_ptr<collector> take_one(std::unique_ptr<collector> taken) {
+    collector_list::entry& added = recording_.collectors().add(std::move(taken));
+    if (std::optional<std::string> const reason = why_not_collected(*added.what)) {
+      added.what->fail(*reason);
+      return nullptr;
+    }
+    bool const is_for_captures = added.what->kind() == collector_kind::kernels && options_.kernels_on_capture;
+    auto const start = [&] { is_for_captures ? recording_.put_aside(added) : recording_.start(added, options_.memory_at_scopes); };
+    if (owner_.borrow(start) == session_owner::answer::too_late) added.what->fail(why_no_answer());
+    session_exit::run_before_later_handlers();
+    return options_.unified_memory && added.what->works() ? added.what->with_unified_memory() : nullptr;
+  }
+
   void start_recording_and_thread(std::unique_ptr<collector> sampler);
   void undo_start() noexcept;
   void make_journal();
+  [[nodiscard]] std::optional<summary> figures_so_far();
+  [[nodiscard]] bool write_first_metrics();
+  void listen();
   [[nodiscard]] std::uint64_t max_kept_steps() const noexcept;
 
   // session_ending.hpp
@@ -290,11 +371,14 @@ class session_impl final : public session_core, private ends_with_process {
   std::atomic<std::uint64_t> next_step_{0};
   std::atomic<bool> is_step_open_{false};
   std::atomic<bool> has_utilization_{false};  ///< the program added a collector of this kind
+  std::atomic<bool> has_energy_{false};       ///< the same for `collector_kind::energy`
   std::atomic<bool> is_child_warned_{false};
   std::chrono::steady_clock::time_point next_look_at_threads_{};  ///< used by the owner
   std::optional<profkit::report> report_;                         ///< written by the owner before the state is `ended`
   std::string why_no_report_;                                     ///< likewise
+  bool has_last_metrics_ = false;                                 ///< guarded by `session_exit::mutex`
   bool has_given_outputs_ = false;                                ///< guarded by `session_exit::mutex`
+  session_control control_{{options_, rank_.rank, next_step_, is_step_open_}, owner_, recording_};  ///< used by the owner
   live_reports live_reports_;
 };
 

@@ -1,18 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <sys/mman.h>
+
 #include <algorithm>
+#include <cerrno>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <filesystem>
+#include <fstream>
+#include <ios>
+#include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
+#include <system_error>
+#include <type_traits>
+#include <utility>
 
 #include "../../error.hpp"
+#include "../../load_report.hpp"
 #include "../../profile.hpp"
+#include "../../profile_builder.hpp"
+#include "../../report.hpp"
+#include "../../save_load.hpp"
+#include "../../summary.hpp"
+#include "../../time.hpp"
+#include "../analyze/time/measured_time.hpp"
+#include "../analyze/windows/window_stream.hpp"
 #include "../profile/file_access.hpp"
 #include "../profile/journal_encoder.hpp"
 #include "../profile/journal_format.hpp"
 #include "../profile/journal_output.hpp"
+#include "../profile/journal_reader.hpp"
+#include "../profile/own_memory.hpp"
+#include "../profile/record_fields.hpp"
 #include "console.hpp"
 
 namespace profkit::detail {
@@ -39,6 +63,30 @@ class session_journal {
   /// @param last the session has ended.
   void append(profile const& so_far, profile const& rest, bool last) { encoder_.append(so_far, last, bytes_, rest); }
 
+  /// Whether a frame with what is open is due: at most one a second.
+  [[nodiscard]] bool is_open_due() const noexcept { return std::chrono::steady_clock::now() >= next_open_; }
+
+  /// Encodes what is open, if a range has been open for a second. While nothing changes, it does so again after a sixteenth of the time
+  /// that the newest of these ranges has been open, at most a minute, so that the file shows until when the program lived. To be called
+  /// after `append`.
+  void append(journal_open const& open) {
+    constexpr std::chrono::nanoseconds period = std::chrono::seconds{1};
+    next_open_ = std::chrono::steady_clock::now() + period;
+    std::uint64_t long_open = 0;
+    timestamp newest{};
+    for (open_range_record const& each : open.ranges) {
+      if (open.time - each.begin < period) continue;
+      newest = std::max(newest, each.begin);
+      long_open = 31 * long_open + static_cast<std::uint64_t>(each.begin.time_since_epoch().count()) + each.path + each.thread;
+    }
+    if (long_open == 0) return;
+    std::chrono::nanoseconds const pause = std::min<std::chrono::nanoseconds>((open.time - newest) / 16, std::chrono::minutes{1});
+    if (long_open == long_open_ && open.time - open_time_ < pause) return;
+    encoder_.append(open, bytes_);
+    long_open_ = long_open;
+    open_time_ = open.time;
+  }
+
   /// To be called when the rest was moved elsewhere and starts empty again.
   void forget_rest() noexcept { encoder_.forget_rest(); }
 
@@ -53,6 +101,7 @@ class session_journal {
       encoder_.append(head, beginning);
       output_.begin_next_file(beginning);
       head_bytes_ = beginning.size();
+      long_open_ = 0;
     });
   }
 
@@ -95,7 +144,147 @@ class session_journal {
   std::string failure_;
   std::uint64_t max_file_bytes_;
   std::uint64_t head_bytes_ = 0;  ///< size of the head of the file in bytes
-  std::uint64_t number_ = 0;      ///< `journal_head::number` of the file
+  std::chrono::steady_clock::time_point next_open_{};
+  std::uint64_t long_open_ = 0;  ///< identifies the ranges of the last `journal_open` that had been open for a second; 0: none
+  timestamp open_time_{};        ///< `journal_open::time` of it
+  std::uint64_t number_ = 0;     ///< `journal_head::number` of the file
 };
 
+/// A file in memory. @throws profkit::error if the system has no memory for it.
+inline std::unique_ptr<own_descriptor> make_memory_file() {
+  auto result = std::make_unique<own_descriptor>(above_standard_streams(::memfd_create("profkit", MFD_CLOEXEC)));
+  if (result->number < 0) throw error{"cannot create a file in memory: " + std::generic_category().message(errno), errno};
+  return result;
+}
+
+/// Appends to a file in memory. @throws profkit::error if the system has no memory for it.
+inline void append_to(own_descriptor const& file, std::string_view bytes) {
+  int const failure = write_all(file.number, bytes);
+  if (failure != 0) throw error{"cannot write to a file in memory: " + std::generic_category().message(failure), failure};
+}
+
+/// The records of some steps of a running session, as a journal in memory.
+class captured_records {
+ public:
+  /// Begins here: earlier records are left out. @throws profkit::error without memory.
+  captured_records(profile const& so_far, profile const& rest)
+      : file_{make_memory_file()}, bytes_{journal_encoder::beginning()}, before_{so_far.quality} {
+    encoder_.skip_records(so_far, rest);
+  }
+
+  /// As that of `session_journal`. Without memory the capture is lost, and the session continues.
+  void append(profile const& so_far, profile const& rest) noexcept {
+    for (profile const* each : {&so_far, &rest}) {
+      if (!each->steps.empty()) last_step_ = std::max(last_step_.value_or(0), each->steps.back().index);
+    }
+    try {
+      if (!is_lost_) encoder_.append(so_far, false, bytes_, rest);
+      write();
+    } catch (std::exception const&) {
+      is_lost_ = true;
+      bytes_.clear();
+    }
+  }
+  void forget_rest() noexcept { encoder_.forget_rest(); }
+
+  /// Writes the last frame. Nothing may be appended afterwards.
+  /// @param content values of its profile are changed during the call: counts are those since the beginning.
+  /// @param others records for the capture alone. Positions of functions refer to its own table.
+  /// @return the file; null if the capture is lost.
+  std::unique_ptr<own_descriptor> finish(profile_builder& content, profile others) {
+    append(content.so_far(), content.rest());
+    if (is_lost_) return nullptr;
+    encoder_.forget_rest();
+    struct original_values {
+      ~original_values() {
+        content.set(&profile::quality, std::move(quality));
+        content.set(&profile::sampling, std::move(sampling));
+      }
+      profile_builder& content;
+      quality_record quality;
+      std::optional<sampling_record> sampling;
+    } original{content, content.so_far().quality, content.so_far().sampling};
+    content.set(&profile::quality, since_beginning(original.quality));
+    if (others.sampling) content.set(&profile::sampling, others.sampling);
+    for (sample_record& each : others.samples) each.function += static_cast<std::uint32_t>(content.so_far().functions.size());
+    encoder_.append(content.so_far(), true, bytes_, others);
+    write();
+    return std::move(file_);
+  }
+
+  /// The index of the latest step that has ended; n/a before the first one.
+  [[nodiscard]] std::optional<std::uint64_t> last_step() const noexcept { return last_step_; }
+  [[nodiscard]] std::uint64_t bytes() const noexcept { return written_; }
+
+ private:
+  [[nodiscard]] quality_record since_beginning(quality_record now) const {
+    members_of(described_type<quality_record>{})([&](auto const... member) {
+      auto const subtract = [](auto& count, auto const& earlier) {
+        if constexpr (std::is_same_v<std::decay_t<decltype(count)>, std::uint64_t>) count -= std::min(count, earlier);
+      };
+      (subtract(now.*member, before_.*member), ...);
+    });
+    now.bookkeeping -= before_.bookkeeping;
+    now.clock_change -= before_.clock_change;
+    own_vector<wrong_end_record> ends;
+    for (std::size_t i = 0; i < now.wrong_ends.size(); ++i) {  // the list only grows
+      std::uint64_t const earlier = i < before_.wrong_ends.size() ? before_.wrong_ends[i].count : 0;
+      if (now.wrong_ends[i].count > earlier) ends.push_back({now.wrong_ends[i].what, now.wrong_ends[i].count - earlier});
+    }
+    now.wrong_ends = std::move(ends);
+    now.untraced_records = 0;
+    return now;
+  }
+
+  void write() {
+    append_to(*file_, bytes_);
+    written_ += bytes_.size();
+    bytes_.clear();
+  }
+
+  std::unique_ptr<own_descriptor> file_;
+  journal_encoder encoder_;
+  own_string bytes_;
+  std::uint64_t written_ = 0;
+  quality_record before_;
+  std::optional<std::uint64_t> last_step_;
+  bool is_lost_ = false;  ///< there was no memory
+};
+
+/// The figures of a journal whose first file was deleted; n/a for a journal with all records.
+/// @param content the loaded part of the journal.
+inline std::optional<summary> figures_of_journal(std::filesystem::path const& path, profile const& content) {
+  std::ifstream file{path, std::ios::binary};
+  std::uint64_t const size = size_of(file);
+  journal_file newest;
+  profile waiting;
+  if (!newest.read_beginning(file, size)) return std::nullopt;
+  while (newest.read_frame(file, size, waiting)) continue;
+  if (newest.number() == 0) return std::nullopt;
+  newest.check_tables(waiting);
+  waiting.quality = content.quality;
+  waiting.collectors = content.collectors;
+  bool const had_steps = measured_time::had_steps(waiting);
+  window_stream windows;
+  windows.resume(newest.take_figures(), std::move(waiting));
+  windows.add_rest(windows.has_steps() || had_steps);
+  return windows.sums().finish();
+}
+
 }  // namespace profkit::detail
+
+namespace profkit {
+
+[[gnu::used]] inline report load_report(std::string const& path) {
+  auto const content = std::make_shared<profile const>(load(path));
+  if (content->quality.untraced_records == 0 || !is_journal_file(path)) return report{content};
+  try {
+    std::optional<summary> figures = detail::figures_of_journal(path, *content);
+    if (!figures) return report{content};
+    return profkit::report{content, std::make_shared<summary const>(std::move(*figures))};
+  } catch (error const& failure) {
+    throw error{path + ": " + failure.what()};
+  }
+}
+
+}  // namespace profkit

@@ -78,7 +78,6 @@ class session_owner {
     too_late  ///< it has not, because the session has ended, or because a collector has not returned (`stuck`)
   };
 
-  /// The results of a round.
   struct round_result {
     std::chrono::nanoseconds pause{};  ///< before the next round
     bool is_complete = false;          ///< everything recorded before the round has been drained
@@ -109,7 +108,6 @@ class session_owner {
   /// Whether the calling thread is the owner now.
   [[nodiscard]] bool is_current() const noexcept { return owned() == this; }
 
-  /// The calls of collectors by the owner.
   [[nodiscard]] called_collector& calls() noexcept { return calls_; }
   [[nodiscard]] called_collector const& calls() const noexcept { return calls_; }
 
@@ -127,6 +125,13 @@ class session_owner {
     if (!add(asked) || !wait_for(*asked)) return answer::too_late;
     if (asked->failure) std::rethrow_exception(asked->failure);
     return asked->state == request_state::done ? answer::given : answer::too_late;
+  }
+
+  /// Runs a function on the session's thread after some complete rounds, at most a second. Called by the owner; does not wait.
+  /// @param function must not throw.
+  void post(std::function<void()> function, int rounds) {
+    if (!has_thread_) return function();
+    static_cast<void>(add(std::make_shared<request>(std::move(function), rounds)));
   }
 
   /// Makes the calling thread the owner while it runs a function. The session's thread waits meanwhile.

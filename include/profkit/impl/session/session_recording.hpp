@@ -11,12 +11,14 @@
 #include <string>
 #include <utility>
 
+#include "../../error.hpp"
 #include "../../profile.hpp"
 #include "../../profile_builder.hpp"
 #include "../../summary.hpp"
 #include "../analyze/gpu/counted_operations.hpp"
 #include "../analyze/windows/window_stream.hpp"
 #include "../collect/collector_list.hpp"
+#include "../collect/host_probe.hpp"
 #include "../drain/log_drain.hpp"
 #include "../profile/own_memory.hpp"
 #include "../record/other_modules.hpp"
@@ -107,15 +109,23 @@ class session_recording {
   /// `log_drain` says which functions may be called on the step thread.
   [[nodiscard]] log_drain& logs() noexcept { return *logs_; }
 
-  /// The speed of the host before the measured steps, from the step thread.
-  [[nodiscard]] handoff_queue<host_speed_record>& host_speeds() noexcept { return host_speeds_; }
+  /// The host before the measured steps, from the step thread.
+  [[nodiscard]] handoff_queue<host_start>& host_starts() noexcept { return host_starts_; }
+  /// What the process does from now on is not counted.
+  void end_host_use() noexcept { use_at_end_ = read_host_use(); }
   /// Sets the last speed of the host.
   void set_host_speed(std::optional<host_speed_record> const& measured) noexcept {
-    host_speeds_.take_all([](host_speed_record const&) {});
+    take_host_starts();
     content_.environment().host_speed = measured;
   }
   /// Sets the reason why the session has no journal although one was requested.
   void has_no_journal(std::string reason) { no_journal_ = std::move(reason); }
+  /// Sets whether the metrics were written last. @param failure the reason if they were not; otherwise empty.
+  void metrics_written(std::string const& file, std::string const& failure) {
+    metrics_ = {"metrics", failure.empty() ? "written" : "not written", failure.empty() ? file : failure, {}};
+  }
+  /// Sets whether the session listens on its control socket, and where or why not.
+  void set_control(char const* status, std::string reason) { control_ = {"control", status, std::move(reason), {}}; }
   /// From now on, copies the GPU times of steps for `next_gpu_step`.
   void pass_gpu_steps() noexcept { passes_gpu_steps_ = true; }
   /// The GPU times of steps that are in the profile, for the step thread.
@@ -134,8 +144,77 @@ class session_recording {
     entry.has_started.store(true);
     if (!added.works()) return;
     if (samples != nullptr && std::exchange(is_sampled_, true)) return added.fail("another collector takes samples already");
-    if (samples != nullptr) logs_->use_samples(*samples);
+    if (samples != nullptr) logs_->use_samples(samples);
     if (wants_polls) owner_.calls().call(added, [&](collector& each) { each.poll_at_scopes(content_); });
+  }
+
+  /// Keeps a kernel collector for captures (`kernels=capture`).
+  void put_aside(collector_list::entry& entry) {
+    entry.waits_for_capture.store(true);
+    kernels_on_capture_.push_back(&entry);
+  }
+
+  /// Whether kernels can be collected in some steps.
+  [[nodiscard]] bool has_kernel_collector() const {
+    bool result = !kernels_on_capture_.empty();
+    collectors_.for_each([&](collector const& each) { result = result || (each.kind() == collector_kind::kernels && each.works()); });
+    return result;
+  }
+
+  /// From now on, also records for a capture. What it asks for runs until `end_capture`.
+  /// @param sampler null without host samples.
+  /// @throws profkit::error with the reason if a collector cannot work.
+  void begin_capture(bool wants_kernels, std::unique_ptr<collector> sampler) {
+    if (sampler != nullptr && is_sampled_) throw error{"the session takes host samples already; its captures contain them"};
+    bool const has_memory = !content_.so_far().allocators.empty();
+    if (has_memory) take_windows();
+    capture_.emplace(content_.so_far(), content_.rest());
+    try {
+      for (allocation_record const& each : has_memory ? windows_.live_allocations() : own_vector<allocation_record>{})
+        capture_->others.add(each);
+      for (collector_list::entry* each : kernels_on_capture_) {
+        if (!wants_kernels) break;
+        start_for_capture(*each->what, content_);
+        capture_->kernels.push_back(each->what.get());
+        each->waits_for_capture.store(false);
+      }
+      if (sampler == nullptr) return;
+      start_for_capture(*sampler, capture_->others);
+      capture_->sampler = std::move(sampler);
+      logs_->use_samples(capture_->sampler->samples(), &capture_->others);
+    } catch (...) {
+      end_capture();
+      throw;
+    }
+  }
+
+  /// The latest step that has ended in a capture that runs; n/a before the first one.
+  [[nodiscard]] std::optional<std::uint64_t> last_captured_step() const noexcept { return capture_->records.last_step(); }
+  /// The memory of a capture that runs.
+  [[nodiscard]] std::uint64_t capture_bytes() const noexcept {
+    return capture_->records.bytes() + sizeof(sample_record) * capture_->others.so_far().samples.size();
+  }
+
+  /// Stops what the capture has started. May wait for a GPU.
+  /// @return the file of the capture; null if it cannot be completed.
+  std::unique_ptr<own_descriptor> end_capture() noexcept {
+    std::unique_ptr<own_descriptor> result;
+    for (collector* each : capture_->kernels) {
+      owner_.calls().call(*each, [&](collector& last) { last.drain(content_, true); });
+      owner_.calls().call(*each, [](collector& last) { last.stop(); });
+    }
+    capture_->kernels.clear();
+    if (capture_->sampler != nullptr) {
+      logs_->use_samples(nullptr);
+      owner_.calls().call(*capture_->sampler, [](collector& last) { last.stop(); });
+    }
+    try {
+      describe();
+      result = capture_->records.finish(content_, capture_->others.take());
+    } catch (std::exception const&) {  // no memory
+    }
+    capture_.reset();
+    return result;
   }
 
   /// Drains logs and collectors, and writes the journal.
@@ -153,8 +232,9 @@ class session_recording {
       is_complete = until_due.count() <= 0;
       auto const goes_on = [&] { return is_complete = is_complete && !owner_.is_interrupted(); };
       if (is_complete) slot_count = logs_->drain(false, goes_on, [&] { add_windows(); });
-      drain_collectors(journal_ != nullptr || is_wanted || std::exchange(are_operations_wanted_, false));
+      drain_collectors(journal_ != nullptr || capture_ || is_wanted || std::exchange(are_operations_wanted_, false));
       append_to_journal();
+      if (journal_ != nullptr && journal_->is_open_due()) journal_->append(logs_->open());
     } catch (std::exception const& failure) {  // no memory: the next round continues where this one stopped
       is_complete = false;
       if (!std::exchange(has_told_failure_, true)) warn("recorded data cannot be read: ", failure.what());
@@ -182,6 +262,13 @@ class session_recording {
     result.profile = content_.so_far();
     result.profile.quality.open_scopes += logs_->open_scopes();
     return result;
+  }
+
+  /// Copies the figures of the running session, and the records that they do not include yet; at most those of some windows.
+  [[nodiscard]] window_stream copy_windows() {
+    describe();
+    take_windows();
+    return windows_;
   }
 
   /// Ends the recording: drains the rest, which may wait for a GPU, and stops the collectors. If it throws, another call continues.
@@ -238,6 +325,23 @@ class session_recording {
   /// The next part of `finish`.
   enum class phase { logs, gpu_scopes, collectors, content };
 
+  /// What runs for a capture.
+  struct running_capture {
+    running_capture(profile const& so_far, profile const& rest) : records{so_far, rest} {}
+    captured_records records;
+    own_vector<collector*> kernels;      ///< borrowed from `collectors_`
+    std::unique_ptr<collector> sampler;  ///< null without host samples
+    profile_builder others;  ///< host samples, which are not in the figures of the session; their functions; memory that was in use before
+  };
+
+  void start_for_capture(collector& each, profile_builder& into) {
+    owner_.calls().call(each, [&](collector& starting) {
+      starting.use_clock(logs_->calendar());
+      starting.start(into);
+    });
+    if (!each.works()) throw error{std::string{each.name()} + ": " + each.status().reason};
+  }
+
   template <class Visit>
   static void for_each_side_log(Visit const& visit) {
     for (side_log* side = __atomic_load_n(&recorder.side_logs, __ATOMIC_ACQUIRE); side != nullptr; side = side->next) visit(*side);
@@ -255,12 +359,16 @@ class session_recording {
 
   void drain_collectors(bool flushes) {
     for_each_side_log([&](side_log& each) { each.drain(content_, false); });
-    collectors_.for_each([&](collector& each) {
+    auto const drain = [&](collector& each) {
       owner_.calls().call(each, [&](collector& working) {
         working.drain(content_, false);
         if (flushes) working.flush();
       });
-    });
+    };
+    collectors_.for_each(drain);
+    if (capture_) {
+      for (collector* each : capture_->kernels) drain(*each);
+    }
     own_vector<gpu_step_record> const& timed = content_.so_far().gpu_steps;
     while (passes_gpu_steps_ && passed_gpu_steps_ < timed.size()) {
       gpu_steps_.push(timed[passed_gpu_steps_]);
@@ -283,12 +391,16 @@ class session_recording {
     append_to_journal();
     windows_.take(content_);
     if (journal_ != nullptr) journal_->forget_rest();
+    if (capture_) capture_->records.forget_rest();
   }
 
   /// Adds complete windows if enough was recorded.
   void add_windows() {
     bool const is_full = journal_ != nullptr && journal_->is_full();
-    if (!windows_.is_due(content_) && !is_full) return;
+    if (!windows_.is_due(content_) && !is_full) {
+      if (windows_.has_many_new(content_)) take_windows();  // not all of them at the end of a long step
+      return;
+    }
     std::optional<arrival> until = logs_->arrived();
     if (!until) return;
     append_to_journal();      // the program may be killed while a collector waits
@@ -316,8 +428,9 @@ class session_recording {
     journal_->begin_next_file(head);
   }
 
-  /// Encodes all new records. Each frame contains the number of open scopes, because it may be the last one.
+  /// Encodes all new records, also for a capture. Each frame contains the number of open scopes, because it may be the last one.
   void append_to_journal() {
+    if (capture_) capture_->records.append(content_.so_far(), content_.rest());
     if (journal_ == nullptr) return;
     describe();
     struct with_open_scopes {
@@ -331,9 +444,27 @@ class session_recording {
     journal_->append(content_.so_far(), content_.rest(), false);
   }
 
+  void take_host_starts() noexcept {
+    host_starts_.take_all([this](host_start const& each) {
+      content_.environment().host_speed = each.speed;
+      use_at_begin_ = each.use;
+    });
+  }
+
+  /// The use changes in every round. In a journal, it is new at most once a second, and only with new records: a program that waits must
+  /// not fill the disk.
+  void describe_host_use() {
+    bool const is_running = journal_ != nullptr && phase_ == phase::logs;
+    if (is_running && (last_round_ < next_use_ || used_at_records_ == content_.records())) return;
+    next_use_ = last_round_ + std::chrono::seconds{1};
+    used_at_records_ = content_.records();
+    content_.environment().host_use = use_between(use_at_begin_, use_at_end_ ? *use_at_end_ : read_host_use());
+  }
+
   /// Copies single values to the profile.
   void describe() {
-    host_speeds_.take_all([this](host_speed_record const& each) { content_.environment().host_speed = each; });
+    take_host_starts();
+    describe_host_use();
     content_.environment().clock_offset_ns = logs_->calendar().offset_ns();
     content_.set(&profile::time, logs_->time());
     content_.set(&quality_record::clock_changes, logs_->calendar().changes());
@@ -350,7 +481,9 @@ class session_recording {
     describe_other_recorders(outcomes);
     outcomes.insert(outcomes.end(), replaced_libraries_.begin(), replaced_libraries_.end());
     if (!owner_.failure().empty()) outcomes.push_back({"draining", "between steps only", owner_.failure(), {}});
+    if (!control_.name.empty()) outcomes.push_back(control_);
     if (!no_journal_.empty()) outcomes.push_back({"journal", "not written", no_journal_, collector_kind::journal});
+    if (!metrics_.name.empty()) outcomes.push_back(metrics_);
     if (journal_ != nullptr) {
       bool const is_written = journal_->failure().empty();
       outcomes.push_back({"journal", is_written ? "written" : "not written", is_written ? journal_->file() : journal_->failure(),
@@ -367,10 +500,18 @@ class session_recording {
   collector_list collectors_;
   own_vector<collector_record> replaced_libraries_;
   session_journal* journal_ = nullptr;
+  own_vector<collector_list::entry*> kernels_on_capture_;  ///< with `kernels=capture`
+  std::optional<running_capture> capture_;
   std::string no_journal_;
+  collector_record metrics_;  ///< without a name: none are wanted
+  collector_record control_;  ///< without a name if `PROFKIT=control` is not set
   step_counters counters_;
   window_stream windows_;
-  handoff_queue<host_speed_record> host_speeds_;
+  handoff_queue<host_start> host_starts_;
+  host_use_record use_at_begin_ = read_host_use();
+  std::optional<host_use_record> use_at_end_;
+  std::chrono::steady_clock::time_point next_use_{};
+  std::uint64_t used_at_records_ = 0;  ///< number of records when the use was described
   handoff_queue<gpu_step_record> gpu_steps_;
   std::size_t passed_gpu_steps_ = 0;
   bool passes_gpu_steps_ = false;

@@ -95,6 +95,7 @@ class step_side {
     calls_.wait_for_own_work();
     if (measure_loop_) recorder.nvtx_end(*measure_loop_);
     measure_loop_.reset();
+    recording_.end_host_use();
     host_probe_.end(host_speed_);
     recording_.set_host_speed(host_speed_);
   }
@@ -108,10 +109,9 @@ class step_side {
   /// Runs before each measured step. Probes the host, and begins the NVTX process range `measure_loop` if a tool listens. A tool that
   /// starts recording at this range may need time.
   void begin_measured_steps() {
-    if (!host_speed_) {
-      host_probe_.begin(host_speed_);
+    if (host_probe_.begin(host_speed_)) {
       try {
-        if (host_speed_) recording_.host_speeds().push(*host_speed_);
+        recording_.host_starts().push({host_speed_, read_host_use()});
       } catch (std::exception const&) {  // no memory: it is in the last report only
       }
     }

@@ -9,7 +9,7 @@
 #include "../../../time.hpp"
 #include "../../profile/own_containers.hpp"
 #include "../../profile/own_memory.hpp"
-#include "../../profile/own_sort.hpp"
+#include "../time/path_tree.hpp"
 
 namespace profkit::detail {
 
@@ -86,7 +86,6 @@ class thread_lanes {
   /// @param thread position in `profile::threads`.
   [[nodiscard]] std::uint32_t lane_of(std::uint32_t thread) const { return lane_of_[thread]; }
 
-  /// @return positions in `profile::scopes`.
   [[nodiscard]] grouped_positions::range scopes(std::size_t lane) const { return scopes_[lane]; }
 
  private:
@@ -101,10 +100,8 @@ inline constexpr std::uint32_t no_scope = 0xffffffffU;
 class lane_walk {
  public:
   /// @param parent_of receives the parent of each scope.
-  lane_walk(profile const& profile, own_vector<std::uint32_t>& parent_of) : profile_{profile}, parent_of_{parent_of} {
-    parents_.reserve(profile.paths.size());
-    for (path_record const& path : profile.paths) parents_.push_back(path.parent);
-  }
+  lane_walk(profile const& profile, own_vector<std::uint32_t>& parent_of)
+      : profile_{profile}, parent_of_{parent_of}, parents_{parents_of(profile.paths)} {}
 
   /// @param scope_of receives the innermost scope of each record.
   template <class TimeOf>
@@ -201,7 +198,8 @@ struct attribution {
   detail::own_vector<std::uint32_t> launch_of;  ///< by GPU operation: the launching API call; `none` if it was not recorded
   detail::own_vector<std::uint32_t> scope_of;   ///< by GPU operation: the innermost scope open at its launch; `none` outside any scope
   /// @brief By GPU operation: the path that it is charged to. For operations of a CUDA graph, the path of the scope in which the node was
-  /// captured, if known; otherwise the path of `scope_of`, or the default scope of the launching thread. `none` if all are unknown.
+  /// captured, if known, inside the scope of the launch if the capture was outside steps; otherwise the path of `scope_of`, or the default
+  /// scope of the launching thread. `none` if all are unknown.
   detail::own_vector<std::uint32_t> path_of;
   detail::own_vector<std::uint32_t> parent_of;  ///< by scope: the scope around it on its thread; `none` for the roots of the tree
   detail::own_vector<bool> has_operation;       ///< by API call: an operation that it launched is known
@@ -276,19 +274,31 @@ inline detail::own_vector<std::uint32_t> default_paths(profile const& profile) {
   return result;
 }
 
+/// The places of a launch and of a capture as one number.
+inline std::uint64_t replay_key(std::uint32_t launched_in, std::uint32_t captured_in) noexcept {
+  return std::uint64_t{launched_in} << 32U | captured_in;
+}
+
 /// Fills `path_of`: first the captured scope of a graph node, then the scope of the launch, then the default scope of its thread.
 inline void find_paths(attribution& result, profile const& profile) {
   auto const captured = captured_paths(profile);
   detail::own_vector<std::uint32_t> const rest = default_paths(profile);
+  detail::own_hash_map<std::uint64_t, std::uint32_t> replayed;
+  for (replayed_scope_record const& each : profile.replayed_scopes) replayed[replay_key(each.launched_in, each.captured_in)] = each.path;
   result.path_of.reserve(profile.gpu_operations.size());
   for (std::size_t i = 0; i < profile.gpu_operations.size(); ++i) {
     std::uint64_t const node = profile.graph_nodes.empty() ? 0 : profile.gpu_operations[i].graph_node;
     auto const known = node == 0 ? captured.end() : captured.find(node);
     std::uint32_t path = known == captured.end() ? attribution::none : known->second;
-    if (path == attribution::none && result.scope_of[i] != attribution::none) path = profile.scopes[result.scope_of[i]].path;
+    std::uint32_t launched_in = attribution::none;
     std::uint32_t const launch = result.launch_of[i];
-    if (path == attribution::none && launch != attribution::none) path = rest[profile.api_calls[launch].thread];
-    result.path_of.push_back(path);
+    if (result.scope_of[i] != attribution::none) {
+      launched_in = profile.scopes[result.scope_of[i]].path;
+    } else if (launch != attribution::none) {
+      launched_in = rest[profile.api_calls[launch].thread];
+    }
+    if (auto const inside = replayed.find(replay_key(launched_in, path)); inside != replayed.end()) path = inside->second;
+    result.path_of.push_back(path == attribution::none ? launched_in : path);
   }
 }
 

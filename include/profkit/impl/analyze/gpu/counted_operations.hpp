@@ -166,7 +166,6 @@ class counted_operations {
     }
   }
 
-  /// @return the span of the operations of each measured step.
   [[nodiscard]] own_vector<operation_span> const& steps() const noexcept { return steps_; }
 
  private:

@@ -11,8 +11,8 @@
 #include "../../../profile.hpp"
 #include "../../../statistics.hpp"
 #include "../../../time.hpp"
+#include "../../profile/own_containers.hpp"
 #include "../../profile/own_memory.hpp"
-#include "../../profile/own_sort.hpp"
 #include "../../profile/validate.hpp"
 #include "../kinds/step_kinds.hpp"
 #include "../time/measured_time.hpp"
@@ -23,7 +23,6 @@
 
 namespace profkit::detail {
 
-/// The GPU period of one step.
 struct gpu_step_period {
   std::size_t step = 0;  ///< position in `profile::steps`
   interval time;

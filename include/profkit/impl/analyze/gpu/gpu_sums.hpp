@@ -14,7 +14,6 @@
 #include "../../../time.hpp"
 #include "../../profile/own_containers.hpp"
 #include "../../profile/own_memory.hpp"
-#include "../time/durations.hpp"
 #include "../time/measured_time.hpp"
 #include "../time/path_tree.hpp"
 #include "../time/quantiles.hpp"
@@ -67,9 +66,7 @@ class added_union {
 class operation_spans {
  public:
   operation_spans(profile const& profile, attribution const& launched)
-      : profile_{profile}, launched_{launched}, of_scope_(profile.scopes.size()) {
-    parents_.reserve(profile.paths.size());
-    for (path_record const& path : profile.paths) parents_.push_back(path.parent);
+      : profile_{profile}, launched_{launched}, parents_{parents_of(profile.paths)}, of_scope_(profile.scopes.size()) {
     find_scopes_of_others();
   }
 

@@ -15,12 +15,11 @@
 #include "../../../time.hpp"
 #include "../../profile/own_containers.hpp"
 #include "../../profile/own_memory.hpp"
-#include "../../profile/own_sort.hpp"
 #include "../kinds/step_kinds.hpp"
 #include "../step_kind_summary.hpp"
-#include "../time/durations.hpp"
 #include "../time/measured_time.hpp"
 #include "../time/path_tree.hpp"
+#include "../time/quantiles.hpp"
 #include "../time/thread_timeline.hpp"
 #include "../windows/state.hpp"
 #include "attribution.hpp"
@@ -121,7 +120,6 @@ class busy_sums {
     return result;
   }
 
-  /// @return the number of paths.
   [[nodiscard]] std::size_t paths() const noexcept { return of_path_.size(); }
 
   /// @return the time charged to the scopes with the path themselves.
@@ -242,7 +240,6 @@ struct step_budget {
 
   auto members() { return listed(busy, idle); }
 
-  /// @return the number of paths with figures.
   [[nodiscard]] std::size_t paths() const noexcept { return std::max(busy.paths(), idle.of_path.size()); }
 
   busy_sums busy;

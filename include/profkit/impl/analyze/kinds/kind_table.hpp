@@ -83,7 +83,6 @@ class launched_kernels {
     }
   }
 
-  /// @return the number of paths with figures.
   [[nodiscard]] std::size_t paths() const noexcept {
     std::size_t result = 0;
     for (row const& each : pairs_) result = std::max(result, each.path + std::size_t{1});
@@ -130,7 +129,6 @@ class launched_kernels {
   own_hash_map<std::uint64_t, std::uint32_t> position_of_;  ///< in `pairs_`, by name and path
 };
 
-/// The figures of the steps of one kind.
 struct kind_figures {
   struct scopes_of_path {
     std::uint64_t count = 0;
@@ -222,7 +220,6 @@ class kind_table {
     return result;
   }
 
-  /// Whether a condition holds for the names of all kernels.
   template <class Condition>
   [[nodiscard]] bool all_kernels(Condition const& holds) const {
     bool result = true;
@@ -232,7 +229,6 @@ class kind_table {
     return result;
   }
 
-  /// @return the budget of all steps.
   [[nodiscard]] step_budget sum_of_budgets(bool is_of_gpu, std::size_t paths) const {
     step_budget result;
     result.idle.of_path.resize(paths);

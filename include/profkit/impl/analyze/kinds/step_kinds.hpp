@@ -97,7 +97,6 @@ inline own_vector<std::string> parts_not_in(own_vector<std::string> const& parts
   return result;
 }
 
-/// @return the parts that all kinds have.
 inline own_vector<std::string> common_parts(own_vector<step_kind_summary> const& kinds) {
   own_vector<std::string> result = kinds.front().parts;
   for (step_kind_summary const& each : kinds) {
@@ -192,7 +191,7 @@ class step_kinds {
     measured_time_cursor in{when_};
     // A step with many scopes of few names needs few entries, which are cheap to sort.
     std::size_t last_step = of_step_.size();
-    std::uint64_t last_thread = 0;
+    std::uint32_t last_thread = 0;                      // position in the profile
     std::uint64_t run = 0;                              // number of runs of scopes of one thread in one step
     own_vector<std::uint64_t> last_run(names_.size());  // by part: the last run with it
     for (scope_record const& scope : profile.scopes) {
@@ -200,16 +199,15 @@ class step_kinds {
       if (part == not_a_part && !profile.paths[scope.path].is_step) continue;
       std::optional<std::size_t> const step = in.step_of(when_.moment_of(scope));
       if (!step) continue;
-      std::uint64_t const thread = profile.threads[scope.thread].system_id;
       if (part != not_a_part) {
-        if (last_step != *step || last_thread != thread) {
+        if (last_step != *step || last_thread != scope.thread) {
           last_step = *step;
-          last_thread = thread;
+          last_thread = scope.thread;
           ++run;
         }
-        if (std::exchange(last_run[part], run) != run) parts_.push_back({*step, part, thread});
+        if (std::exchange(last_run[part], run) != run) parts_.push_back({*step, part, profile.threads[scope.thread].system_id});
       } else if (interval const& time = when_.steps()[*step]; scope.time.begin == time.begin && scope.time.end == time.end) {
-        thread_of[*step] = thread;
+        thread_of[*step] = profile.threads[scope.thread].system_id;
       }
     }
     auto const is_elsewhere = [&](part_of_step const& each) { return thread_of[each.step].value_or(each.thread) != each.thread; };

@@ -70,7 +70,6 @@ struct path_memory {
                   wide_peak_bytes, own_change_bytes);
   }
 
-  /// @param balance the complete balance of one scope.
   void add(scope_balance const& balance) {
     peak_bytes = std::max(peak_bytes, static_cast<std::uint64_t>(balance.all.peak));
     own_peak_bytes = std::max(own_peak_bytes, static_cast<std::uint64_t>(balance.own.peak));

@@ -91,7 +91,6 @@ class memory_change_finder {
     }
   }
 
-  /// @return the changes by allocator.
   [[nodiscard]] own_vector<allocator_changes> changes() && { return std::move(result_); }
 
  private:
@@ -164,10 +163,8 @@ class memory_totals {
     for (std::size_t i = count_; i-- > 1;) max_[i] = std::max(max_[2 * i], max_[2 * i + 1]);
   }
 
-  /// @return the usage before the changes at a moment.
   [[nodiscard]] std::int64_t before(timestamp moment) { return max_[count_ + changes_until(moment, false)]; }
 
-  /// @return the usage after the changes at a moment.
   [[nodiscard]] std::int64_t after(timestamp moment) { return max_[count_ + changes_until(moment, true)]; }
 
   /// @return the maximum from before the beginning of the interval to its end, inclusive. Takes logarithmic time, less if the interval is
@@ -220,7 +217,6 @@ inline interval with_readings_at_end(interval step) {
   return step;
 }
 
-/// The measured time with the readings at the ends of steps.
 inline measured_time with_readings_at_ends(measured_time const& time) {
   if (!time.has_steps()) return time;
   own_vector<interval> steps = time.steps();

@@ -8,13 +8,13 @@
 #include <string>
 #include <string_view>
 #include <tuple>
+#include <utility>
 
 #include "../../../profile.hpp"
 #include "../../../summary.hpp"
 #include "../../../time.hpp"
 #include "../../profile/own_containers.hpp"
 #include "../../profile/own_memory.hpp"
-#include "../../profile/own_sort.hpp"
 #include "../gpu/attribution.hpp"
 #include "../gpu/counted_operations.hpp"
 #include "timeline_part.hpp"
@@ -73,14 +73,27 @@ struct found_collective {
   timestamp issued{};  ///< time of the call on the host
   std::uint64_t sequence = 0;
   std::uint64_t bytes = 0;
-  std::uint32_t kind = 0;                  ///< position in `found_collectives::kinds`
-  std::uint32_t path = attribution::none;  ///< the scope that issued it
-  bool is_unknown = false;                 ///< an NCCL kernel whose collective was not collected, for example in a CUDA graph
-  bool is_in_graph = false;                ///< an unknown collective in a CUDA graph
+  std::uint32_t kind = 0;                    ///< position in `found_collectives::kinds`
+  std::uint32_t path = attribution::none;    ///< the scope that issued it
+  bool is_unknown = false;                   ///< an NCCL kernel whose collective was not collected, for example in a CUDA graph
+  bool is_in_graph = false;                  ///< an unknown collective in a CUDA graph
+  std::uint64_t graph_node = 0;              ///< a known collective in a CUDA graph: see `gpu_operation_record::graph_node`
+  std::uint32_t capture_order = 0;           ///< its position among the NCCL kernels of the graph, in the order of their capture
+  std::uint32_t record = attribution::none;  ///< position in `profile::collectives` if it is timed on the host
 };
 
+/// A number for a collective of a replayed graph. NCCL numbers only the captured call, but ranks capture and replay in the same order.
+/// @param step index of the step.
+/// @param replay number of the replay in the step.
+/// @param order see `found_collective::capture_order`.
+inline std::uint64_t number_of_replayed(std::uint64_t step, std::uint64_t replay, std::uint32_t order) {
+  constexpr std::uint64_t of_graphs = std::uint64_t{1} << 63U;  // no number of NCCL is so large
+  return of_graphs | (step & 0x7fffffffU) << 32U | (replay & 0xfffU) << 20U | (order & 0xfffffU);
+}
+
 /// The collectives of a window, in the order of their beginnings. A collective of NCCL has the time of its kernel. If NCCL's collectives
-/// were not collected, its kernels are numbered in the order of their starts.
+/// were not collected, its kernels are numbered in the order of their starts. Kernels in CUDA graphs are known if the device has one
+/// communicator.
 struct found_collectives {
   own_vector<found_collective> all;
   own_vector<collective_kind> kinds;
@@ -94,12 +107,14 @@ struct found_collectives {
       if (each.correlation != 0) {
         auto const [at, is_new] = by_correlation_.try_emplace(each.correlation, issued{i, 0});
         at->second.bytes += each.bytes;
-      } else if (!each.is_captured && each.time.begin < each.time.end) {
-        all.push_back({each.time, each.time.begin, each.sequence, each.bytes, kind_of(records, each, true), each.path});
+      } else if (is_timed_on_host(each)) {
+        all.push_back(
+            {each.time, each.time.begin, each.sequence, each.bytes, kind_of(records, each, true), each.path, false, false, 0, 0, i});
         on_host.push_back(each.time);
       }
     }
     if (operations != nullptr) add_kernels(records, launched, *operations);
+    order_by_capture();
     auto const is_earlier = [](found_collective const& a, found_collective const& b) { return a.time.begin < b.time.begin; };
     own_stable_sort(all.begin(), all.end(), is_earlier);
   }
@@ -122,7 +137,8 @@ struct found_collectives {
       has_any = has_any || is_kernel[i];
     }
     if (!has_any) return;
-    bool const were_collected = !records.communicators.empty();
+    own_vector<std::uint32_t> const groups = communicators_on_device(records);
+    bool const were_collected = !groups.empty();
     own_vector<std::uint32_t> kind_of_name(records.gpu_names.size(), attribution::none);
     is_collective_.resize(records.gpu_operations.size());
     for (timed_operation const& each : operations.all()) {
@@ -137,17 +153,67 @@ struct found_collectives {
         next.bytes = known->second.bytes;
         next.kind = kind_of(records, record, false);
         if (next.path == attribution::none) next.path = record.path;
-      } else if (were_collected) {
-        next.is_unknown = true;
-        next.is_in_graph = records.gpu_operations[each.record].graph_node != 0;
       } else {
-        has_numbers = false;
-        std::uint32_t& kind = kind_of_name[each.name];
-        if (kind == attribution::none) kind = find_or_add(kinds, known_kinds_, kind_of_kernel(records.gpu_names[each.name].name));
-        next.kind = kind;
+        std::uint64_t const node = records.gpu_operations[each.record].graph_node;
+        bool const is_replayed = node != 0 && groups.size() == 1;
+        next.is_unknown = were_collected && !is_replayed;
+        next.is_in_graph = next.is_unknown && node != 0;
+        if (!next.is_unknown) {
+          has_numbers = has_numbers && were_collected;
+          if (were_collected) next.graph_node = node;
+          std::uint32_t& kind = kind_of_name[each.name];
+          if (kind == attribution::none) kind = find_or_add(kinds, known_kinds_, kind_of_kernel(records, each.name, groups));
+          next.kind = kind;
+        }
       }
       all.push_back(next);
     }
+  }
+
+  /// CUPTI numbers the nodes of a graph in the order of their capture, and has the graph in the upper half of the number.
+  void order_by_capture() {
+    std::map<std::uint64_t, std::uint32_t> order;
+    for (found_collective const& each : all) {
+      if (each.graph_node != 0) order.emplace(each.graph_node, 0);
+    }
+    std::uint64_t graph = 0;
+    std::uint32_t next = 0;
+    for (auto& [node, position] : order) {
+      if (std::exchange(graph, node >> 32U) != node >> 32U) next = 0;
+      position = next++;
+    }
+    for (found_collective& each : all) {
+      if (each.graph_node != 0) each.capture_order = order[each.graph_node];
+    }
+  }
+
+  static bool is_timed_on_host(collective_record const& each) noexcept {
+    return each.correlation == 0 && !each.is_captured && (each.time.begin < each.time.end || each.side != message_side::none);
+  }
+
+  /// The communicators without a collective that is timed on the host, such as those of NCCL beside those of MPI.
+  static own_vector<std::uint32_t> communicators_on_device(profile const& records) {
+    own_vector<bool> is_of_host(records.communicators.size());
+    for (collective_record const& each : records.collectives) {
+      if (is_timed_on_host(each)) is_of_host[each.communicator] = true;
+    }
+    own_vector<std::uint32_t> result;
+    for (std::uint32_t i = 0; i < is_of_host.size(); ++i) {
+      if (!is_of_host[i]) result.push_back(i);
+    }
+    return result;
+  }
+
+  /// The kind of a kernel without a collective, of the only communicator if there is one.
+  static collective_kind kind_of_kernel(profile const& records, std::uint32_t name, own_vector<std::uint32_t> const& groups) {
+    collective_kind result = detail::kind_of_kernel(records.gpu_names[name].name);
+    if (groups.empty()) return result;
+    communicator_record const& group = records.communicators[groups.front()];
+    result.communicator = group.id;
+    result.group = group.name;
+    result.size = group.size;
+    result.rank = group.rank;
+    return result;
   }
 
   /// Compares names only for the first of the collectives that have the same positions in the tables.

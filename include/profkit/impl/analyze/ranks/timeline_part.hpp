@@ -36,7 +36,8 @@ void fields(Archive& archive, collective_kind& value) {
 template <class Archive>
 void fields(Archive& archive, timeline_collective& value) {
   archive(value.step), archive(value.sequence), archive(value.bytes), archive(value.kind), archive(value.path), archive(value.time),
-      archive(value.exposed), archive(value.busy), archive(value.idle);
+      archive(value.posted), archive(value.side), archive(value.partner), archive(value.tag), archive(value.exposed), archive(value.busy),
+      archive(value.idle);
 }
 template <class Archive>
 void fields(Archive& archive, timeline_step& value) {
@@ -110,7 +111,8 @@ inline void check_timeline(rank_timeline const& timeline, bool has_paths) {
   }
   for (timeline_collective const& each : timeline.collectives) {
     check_read(each.kind < timeline.kinds.size() && (!has_paths || each.path < timeline.paths.size()), "a collective has no kind");
-    check_read(is_interval(each.time) && are_charged(each.busy) && are_charged(each.idle), "a collective has wrong times");
+    bool const is_right = is_interval(each.time) && is_time(each.posted) && each.posted <= each.time.begin;
+    check_read(is_right && are_charged(each.busy) && are_charged(each.idle), "a collective has wrong times");
     timestamp last = each.time.begin;
     for (interval const& part : each.exposed) {
       check_read(is_interval(part) && last <= part.begin && part.end <= each.time.end, "a collective is exposed at wrong times");
@@ -151,7 +153,7 @@ struct pending_work {
 /// The timeline of a stretch of a session. Positions of paths are those of the analysis.
 class timeline_part {
  public:
-  /// Beyond these bounds, steps are dropped. 2,048 collectives take about 300 KB in a file.
+  /// Beyond these bounds, steps are dropped. 2,048 collectives take about 300 KB in a file. A message counts as a quarter of a collective.
   static constexpr std::size_t max_steps = 128;
   static constexpr std::size_t max_collectives = 2048;
   /// At least so many measured steps are kept, even beyond `max_collectives`. Fewer are too few to compare ranks.
@@ -297,9 +299,11 @@ class timeline_part {
   /// A kept step.
   struct kept_step {
     std::uint64_t last_stride = 0;
-    std::uint64_t collectives = 0;  ///< number of its collectives
+    std::uint64_t quarters = 0;  ///< sum of `quarters_of` its collectives
     bool is_measured = false;
   };
+
+  static std::uint64_t quarters_of(timeline_collective const& each) noexcept { return each.side == message_side::none ? 4 : 1; }
 
   template <class IsDropped>
   void drop(IsDropped const& is_dropped) {
@@ -321,7 +325,9 @@ class timeline_part {
   }
 
   [[nodiscard]] bool is_within_bounds() const {
-    return timeline_.steps.size() <= max_steps && timeline_.collectives.size() <= max_collectives;
+    std::uint64_t quarters = 0;
+    for (timeline_collective const& each : timeline_.collectives) quarters += quarters_of(each);
+    return timeline_.steps.size() <= max_steps && quarters <= 4 * max_collectives;
   }
 
   /// Drops steps until the rest is within the bounds. The remaining steps depend only on the set of all steps, not on the stretches in
@@ -335,13 +341,13 @@ class timeline_part {
     std::uint64_t with_measured = 1;  // the largest stride with enough measured steps
     std::uint64_t steps = 0;
     std::uint64_t measured = 0;
-    std::uint64_t collectives = 0;
+    std::uint64_t quarters = 0;
     for (kept_step const& each : by_last_stride()) {
-      collectives += each.collectives;
+      quarters += each.quarters;
       measured += each.is_measured ? 1 : 0;
       std::uint64_t const without = std::max(each.last_stride, each.last_stride + 1);
-      if ((++steps > max_steps || collectives > max_collectives) && within_bounds == 1) within_bounds = without;
-      if (collectives > max_needed_collectives && within_need == 1) within_need = without;
+      if ((++steps > max_steps || quarters > 4 * max_collectives) && within_bounds == 1) within_bounds = without;
+      if (quarters > 4 * max_needed_collectives && within_need == 1) within_need = without;
       if (each.is_measured && measured == min_measured) with_measured = each.last_stride;
     }
     keep_stride(std::max({timeline_.stride, std::min(within_bounds, with_measured), within_need}));
@@ -349,13 +355,13 @@ class timeline_part {
 
   /// The kept steps, those with the largest stride first.
   [[nodiscard]] own_vector<kept_step> by_last_stride() const {
-    own_hash_map<std::uint64_t, std::uint64_t> collectives;
-    for (timeline_collective const& each : timeline_.collectives) ++collectives[each.step];
+    own_hash_map<std::uint64_t, std::uint64_t> quarters;
+    for (timeline_collective const& each : timeline_.collectives) quarters[each.step] += quarters_of(each);
     own_vector<kept_step> result;
     result.reserve(timeline_.steps.size());
     for (timeline_step const& each : timeline_.steps) {
-      auto const at = collectives.find(each.index);
-      result.push_back({last_stride_of(each.index), at == collectives.end() ? 0 : at->second, each.is_measured});
+      auto const at = quarters.find(each.index);
+      result.push_back({last_stride_of(each.index), at == quarters.end() ? 0 : at->second, each.is_measured});
     }
     std::sort(result.begin(), result.end(), [](kept_step const& a, kept_step const& b) { return a.last_stride > b.last_stride; });
     return result;

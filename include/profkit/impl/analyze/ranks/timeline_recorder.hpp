@@ -12,8 +12,8 @@
 #include "../../../profile.hpp"
 #include "../../../summary.hpp"
 #include "../../../time.hpp"
+#include "../../profile/own_containers.hpp"
 #include "../../profile/own_memory.hpp"
-#include "../../profile/own_sort.hpp"
 #include "../gpu/attribution.hpp"
 #include "../gpu/counted_operations.hpp"
 #include "../gpu/gpu_idle.hpp"
@@ -260,20 +260,35 @@ class timeline_recorder {
   void add_collectives(rank_timeline& to, timeline_step& step, found_collectives const& found, draft const& from, host_segments const& host,
                        own_vector<interval> const& busy, pending_work& pending) const {
     timestamp since = timestamp::min();
-    timestamp covered = timestamp::min();  // up to here, earlier collectives of the step cover the time
+    std::map<std::uint32_t, std::uint64_t> replays;  // by position in the capture
+    timestamp covered = timestamp::min();            // up to here, earlier collectives of the step cover the time
     for (std::size_t const position : from.collectives) {
       found_collective const& each = found.all[position];
       bool const is_inside = each.issued >= step.host.begin;
       timeline_collective next;
       next.step = step.index;
-      next.sequence = each.sequence;
+      next.sequence =
+          each.graph_node == 0 ? each.sequence : number_of_replayed(step.index, replays[each.capture_order]++, each.capture_order);
       next.bytes = each.bytes;
       next.kind = each.kind;
       next.path = each.path;
       next.time = each.time;
+      next.posted = each.time.begin;
+      if (each.record != attribution::none) {
+        collective_record const& record = records_.collectives[each.record];
+        if (record.posted != timestamp{}) next.posted = std::min(next.posted, record.posted);
+        next.side = record.side;
+        next.partner = record.partner;
+        next.tag = record.tag;
+      }
       if (is_inside) {
         interval const fresh{std::max(each.time.begin, std::min(covered, each.time.end)), each.time.end};
         next.exposed = uncovered(fresh, from.compute);
+        if (!to.collectives.empty()) {
+          timeline_collective const& before = to.collectives.back();
+          bool const is_same_wait = before.step == next.step && before.time.begin == next.time.begin && before.time.end == next.time.end;
+          if (is_same_wait) next.exposed = before.exposed;  // of several requests
+        }
         if (from.span.is_empty()) {
           // The step is measured on the host, and the collective may run on in another thread after its end.
           step.communication += std::max(std::chrono::nanoseconds{}, std::min(fresh.end, step.host.end) - fresh.begin);

@@ -14,8 +14,8 @@
 #include "../../../profile.hpp"
 #include "../../../summary.hpp"
 #include "../../../time.hpp"
+#include "../../profile/own_containers.hpp"
 #include "../../profile/own_memory.hpp"
-#include "../../profile/own_sort.hpp"
 #include "../gpu/attribution.hpp"
 #include "../gpu/counted_operations.hpp"
 #include "../time/measured_time.hpp"
@@ -222,6 +222,11 @@ class sample_rows {
     result.threads_without = how.threads_without;
     result.why_without = how.why_without;
     result.why_no_lines = how.why_no_lines;
+    double const system = static_cast<double>(how.time.system.count());
+    if (double const process = static_cast<double>(how.time.user.count()) + system; process > 0.0) {
+      result.share_of_process = std::min(1.0, static_cast<double>(how.time.samples.count()) / process);
+      result.kernel_share = system / process;
+    }
     sample_sums::functions all;
     for (std::uint32_t const path : tree_.in_order()) {
       sampled_scope_summary row = row_of_path(path, how);

@@ -17,9 +17,9 @@
 #include "../gpu/counted_operations.hpp"
 #include "../gpu/gpu_sums.hpp"
 #include "../windows/state.hpp"
-#include "durations.hpp"
 #include "measured_time.hpp"
 #include "path_tree.hpp"
+#include "quantiles.hpp"
 
 namespace profkit::detail {
 

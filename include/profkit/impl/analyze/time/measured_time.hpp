@@ -90,7 +90,6 @@ class measured_time {
 
   [[nodiscard]] bool contains(timestamp moment) const { return step_of(moment).has_value(); }
 
-  /// Whether the measured time is empty.
   [[nodiscard]] bool is_empty() const noexcept { return has_steps_ ? measured_.empty() : all_.end <= all_.begin; }
 
   /// The position, in time order, of the measured step that contains a moment; 0 in a session without steps.

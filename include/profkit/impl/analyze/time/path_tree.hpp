@@ -9,9 +9,16 @@
 
 #include "../../../profile.hpp"
 #include "../../profile/own_containers.hpp"
-#include "../../profile/own_sort.hpp"
 
 namespace profkit::detail {
+
+/// The parent of each path.
+inline own_vector<std::uint32_t> parents_of(own_vector<path_record> const& paths) {
+  own_vector<std::uint32_t> result;
+  result.reserve(paths.size());
+  for (path_record const& path : paths) result.push_back(path.parent);
+  return result;
+}
 
 /// The name of a scope in reports, without its index. `step` is reserved for the session's step: a scope with that name is shown as `step
 /// (scope)`, so that no two rows have the same path.

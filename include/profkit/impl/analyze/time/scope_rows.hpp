@@ -18,9 +18,9 @@
 #include "../gpu/gpu_idle.hpp"
 #include "../gpu/gpu_sums.hpp"
 #include "../windows/state.hpp"
-#include "durations.hpp"
 #include "measured_time.hpp"
 #include "path_tree.hpp"
+#include "quantiles.hpp"
 #include "time_per_step.hpp"
 
 namespace profkit::detail {
@@ -32,27 +32,33 @@ class self_times {
   /// Adds a window.
   /// @param own the stretch that the window owns.
   /// @param when the measured time of the window.
+  /// @param lanes the threads of the profile.
   /// @return self times by scope; right for the window's own scopes.
-  [[nodiscard]] own_vector<std::chrono::nanoseconds> add(profile const& profile, interval const& own, measured_time const& when) {
+  [[nodiscard]] own_vector<std::chrono::nanoseconds> add(profile const& profile, interval const& own, measured_time const& when,
+                                                         thread_lanes const& lanes) {
     own_vector<std::chrono::nanoseconds> result(profile.scopes.size());
     grow_rows(of_path_, profile.paths.size());
+    own_vector<std::uint32_t> const parents = parents_of(profile.paths);
     measured_time_cursor in{when};
-    thread_lanes const lanes{profile};
     for (std::size_t lane = 0; lane < lanes.count(); ++lane) {
-      own_vector<ended_scope> ended;  // the last ones can lie in the next scope
+      ended_scopes ended;  // the last ones can lie in the next scope
+      std::uint64_t thread = 0;
       for (std::uint32_t const i : lanes.scopes(lane)) {
         scope_record const& scope = profile.scopes[i];
         if (scope.time.end == timestamp::max()) break;  // open
         timestamp const moment = when.moment_of(scope);
         place const at = moment < own.begin ? place::before : moment < own.end ? place::own : place::after;
-        result[i] = scope.time.duration() - take(profile, scope, at, ended);
+        thread = profile.threads[scope.thread].system_id;
+        inner_time inside = ended.take(scope);
+        if (!open_.empty() || (at == place::after && inside.own.count() > 0)) take_earlier({thread, scope.path}, at, ended, inside);
+        result[i] = scope.time.duration() - std::min(inside.all, scope.time.duration());
         if (in.contains(moment)) of_path_[scope.path].time += result[i];
-        std::uint32_t const parent = profile.paths[scope.path].parent;
+        std::uint32_t const parent = parents[scope.path];
         if (at == place::before || parent == path_record::no_parent) continue;
-        ended.push_back({scope.time.begin, scope.time.duration(), parent, scope.thread, at == place::own});
+        ended.add(scope.time, parent, at == place::own, profile.paths[scope.path].adopted_from != path_record::no_parent);
       }
-      for (ended_scope const& each : ended) {
-        if (each.is_own) open_[{profile.threads[each.thread].system_id, each.parent}].time += each.time;
+      for (ended_scope const& each : ended.all()) {
+        if (each.is_own) open_[{thread, each.parent}].time += each.time;
       }
     }
     return result;
@@ -69,39 +75,86 @@ class self_times {
  private:
   enum class place : std::uint8_t { before, own, after };  ///< relative to the stretch of the window
 
+  using thread_and_path = std::tuple<std::uint64_t, std::uint32_t>;
+
+  struct inner_time {
+    std::chrono::nanoseconds all{};
+    std::chrono::nanoseconds own{};  ///< of scopes of the window
+  };
+
+  /// A scope, or several one after another in the same scope.
   struct ended_scope {
     timestamp begin;
     std::chrono::nanoseconds time;
     std::uint32_t parent;  ///< path
-    std::uint32_t thread;
     bool is_own;
+    bool adopts;  ///< the scope around it may be on another thread
   };
 
-  /// Removes the scopes inside a scope.
-  /// @return the time of those directly inside.
-  std::chrono::nanoseconds take(profile const& profile, scope_record const& scope, place at, own_vector<ended_scope>& ended) {
-    std::chrono::nanoseconds all{};
-    std::chrono::nanoseconds of_own{};
-    auto const add = [&](ended_scope const& each) {
-      if (each.parent != scope.path) return;
-      all += each.time;
-      if (each.is_own) of_own += each.time;
-    };
-    for (; !ended.empty() && scope.time.begin <= ended.back().begin; ended.pop_back()) add(ended.back());
-    std::tuple const key{profile.threads[scope.thread].system_id, scope.path};
+  /// The ended scopes of a thread whose parents have not ended. Elements are written in place, like those of `open_ranges`.
+  class ended_scopes {
+   public:
+    void add(interval const& time, std::uint32_t parent, bool is_own, bool adopts) {
+      if (count_ > 0 && !adopts) {
+        // No other scope begins between two scopes of one parent and contains only the second, if the parent is on this thread.
+        ended_scope& last = list_[count_ - 1];
+        if (last.parent == parent && last.is_own == is_own && !last.adopts && last.begin <= time.begin) {
+          last.time += time.duration();
+          return;
+        }
+      }
+      if (count_ == list_.size()) list_.resize(2 * count_ + 16);
+      ended_scope& next = list_[count_++];
+      next.begin = time.begin;
+      next.time = time.duration();
+      next.parent = parent;
+      next.is_own = is_own;
+      next.adopts = adopts;
+    }
+
+    /// Removes the scopes inside a scope. @return the time of those directly inside.
+    inner_time take(scope_record const& scope) {
+      inner_time result;
+      for (; count_ > 0 && scope.time.begin <= list_[count_ - 1].begin; --count_) add_if_in(scope.path, list_[count_ - 1], result);
+      return result;
+    }
+
+    /// Removes all scopes directly inside scopes of a path.
+    void take_all_in(std::uint32_t path, inner_time& to) {
+      list_.resize(count_);
+      for (ended_scope const& each : list_) add_if_in(path, each, to);
+      list_.erase(std::remove_if(list_.begin(), list_.end(), [&](ended_scope const& each) { return each.parent == path; }), list_.end());
+      count_ = list_.size();
+    }
+
+    [[nodiscard]] own_vector<ended_scope> const& all() {
+      list_.resize(count_);
+      return list_;
+    }
+
+   private:
+    static void add_if_in(std::uint32_t path, ended_scope const& each, inner_time& to) {
+      if (each.parent != path) return;
+      to.all += each.time;
+      if (each.is_own) to.own += each.time;
+    }
+
+    own_vector<ended_scope> list_;  ///< elements beyond `count_` are reused
+    std::size_t count_ = 0;
+  };
+
+  /// Joins a scope with the figures of its parts in earlier windows.
+  __attribute__((noinline)) void take_earlier(thread_and_path const& key, place at, ended_scopes& ended, inner_time& inside) {
     auto const earlier = open_.find(key);
     if (at == place::after) {
-      if (of_own.count() > 0) open_[key].time += of_own;
+      if (inside.own.count() > 0) open_[key].time += inside.own;
     } else if (earlier != open_.end()) {
       if (at == place::own) {  // the stream moved the scope to this window, because it had not waited for its end
-        all += earlier->second.time;
-        std::for_each(ended.begin(), ended.end(), add);
-        auto const is_inside = [&](ended_scope const& each) { return each.parent == scope.path; };
-        ended.erase(std::remove_if(ended.begin(), ended.end(), is_inside), ended.end());
+        inside.all += earlier->second.time;
+        ended.take_all_in(std::get<1>(key), inside);
       }
       open_.erase(earlier);
     }
-    return std::min(all, scope.time.duration());
   }
 
   struct sum {
@@ -113,7 +166,7 @@ class self_times {
   own_vector<sum> of_path_;
 
   /// The time so far in scopes that have not ended, by system thread number and path. A thread has at most one open scope of a path.
-  std::map<std::tuple<std::uint64_t, std::uint32_t>, sum> open_;
+  std::map<thread_and_path, sum> open_;
 };
 
 /// Host times and times between CUDA events of the scopes in the measured time, by path.

@@ -17,7 +17,7 @@
 #include "../../profile/own_memory.hpp"
 #include "../kinds/step_kinds.hpp"
 #include "../windows/state.hpp"
-#include "durations.hpp"
+#include "quantiles.hpp"
 
 namespace profkit::detail {
 
@@ -68,7 +68,6 @@ class step_series {
     return result;
   }
 
-  /// @return the measured steps of one kind.
   [[nodiscard]] step_series of_kind(kind_key kind) const {
     step_series result;
     auto const times = measured_.find(kind);
@@ -91,7 +90,6 @@ class step_series {
   /// Whether each group is one step.
   [[nodiscard]] bool is_single() const noexcept { return level_ == 0; }
 
-  /// @return the statistics of the measured steps.
   [[nodiscard]] duration_statistics measured() const {
     duration_statistics result;
     for (auto const& each : measured_) result.add(each.second);

@@ -9,15 +9,15 @@
 #include "../../../statistics.hpp"
 #include "../../../summary.hpp"
 #include "../../../time.hpp"
+#include "../../profile/own_containers.hpp"
 #include "../../profile/own_memory.hpp"
-#include "../../profile/own_sort.hpp"
 #include "../gpu/gpu_step_periods.hpp"
-#include "../merge/trend_part.hpp"
 #include "../readings.hpp"
 #include "../verdict/series_description.hpp"
 #include "../verdict/step_verdict.hpp"
-#include "durations.hpp"
+#include "quantiles.hpp"
 #include "step_series.hpp"
+#include "trend_part.hpp"
 
 namespace profkit::detail {
 

@@ -12,8 +12,8 @@
 #include "../../../profile.hpp"
 #include "../../../summary.hpp"
 #include "../../../time.hpp"
+#include "../../profile/own_containers.hpp"
 #include "../../profile/own_memory.hpp"
-#include "../../profile/own_sort.hpp"
 #include "../gpu/attribution.hpp"
 #include "../gpu/counted_operations.hpp"
 

@@ -19,8 +19,9 @@
 #include "../kinds/kind_table.hpp"
 #include "../kinds/step_kinds.hpp"
 #include "../windows/state.hpp"
-#include "durations.hpp"
 #include "measured_time.hpp"
+#include "path_tree.hpp"
+#include "quantiles.hpp"
 
 namespace profkit::detail {
 
@@ -167,6 +168,7 @@ class step_rows {
 /// @param end_step called with the position of a step after all its records.
 template <class StepOf, class Add, class EndStep>
 void for_each_by_step(std::uint32_t records, std::size_t steps, StepOf const& step_of, Add const& add, EndStep const& end_step) {
+  if (steps == 0) return;
   std::size_t last = 0;
   bool is_in_order = true;
   for (std::uint32_t i = 0; i < records && is_in_order; ++i) {
@@ -280,9 +282,7 @@ class time_per_step {
     }
     own_vector<bool> touches_host;  // by name: whether it copies from or to the host
     for (gpu_name_record const& each : profile.gpu_names) touches_host.push_back(is_host_copy(each.direction));
-    own_vector<std::uint32_t> parents;
-    parents.reserve(profile.paths.size());
-    for (path_record const& path : profile.paths) parents.push_back(path.parent);
+    own_vector<std::uint32_t> const parents = parents_of(profile.paths);
     own_vector<timed_operation> const& operations = counted.all();
     auto const step_of = [&](std::uint32_t each) { return operations[each].is_counted() ? operations[each].step : steps; };
     auto const add = [&](std::uint32_t which) {

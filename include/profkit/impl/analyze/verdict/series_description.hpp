@@ -11,10 +11,9 @@
 #include <utility>
 
 #include "../../profile/own_memory.hpp"
+#include "../step_kind_summary.hpp"
 #include "mean_interval.hpp"
 #include "noise_fit.hpp"
-#include "outliers.hpp"
-#include "verdict_summary.hpp"
 
 namespace profkit {
 
@@ -371,7 +370,7 @@ class series_describer {
   }
 
   [[nodiscard]] std::optional<lasting_change> change_after(std::size_t begin) const {
-    constexpr double max_p_value = 0.0003;  // far below 0.05, because the position was chosen
+    double const max_p_value = count_ < 50 ? 0.0002 : 0.0003;  // far below 0.05, because the position was chosen
     constexpr double min_change = 0.01;
     constexpr double max_slope = 0.03;  // what a line still explains without the step
     if (count_ - begin < 2 * min_part) return std::nullopt;
@@ -444,7 +443,7 @@ class series_describer {
   /// least squares with the models of the noise, because slow noise looks like a trend. Source: P. K. Sen, "Estimates of the regression
   /// coefficient based on Kendall's tau", JASA 63 (1968).
   void find_trend() {
-    double const max_p_value = count_ < 30 ? 0.005 : 0.01;  // few values show little of slow noise
+    double const max_p_value = count_ < 50 ? 0.003 : 0.01;  // few values show little of slow noise
     std::size_t const begin = has_levels() ? 0 : found_.warmup;
     if (count_ - begin < 4) return;
     series_values values = part_of(rest_, begin, count_);

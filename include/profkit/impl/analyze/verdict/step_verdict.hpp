@@ -11,10 +11,9 @@
 #include "../../../profile.hpp"
 #include "../../../statistics.hpp"
 #include "../../profile/own_memory.hpp"
+#include "../step_kind_summary.hpp"
 #include "mean_interval.hpp"
-#include "outliers.hpp"
 #include "series_description.hpp"
-#include "verdict_summary.hpp"
 
 namespace profkit {
 
@@ -153,14 +152,12 @@ inline step_verdict verdict_on(verdict_summary const& verdict, double moved, det
   bool const is_known = verdict.relative_half_width && *verdict.relative_half_width <= bounds::max_half_width;
   bool const is_even = static_cast<double>(verdict.outliers) <= bounds::max_outliers * measured;
   if (!is_known || !is_even) return step_verdict::noisy;
+  // A drift that noise could have made has an error, which is larger in few steps.
+  double const max_drift = (verdict.measured < 50 && !verdict.has_drift ? 0.7 : 0.9) * bounds::max_drift;
   bool const is_sure = verdict.measured >= bounds::min_stable_steps && verdict.cautious_half_width <= bounds::max_half_width &&
-                       verdict.effective_samples >= bounds::min_effective && drift <= 0.9 * bounds::max_drift;
+                       verdict.effective_samples >= bounds::min_effective && drift <= max_drift;
   return is_sure ? step_verdict::stable : step_verdict::too_few;
 }
-
-}  // namespace detail
-
-namespace detail {
 
 /// The number of independent steps with an interval of the same width as this one of groups of steps.
 inline double effective_steps(mean_interval const& of_groups, ::profkit::detail::own_vector<double> const& group_means,

@@ -103,6 +103,7 @@ class kept_parts {
     add(records.samples, &profile::samples, [&](std::size_t i) { return records.samples[i].time; });
     add(records.allocations, &profile::allocations, [&](std::size_t i) { return records.allocations[i].time; });
     add(records.work, &profile::work, [&](std::size_t i) { return records.work[i].begin; });
+    add(records.page_events, &profile::page_events, [&](std::size_t i) { return records.page_events[i].time.begin; });
     add(records.collectives, &profile::collectives, [&](std::size_t i) { return records.collectives[i].time.begin; });
     auto const add_readings = [&](auto const& list, auto member) {
       for (auto const& each : list) {
@@ -113,6 +114,7 @@ class kept_parts {
     add_readings(records.memory, &profile::memory);
     add_readings(records.device_clocks, &profile::device_clocks);
     add_readings(records.device_utilization, &profile::device_utilization);
+    add_readings(records.energy, &profile::energy);
   }
 
   kept_steps which_;
@@ -162,6 +164,8 @@ class window_context {
     keep(profile.device_clocks, is_of_later_step);
     keep(profile.device_utilization, is_of_later_step);
     keep(profile.gpu_scopes, [&](gpu_scope_record const& scope) { return scope.begin >= border_; });
+    keep(profile.page_events, [&](page_event_record const& each) { return each.time.begin >= border_; });
+    keep(profile.energy, [&](energy_record const& each) { return each.time >= border_; });
     keep(profile.work, [&](work_record const& work) { return work.begin >= border_; });
     keep(profile.counters, [&](counter_record const& sample) { return sample.time >= border_; });
     keep(profile.samples, [&](sample_record const& sample) { return sample.time >= border_; });

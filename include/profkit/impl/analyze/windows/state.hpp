@@ -34,18 +34,18 @@ template <class T>
 
 /// @param members the members of a struct, or `summed` of them.
 template <class... Members>
-[[nodiscard]] std::tuple<Members...> listed(Members&&... members) noexcept {
-  return {std::forward<Members>(members)...};
+[[nodiscard]] field_list<Members...> listed(Members&&... members) noexcept {
+  return field_list<Members...>{members...};
 }
 
 template <class Archive, class T>
-void fields(Archive& archive, summed_member<T>& member) {
+void fields(Archive& archive, summed_member<T> const& member) {
   archive.amount(member.value);
 }
 
 template <class Archive, class State>
 auto fields(Archive& archive, State& state) -> decltype(state.members(), void()) {
-  for_each_element(state.members(), [&](auto& each) { archive(each); });
+  state.members().for_each(archive);
 }
 
 template <class State, class = void>
@@ -94,7 +94,7 @@ void add_to(summed_member<T> const& to, summed_member<T> const& from) {
 
 template <class Members, std::size_t... Positions>
 void add_members(Members const& to, Members const& from, std::index_sequence<Positions...>) {
-  (add_to(std::get<Positions>(to), std::get<Positions>(from)), ...);
+  (add_to(field_at<Positions>(to), field_at<Positions>(from)), ...);
 }
 
 /// Adds figures of the same kind, member by member. Truth values are joined with "or".
@@ -107,7 +107,7 @@ void add_to(State& to, State const& from) {
     to.add(from);
   } else if constexpr (lists_members<State>) {
     auto const into = to.members();
-    add_members(into, const_cast<State&>(from).members(), std::make_index_sequence<std::tuple_size_v<decltype(to.members())>>{});
+    add_members(into, const_cast<State&>(from).members(), std::make_index_sequence<decltype(to.members())::size>{});
   } else {
     to += from;
   }

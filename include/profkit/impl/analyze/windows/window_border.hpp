@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -33,7 +32,8 @@ class window_border {
   window_border(profile const& profile, attribution const& launched, arrival const& until, timestamp from, window_waits const& waits)
       : profile_{profile}, launched_{launched}, until_{until}, from_{from}, waits_{waits} {
     bool const is_in_order = until.has_steps || !profile.allocators.empty() || needs_attribution(profile);
-    all_arrived_ = until.logs_until - (is_in_order ? waits.for_threads : std::min(waits.for_threads, waits.for_threads_in_any_order));
+    auto const wait = is_in_order ? waits.for_threads : std::min(waits.for_threads, waits.for_threads_in_any_order);
+    all_arrived_ = std::min(until.logs_until, std::max(until.logs_until, until.read_at) - wait);
     find_calls_without_operations();
   }
 
@@ -155,7 +155,6 @@ class window_border {
     explicit ended_steps(own_vector<interval>&&) = delete;  // borrowed, so no converted temporary
     explicit ended_steps(own_vector<interval> const& steps) : steps_{steps} {}
 
-    /// The number of steps that ended until a moment.
     [[nodiscard]] std::size_t operator()(timestamp moment) {
       while (count_ > 0 && steps_[count_ - 1].end > moment) --count_;
       while (count_ < steps_.size() && steps_[count_].end <= moment) ++count_;

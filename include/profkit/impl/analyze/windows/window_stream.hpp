@@ -27,7 +27,6 @@ struct window_waits {
   std::chrono::nanoseconds for_graphs = std::chrono::milliseconds{50};
   /// A launching call has no operation if the operation of a call this much later has arrived.
   std::chrono::nanoseconds for_operations = std::chrono::seconds{5};
-  /// Maximum wait for GPU work.
   std::chrono::nanoseconds for_work = std::chrono::seconds{60};
   /// Maximum wait for the end of a scope.
   std::chrono::nanoseconds for_scopes = std::chrono::seconds{60};
@@ -65,10 +64,13 @@ class window_stream {
   /// @return the number of moved records, not counting the step records.
   std::uint64_t move_kept_to(profile& to);
 
-  /// Whether enough was recorded since the last time to take records and to look for a border.
+  /// Whether enough was recorded since the last search for a border to search again.
   [[nodiscard]] bool is_due(profile_builder const& from) const noexcept {
-    return from.records() - taken_ >= std::max({records_at_a_time, count_records(waiting_), count_tables(from.so_far())});
+    return from.records() - looked_at_ >= std::max({records_at_a_time, left_waiting_, count_tables(from.so_far())});
   }
+
+  /// Whether as many records as of a window were recorded since the last `take`.
+  [[nodiscard]] bool has_many_new(profile_builder const& from) const noexcept { return from.records() - taken_ >= records_at_a_time; }
 
   /// Takes the records since the last call.
   void take(profile_builder& from);
@@ -80,6 +82,9 @@ class window_stream {
   /// Adds complete windows. If there is no memory for a window, its records and later ones are lost, because its figures may contain some
   /// of them: see `lost`.
   void add_complete(arrival const& until);
+
+  /// The live allocations of all records that were taken, and a reading of each allocator's other bytes in use.
+  [[nodiscard]] own_vector<allocation_record> live_allocations() const;
 
   /// The number of records that were lost because there was no memory.
   [[nodiscard]] std::uint64_t lost() const noexcept { return lost_; }
@@ -127,7 +132,7 @@ class window_stream {
   [[nodiscard]] static std::uint64_t count_tables(profile const& session) noexcept {
     return session.paths.size() + session.threads.size() + session.gpu_names.size() + session.graph_nodes.size() +
            session.api_names.size() + session.counter_names.size() + session.allocators.size() + session.communicators.size() +
-           session.collective_words.size() + session.functions.size();
+           session.collective_words.size() + session.functions.size() + session.launch_shapes.size();
   }
 
   /// A few milliseconds of work.
@@ -159,6 +164,8 @@ class window_stream {
   profile_follower follower_;
   std::uint64_t taken_ = 0;  ///< number of taken records, as `profile_builder::records` counts
   profile waiting_;
+  std::uint64_t looked_at_ = 0;     ///< `taken_` when `add_complete` searched a border
+  std::uint64_t left_waiting_ = 0;  ///< number of records in `waiting_` after it
   std::uint64_t known_scopes_ = 0;  ///< number of scopes in `waiting_` when the last window was added
   std::uint64_t known_calls_ = 0;
   std::uint64_t known_collectives_ = 0;

@@ -85,7 +85,6 @@ inline constexpr device_peaks known_devices[] = {
 
 namespace profkit::detail {
 
-/// The devices that a program used.
 inline std::set<std::int32_t> used_devices(profile const& profile) {
   std::set<std::int32_t> devices;
   for (gpu_operation_record const& each : profile.gpu_operations) {

@@ -137,7 +137,6 @@ class work_by_path {
 /// If a scope and scopes inside it declare work, the scope declares only the remaining work, and its row has the sum.
 class scope_work {
  public:
-  /// @param steps number of steps with this work.
   scope_work(path_tree const& tree, work_by_path const& done, std::uint64_t steps) : paths_{tree.paths()}, tree_{tree}, steps_{steps} {
     for (std::size_t path = 0; path < paths_.size(); ++path) {
       work_by_path::row const row = done.of_path(path);
@@ -151,7 +150,6 @@ class scope_work {
     }
   }
 
-  /// Fills `work` of the rows of the tree and of the rows by name.
   void fill(summary& into) const {
     own_vector<std::uint32_t> const& paths = tree_.rows();
     own_vector<time_said> const said = find_time_said(into.scopes);

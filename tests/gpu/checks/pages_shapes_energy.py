@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a GPU is asked to do: pages of unified memory, launch shapes, energy."""
+from checks.programs import Run, program_in, report_in, run_logged, train
+
+MIB = 256
+STEPS = 10
+
+
+def reason_of(report, collector):
+    return next((each["reason"] for each in report["quality"]["collectors"] if each["name"] == collector), "no collector") or ""
+
+
+def managed(place, name, options):
+    folder = place.out / f"managed-{name}"
+    run_logged([program_in(place.build, "profkit_gpu_programs"), "managed_pages", str(MIB), str(STEPS)], place.out / "pages_shapes_energy.log",
+               f"out={folder}{options}")
+    return report_in(folder)
+
+
+def kernel_of(report, part):
+    return next((each for each in report["kernels"] if part in each["name"]), None)
+
+
+def check_pages(checks, with_pages, without):
+    pages = with_pages["unified_memory"]
+    if pages is None:
+        checks.add("pages of unified memory", False, reason_of(with_pages, "unified memory"))
+        return
+    places = {(each["kernel"] or "", each["path"] or ""): each for each in pages["places"]}
+    reader = next((each for (kernel, path), each in places.items() if "add_up" in kernel and path == "step/read on the device"), None)
+    moved = reader["bytes_to_device"] / STEPS / 2**20 if reader else 0.0
+    kernel = kernel_of(with_pages, "add_up")
+    waits = reader["waiting_ms"] / STEPS if reader else 0.0
+    # The records have 54 to 83 % of the bytes on an H100; never more than all of them.
+    checks.add("pages migrate to the device in the kernel that reads them", reader is not None and 0.3 * MIB <= moved <= 1.02 * MIB and reader["device_faults"] > 0,
+               f"{moved:.0f} of {MIB} MiB a step, waits {waits:.1f} of {kernel['mean_us'] / 1e3:.1f} ms")
+    checks.add("a kernel does not wait longer than it runs", 0.0 < waits <= 1.001 * kernel["mean_us"] / 1e3, f"{waits:.2f} ms of {kernel['mean_us'] / 1e3:.2f} ms")
+    faults = [each for each in pages["places"] if each["host_faults"] > 0]
+    where = sum(each["host_faults"] for each in faults if each["path"] == "step/write on the host")
+    all_faults = sum(each["host_faults"] for each in faults)
+    names = sorted({f"{each['function']} ({each['file']}:{each['line']})" for each in faults})
+    checks.add("faults of the host are in the scope that writes", all_faults > 0 and where >= 0.99 * all_faults, f"{where} of {all_faults}; {', '.join(names)[:200]}")
+    operations = {each["name"]: each for each in pages["operations"]}
+    checks.add("migrations are rows of the copies", "[CUDA memcpy Unified Host-to-Device]" in operations and "[CUDA memcpy Unified Device-to-Host]" in operations,
+               "; ".join(f"{name}: {each['count']}, {each['bytes'] / 2**20:.0f} MiB, {each['total_ms']:.1f} ms" for name, each in operations.items()))
+    plain = kernel_of(without, "add_up")
+    checks.add("without the option nothing is recorded; what the counters cost", without["unified_memory"] is None,
+               f"kernel {plain['mean_us'] / 1e3:.1f} ms without, {kernel['mean_us'] / 1e3:.1f} ms with; step {without['steps']['mean_ms']:.1f} and "
+               f"{with_pages['steps']['mean_ms']:.1f} ms")
+
+
+def check_shapes(checks, report, trained):
+    few = kernel_of(report, "busy")["median_launch"]
+    sms = few["multiprocessors"] if few else 0
+    checks.add("12 blocks of 64 threads are 12 blocks of 64 threads", few is not None and (few["blocks"], few["threads"]) == (12, 64) and 0 < few["waves"] < 1 and sms > 12,
+               f"{few}")
+    shapes = [each["median_launch"] for each in trained["kernels"]]
+    known = [each for each in shapes if each]
+    sane = all(0 < each["occupancy"] <= 1 and each["waves"] > 0 and 0 < each["last_wave"] <= 1 and each["blocks_per_multiprocessor"] > 0 for each in known)
+    longest = "; ".join(f"{kernel['name'][:40]}: {kernel['median_launch']['blocks']} blocks, {100 * kernel['median_launch']['occupancy']:.1f} %, "
+                        f"{kernel['median_launch']['waves']:.2f} waves" for kernel in trained["kernels"][:5] if kernel["median_launch"])
+    checks.add("each kernel of the trainer has a shape (compare with ncu: theoretical occupancy, waves per SM)", len(known) == len(shapes) and sane, longest)
+
+
+def check_energy(checks, place):
+    mean = {}
+    for kind in ("idle", "arithmetic"):
+        folder = place.out / f"energy-{kind}"
+        run_logged([program_in(place.build, "profkit_gpu_programs"), "steady_load", kind, "5"], place.out / "pages_shapes_energy.log", f"energy,out={folder}")
+        report = report_in(folder)
+        meters = {each["meter"]: each for each in report.get("energy") or []}
+        gpu = next((each for name, each in meters.items() if name.startswith("GPU")), None)
+        if gpu is None:
+            checks.add(f"energy of a GPU: {kind}", False, reason_of(report, "energy"))
+            continue
+        mean[kind] = gpu["mean_watt"]
+        steps = gpu["steps"] >= 0.9 * report["steps"]["measured"]
+        right = abs(gpu["joules"] - gpu["mean_watt"] * gpu["covered_ms"] / 1e3) < 0.01 * gpu["joules"]
+        checks.add(f"energy of a GPU: {kind}", steps and right and 1.0 <= gpu["resolution_ms"] <= 250.0,
+                   "; ".join(f"{name}: {each['joules_per_step']:.3g} J a step, {each['mean_watt']:.0f} W, changes every {each['resolution_ms']:.1f} ms"
+                             for name, each in meters.items()))
+    if len(mean) == 2:
+        checks.add("a busy GPU takes more power than an idle one", mean["arithmetic"] > 1.5 * mean["idle"], f"{mean['arithmetic']:.0f} W and {mean['idle']:.0f} W")
+
+
+def check_pages_shapes_energy(checks, place):
+    """Unified memory, launch shapes and energy, on a real device."""
+    with_pages, without = managed(place, "on", ",unified_memory"), managed(place, "off", "")
+    with checks.failure_as_row("pages of unified memory"):
+        check_pages(checks, with_pages, without)
+    with checks.failure_as_row("energy"):
+        check_energy(checks, place)
+    with checks.failure_as_row("launch shapes"):
+        run = Run("small", 512, "train", "bf16")
+        trained, _ = train(place, run.options(5, 30), place.out / f"shapes-{run.folder}", "pages_shapes_energy.log", "energy")
+        check_shapes(checks, without, trained)
+        energy = trained.get("energy") or []
+        checks.add("energy of the trainer", bool(energy) and all(each["joules_per_item"] for each in energy),
+                   "; ".join(f"{each['meter']}: {each['joules_per_step']:.3g} J a step, {1e3 * each['joules_per_item']:.3g} mJ per item" for each in energy))
