@@ -15,6 +15,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "nsys"))
 from checks.compare import check_compare
+from checks.control import check_control
 from checks.cost import check_cost
 from checks.kernels import check_beside_nsys, check_parity, check_recorded, check_windows
 from checks.long_run import check_long
@@ -60,6 +61,7 @@ CHECKS = {
     "verdict": Check(check_verdict, [TRAINER]),
     "utilization": Check(check_utilization, [TRAINER, "profkit_gpu_programs"]),
     "pages_shapes_energy": Check(check_pages_shapes_energy, [TRAINER, "profkit_gpu_programs"]),
+    "control": Check(check_control, [TRAINER, PROGRAM, "profkit_gpu_programs"]),
     "samples": Check(check_samples, ["profkit_collect_tests", "profkit_samples_cost"]),
     "budget": Check(check_budget, [TRAINER]),
     "backward": Check(check_backward, [TRAINER, "bridge_cost"]),

@@ -203,6 +203,53 @@ TEST_CASE("graph operations are charged to the scopes of both capturing threads,
   CHECK(operations_of_graphs(profile) == operations{21 * 1007, 0});
 }
 
+TEST_CASE("graphs captured before the steps are charged inside the scopes that replay them", "[gpu]") {
+  need_gpu();
+  fixture const with;
+  profkit::session session{plain_options(0, 200)};
+  session.collect(profkit::cupti_kernels());
+  graph captured;
+  with.begin_capture();
+  {
+    PROF_SCOPE("forward");
+    with.work(1);
+    PROF_SCOPE_INDEXED("layer", 0);
+    with.work(2);
+  }
+  with.end_capture(captured);
+  runnable_graph const runnable{captured};
+  std::uint64_t done = 0;
+  for ([[maybe_unused]] profkit::step const& step : session) {
+    {
+      PROF_SCOPE("replay");
+      runnable.replay(with.on, 3);
+      with.work(3);
+    }
+    if (++done % 2 == 0) {
+      PROF_SCOPE("validate");
+      runnable.replay(with.on);
+    }
+    check(cudaStreamSynchronize(with.on.handle));
+  }
+  profkit::profile const profile = finish(session);
+  counts expected;
+  expect(expected, 1, "step/replay/forward (captured)", 3 * 200);
+  expect(expected, 2, "step/replay/forward (captured)/layer_0", 3 * 200);
+  expect(expected, 3, "step/replay", 200);
+  expect(expected, 1, "step/validate/forward (captured)", 100);
+  expect(expected, 2, "step/validate/forward (captured)/layer_0", 100);
+  CHECK(charged(profile) == expected);
+  CHECK(operations_of_graphs(profile) == operations{6 * 700, 0});
+  profkit::summary const all = profkit::analyze(profile);
+  for (profkit::scope_summary const& row : all.scopes) {
+    if (row.path == "step/replay") {
+      REQUIRE(row.gpu);
+      CHECK(row.gpu->operations == 200 * (3 * 6 + 3));
+    }
+    CHECK(row.path.rfind("forward", 0) != 0);  // not outside the steps
+  }
+}
+
 TEST_CASE("graphs built by hand are charged to the scopes that added their nodes, child graphs to the launching scope", "[gpu]") {
   need_gpu();
   fixture const with;

@@ -2,7 +2,10 @@
 //
 // Steps of 0.1 s or more that keep a GPU busy in one way, or leave it idle. PROFKIT determines collection and outputs.
 //
-// usage: profkit_gpu_programs steady_load KIND SECONDS      KIND: idle, arithmetic or memory
+// usage: profkit_gpu_programs steady_load KIND SECONDS      KIND: idle, arithmetic or memory; hang: idle, with kernels collected, and in
+//                                                           the last step a kernel that takes half a minute
+#include <profkit/cupti.hpp>
+#include <profkit/scope.hpp>
 #include <profkit/session.hpp>
 
 #include <chrono>
@@ -33,7 +36,7 @@ void must(cudaError_t result) {
 
 int run(int argc, char** argv) {
   std::string const kind = argc == 3 ? argv[1] : "";
-  if (kind != "idle" && kind != "arithmetic" && kind != "memory") return 2;
+  if (kind != "idle" && kind != "arithmetic" && kind != "memory" && kind != "hang") return 2;
   float* in = nullptr;
   float* out = nullptr;
   must(cudaMalloc(&in, max_values * sizeof(float)));
@@ -44,10 +47,17 @@ int run(int argc, char** argv) {
   options.warmup_steps = 1;
   options.measured_steps = static_cast<std::uint64_t>(std::atoi(argv[2])) * 10;
   profkit::session session{options};
+  if (kind == "hang") session.collect(profkit::cupti_kernels());
+  std::uint64_t left = options.warmup_steps + options.measured_steps;
   for ([[maybe_unused]] profkit::step const& step : session) {
+    --left;
     auto const end = std::chrono::steady_clock::now() + std::chrono::milliseconds{100};
-    if (kind == "idle") {
+    if (kind == "idle" || kind == "hang") {
       std::this_thread::sleep_until(end);
+      if (kind == "idle" || left > 0) continue;
+      PROF_SCOPE("evaluate");
+      start_busy(1, 1, nullptr, 30'000'000'000);
+      must(cudaDeviceSynchronize());
       continue;
     }
     while (std::chrono::steady_clock::now() < end) {

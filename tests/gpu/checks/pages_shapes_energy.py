@@ -1,19 +1,31 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a GPU is asked to do: pages of unified memory, launch shapes, energy."""
-from checks.programs import Run, program_in, report_in, run_logged, train
+import collections
+import csv
+
+from checks.nsys import NCU_REFUSALS, find_ncu
+from checks.programs import Run, has_nsys, program_in, report_in, run_logged, train
 
 MIB = 256
 STEPS = 10
+LOG = "pages_shapes_energy.log"
+TO_DEVICE, TO_HOST = "[CUDA memcpy Unified Host-to-Device]", "[CUDA memcpy Unified Device-to-Host]"
+# ncu's names of a shape, and ours.
+NCU_SHAPE = {"launch__grid_size": "blocks", "launch__block_size": "threads", "launch__registers_per_thread": "registers"}
+NCU_OCCUPANCY, NCU_WAVES = "sm__maximum_warps_per_active_cycle_pct", "launch__waves_per_multiprocessor"
 
 
 def reason_of(report, collector):
     return next((each["reason"] for each in report["quality"]["collectors"] if each["name"] == collector), "no collector") or ""
 
 
+def managed_command(place):
+    return [program_in(place.build, "profkit_gpu_programs"), "managed_pages", str(MIB), str(STEPS)]
+
+
 def managed(place, name, options):
     folder = place.out / f"managed-{name}"
-    run_logged([program_in(place.build, "profkit_gpu_programs"), "managed_pages", str(MIB), str(STEPS)], place.out / "pages_shapes_energy.log",
-               f"out={folder}{options}")
+    run_logged(managed_command(place), place.out / LOG, f"out={folder}{options}")
     return report_in(folder)
 
 
@@ -41,12 +53,85 @@ def check_pages(checks, with_pages, without):
     names = sorted({f"{each['function']} ({each['file']}:{each['line']})" for each in faults})
     checks.add("faults of the host are in the scope that writes", all_faults > 0 and where >= 0.99 * all_faults, f"{where} of {all_faults}; {', '.join(names)[:200]}")
     operations = {each["name"]: each for each in pages["operations"]}
-    checks.add("migrations are rows of the copies", "[CUDA memcpy Unified Host-to-Device]" in operations and "[CUDA memcpy Unified Device-to-Host]" in operations,
+    checks.add("migrations are rows of the copies", TO_DEVICE in operations and TO_HOST in operations,
                "; ".join(f"{name}: {each['count']}, {each['bytes'] / 2**20:.0f} MiB, {each['total_ms']:.1f} ms" for name, each in operations.items()))
     plain = kernel_of(without, "add_up")
     checks.add("without the option nothing is recorded; what the counters cost", without["unified_memory"] is None,
                f"kernel {plain['mean_us'] / 1e3:.1f} ms without, {kernel['mean_us'] / 1e3:.1f} ms with; step {without['steps']['mean_ms']:.1f} and "
                f"{with_pages['steps']['mean_ms']:.1f} ms")
+
+
+def check_pages_of_nsys(checks, place, with_pages):
+    """Two runs of the program: their numbers of pages differ, and so do those of two runs under one tool."""
+    name = "migrations are those of Nsight Systems, per step"
+    if not has_nsys(place):
+        checks.add(name, None, "no nsys")
+        return
+    folder = place.out / "managed-nsys"
+    folder.mkdir(parents=True, exist_ok=True)
+    run_logged([place.nsys, "profile", "--trace=cuda", "--cuda-um-gpu-page-faults=true", "--cuda-um-cpu-page-faults=true", "--sample=none",
+                "--cpuctxsw=none", "--force-overwrite=true", f"--output={folder / 'nsys'}", *managed_command(place)], place.out / LOG, "off")
+    tables = {}
+    for table in ("cuda_gpu_mem_time_sum", "cuda_gpu_mem_size_sum"):
+        printed = run_logged([place.nsys, "stats", "--report", table, "--format", "csv", "--force-export=true", folder / "nsys.nsys-rep"], place.out / LOG)
+        lines = printed.splitlines()
+        begin = next(i for i, line in enumerate(lines) if line.startswith(("Time (%)", "Total (")))
+        tables[table] = {row["Operation"]: row for row in csv.DictReader(lines[begin:])}
+    ours = {each["name"]: each for each in with_pages["unified_memory"]["operations"]}
+    steps = {TO_DEVICE: STEPS + 1, TO_HOST: STEPS}  # with warm-up, whose pages are new for the host
+    right, figures = True, []
+    for operation, count in steps.items():
+        time, size = (tables[table][operation] for table in tables)
+        theirs = [int(time["Count"]) / count, float(time["Total Time (ns)"]) / 1e6 / count, float(size["Total (MB)"]) / count]
+        per_step = [ours[operation]["count"] / STEPS, ours[operation]["total_ms"] / STEPS, ours[operation]["bytes"] / 1e6 / STEPS]
+        right = right and all(abs(a / b - 1.0) <= 0.25 for a, b in zip(per_step, theirs))
+        figures.append(f"{operation}: {', '.join(f'{a:,.1f} and {b:,.1f} {unit}' for a, b, unit in zip(per_step, theirs, ('records', 'ms', 'MB')))}")
+    checks.add(name, right, f"{'; '.join(figures)} (bar 25 %)")
+
+
+def check_shapes_of_ncu(checks, place):
+    """The shapes of all launches of one step in ncu, and those that the report shows: the median and the worst of each kernel."""
+    name = "theoretical occupancy and waves are those of Nsight Compute"
+    ncu = find_ncu()
+    if ncu is None:
+        checks.add(name, None, "no ncu")
+        return
+    folder = place.out / "shapes-ncu"
+    folder.mkdir(parents=True, exist_ok=True)
+    options = Run("tiny", 128, "train", "bf16").options(0, 1)
+    report, _ = train(place, options, folder / "alone", LOG)
+    log = folder / "ncu.csv"
+    words = [ncu, "--metrics", ",".join([*NCU_SHAPE, NCU_OCCUPANCY, NCU_WAVES]), "--clock-control", "none", "--print-kernel-base", "mangled",
+             "--print-units", "base", "--csv", "--log-file", log, program_in(place.build, "transformer_train"), *options, "--out", folder / "under"]
+    failure = ""
+    try:
+        run_logged(words, place.out / LOG, "kernels=off")
+    except RuntimeError as error:
+        failure = str(error)
+    lines = log.read_text(encoding="utf-8", errors="replace").splitlines() if log.exists() else []
+    refusal = next((line for line in [*lines, failure] if any(each in line for each in NCU_REFUSALS)), None)
+    if refusal is not None:
+        checks.add(name, None, refusal[:300])
+        return
+    launches = collections.defaultdict(dict)
+    for row in csv.DictReader(line for line in lines if line.startswith('"')):
+        launches[row["ID"]]["kernel"] = row["Kernel Name"]
+        launches[row["ID"]][row["Metric Name"]] = float(row["Metric Value"].replace(",", ""))
+    of_shape = {(each["kernel"], *(int(each[metric]) for metric in NCU_SHAPE)): each for each in launches.values()}
+    compared, different, missing = 0, [], []
+    for kernel in report["kernels"]:
+        for launch in (kernel["median_launch"], kernel["worst_launch"]):
+            theirs = of_shape.get((kernel["mangled"] or kernel["name"], *(launch[field] for field in NCU_SHAPE.values())))
+            if theirs is None:
+                missing.append(kernel["name"][:60])
+                continue
+            compared += 1
+            if abs(100.0 * launch["occupancy"] - theirs[NCU_OCCUPANCY]) > 0.01 or abs(launch["waves"] / theirs[NCU_WAVES] - 1.0) > 0.01:
+                different.append(f"{kernel['name'][:60]}: {100.0 * launch['occupancy']:.2f} %, {launch['waves']:.3f} waves; ncu "
+                                 f"{theirs[NCU_OCCUPANCY]:.2f} %, {theirs[NCU_WAVES]:.3f}")
+    checks.add(name, compared > 0 and not different and not missing and not failure,
+               f"{compared} shapes of {len(report['kernels'])} kernels, {len(launches)} launches; different {len(different)}, not launched under ncu "
+               f"{len(missing)}{''.join(f'; {each}' for each in [*different, *missing][:3])} {failure[-200:]}")
 
 
 def check_shapes(checks, report, trained):
@@ -59,14 +144,14 @@ def check_shapes(checks, report, trained):
     sane = all(0 < each["occupancy"] <= 1 and each["waves"] > 0 and 0 < each["last_wave"] <= 1 and each["blocks_per_multiprocessor"] > 0 for each in known)
     longest = "; ".join(f"{kernel['name'][:40]}: {kernel['median_launch']['blocks']} blocks, {100 * kernel['median_launch']['occupancy']:.1f} %, "
                         f"{kernel['median_launch']['waves']:.2f} waves" for kernel in trained["kernels"][:5] if kernel["median_launch"])
-    checks.add("each kernel of the trainer has a shape (compare with ncu: theoretical occupancy, waves per SM)", len(known) == len(shapes) and sane, longest)
+    checks.add("each kernel of the trainer has a shape", len(known) == len(shapes) and sane, longest)
 
 
 def check_energy(checks, place):
     mean = {}
     for kind in ("idle", "arithmetic"):
         folder = place.out / f"energy-{kind}"
-        run_logged([program_in(place.build, "profkit_gpu_programs"), "steady_load", kind, "5"], place.out / "pages_shapes_energy.log", f"energy,out={folder}")
+        run_logged([program_in(place.build, "profkit_gpu_programs"), "steady_load", kind, "5"], place.out / LOG, f"energy,out={folder}")
         report = report_in(folder)
         meters = {each["meter"]: each for each in report.get("energy") or []}
         gpu = next((each for name, each in meters.items() if name.startswith("GPU")), None)
@@ -88,12 +173,16 @@ def check_pages_shapes_energy(checks, place):
     with_pages, without = managed(place, "on", ",unified_memory"), managed(place, "off", "")
     with checks.failure_as_row("pages of unified memory"):
         check_pages(checks, with_pages, without)
+    with checks.failure_as_row("pages of unified memory, Nsight Systems"):
+        check_pages_of_nsys(checks, place, with_pages)
     with checks.failure_as_row("energy"):
         check_energy(checks, place)
     with checks.failure_as_row("launch shapes"):
         run = Run("small", 512, "train", "bf16")
-        trained, _ = train(place, run.options(5, 30), place.out / f"shapes-{run.folder}", "pages_shapes_energy.log", "energy")
+        trained, _ = train(place, run.options(5, 30), place.out / f"shapes-{run.folder}", LOG, "energy")
         check_shapes(checks, without, trained)
         energy = trained.get("energy") or []
         checks.add("energy of the trainer", bool(energy) and all(each["joules_per_item"] for each in energy),
                    "; ".join(f"{each['meter']}: {each['joules_per_step']:.3g} J a step, {1e3 * each['joules_per_item']:.3g} mJ per item" for each in energy))
+    with checks.failure_as_row("launch shapes, Nsight Compute"):
+        check_shapes_of_ncu(checks, place)

@@ -18,7 +18,9 @@ import json
 import os
 import pathlib
 import random
+import re
 import shutil
+import signal
 import socket
 import sqlite3
 import statistics
@@ -194,7 +196,7 @@ class Ranks:
         gpu_only = not self.job.is_dry
         for runs, needs_gpu, check in ((1, False, self.slow_gpu), (1, False, self.even), (1, False, self.same_training), (1, False, self.hidden_delay),
                                        (3, False, self.torchrun_and_scaling), (2, True, self.nsys), (1, True, self.graph),
-                                       (2, True, self.nsys_of_graphs), (1, True, self.model_checks), (4, True, self.cost)):
+                                       (2, False, self.hung), (2, True, self.nsys_of_graphs), (1, True, self.model_checks), (4, True, self.cost)):
             title = self.title = check.__doc__
             if needs_gpu and not gpu_only:
                 self.checks.add(title, None, "not run: needs two GPUs")
@@ -331,6 +333,33 @@ class Ranks:
                         ", ".join(f"{name} {count}" for name, count in counts.items()) + f"; {per_step:.4g} a step; {named(job)}")
         self.graph_jobs = [job]
         self.add_row("small, graph", job, done)
+
+    def hung(self):
+        """stuck names the rank that is stopped, and the collective that the other one waits in"""
+        folder = self.job.work / "hung"
+        folder.mkdir()
+        size, ctx = ("tiny", 16) if self.job.is_dry else ("small", 128)
+        where = {"WORLD_SIZE": str(RANKS), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": free_port(), "PROFKIT": f"journal={folder / 'run.journal'}"}
+        processes = [self.job.start([self.job.trainer, *self.job.options(size, ctx, "fp32", 4, 2, 1_000_000), "--out", folder / "out"],
+                                    where | {"RANK": str(rank), "LOCAL_RANK": str(rank)}, f"hung-{rank}") for rank in range(RANKS)]
+        found, is_stopped, limit = {}, False, time.monotonic() + min(90.0, max(10.0, self.job.left()))
+        try:
+            while not found.get("is_stuck") and time.monotonic() < limit and all(each.poll() is None for each in processes):
+                time.sleep(0.5)
+                asked = subprocess.run([str(self.job.profkit), "stuck", "--json", str(folder)], capture_output=True, text=True, check=False, timeout=60)
+                found = json.loads(asked.stdout) if asked.stdout else {}
+                if not is_stopped and len(found.get("ranks", [])) == RANKS and all((each["last_step"] or 0) > 10 for each in found["ranks"]):
+                    processes[1].send_signal(signal.SIGSTOP)
+                    is_stopped = True
+        finally:
+            for each in processes:
+                each.kill()
+            for each in processes:
+                each.wait()
+        (self.job.out / "stuck.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+        sentence = found.get("sentence") or "nothing hangs"
+        self.checks.add(self.title, bool(found.get("is_stuck")) and re.search(r"rank 0 waits in all_reduce", sentence) is not None and
+                        "rank 1 is stopped (SIGSTOP)" in sentence, sentence)
 
     def model_checks(self):
         """the model of two ranks on GPUs computes the gradients of one process"""
