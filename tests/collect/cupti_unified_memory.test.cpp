@@ -173,6 +173,20 @@ TEST_CASE("unified memory has a reason where it cannot be recorded, and kernels 
   ::unsetenv("FAKE_CUPTI");
 }
 
+TEST_CASE("unified memory has a reason where CUPTI shows no pages, because memory was allocated before", "[cupti]") {
+  auto const pages = [](bool allocates) {
+    profkit::session session{plain_options(0, 1)};
+    session.collect(profkit::cupti_kernels());
+    session.collect(profkit::unified_memory());
+    if (allocates) fake_cupti().allocate_managed(0x10000, 4096);
+    for (profkit::step step : session) fake_cupti().kernel("_Z1av", 1, 100, 200);
+    if (allocates) fake_cupti().release(0x10000);
+    return pages_of(session.report());
+  };
+  CHECK(pages(true).status == "collected");
+  CHECK(pages(false).reason == "no managed memory was allocated while this collector ran, and CUPTI does not show pages of earlier memory");
+}
+
 TEST_CASE("the option unified_memory adds the counters to a kernel collector, and without it there are none", "[cupti]") {
   for (bool const wanted : {false, true}) {
     with_calendar_times const absolute;

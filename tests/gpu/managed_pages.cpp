@@ -35,13 +35,13 @@ int run(int argc, char** argv) {
   constexpr unsigned threads = 256;
   float* pages = nullptr;
   float* out = nullptr;
-  must(cudaMallocManaged(&pages, bytes));
-  must(cudaMalloc(&out, blocks * threads * sizeof(float)));
   profkit::options options = profkit::options::from_env();
   options.warmup_steps = 1;
   options.measured_steps = static_cast<std::uint64_t>(std::atoi(argv[2]));
   profkit::session session{options};
   session.collect(profkit::cupti_kernels());
+  must(cudaMallocManaged(&pages, bytes));
+  must(cudaMalloc(&out, blocks * threads * sizeof(float)));
   for ([[maybe_unused]] profkit::step const& step : session) {
     {
       PROF_SCOPE("write on the host");

@@ -6,12 +6,13 @@ import statistics
 import subprocess
 import time
 
-from checks.programs import Run, loop_ms, program_in, report_in, run_logged, train
+from checks.programs import Run, program_in, report_in, run_logged, train
 
-RUN, WARMUP = Run("small", 128, "train", "fp32"), 5  # launch-bound: the cost of a launch is the cost of a step
+RUN, WARMUP = Run("small", 128, "train", "fp32"), 5
 STEPS, FIRST_STEPS, CAPTURED = 700, (150, 350, 550), 20
-SETTLED = 30  # steps after the begin of the run, or the end of a capture, that are not compared
-ROUNDS, COST_STEPS = 5, 60
+# Steps of 20,000 launches each; those after the begin of the run, or the end of a capture, are not compared.
+LAUNCH_STEPS, LAUNCH_CAPTURES, LAUNCH_CAPTURED, LAUNCH_SETTLED = 100, (25, 50, 75), 10, 3
+ROUNDS = 5
 LOG = "control.log"
 
 
@@ -48,19 +49,8 @@ def check_captures(checks, place):
     right = [counts_of(report) == wanted and report["steps"]["measured"] == CAPTURED and report["quality"]["unattributed_operations"] == 0 for report in captured]
     checks.add("each capture has the kernels of its steps, as a run of 20 steps has", all(right),
                f"{sum(right)} of {len(right)}; {sum(wanted.values()):,} kernels of {len(wanted)} names; {notes[0]}")
-    report = report_in(folder)
-    times = [None] * WARMUP + report["steps"]["samples_ms"]
-    whole = len(times) == WARMUP + STEPS
-    checks.add("the session of the captures has all of its steps", whole, f"{len(times) - WARMUP} of {STEPS}")
-    if not whole:
-        return
-    ends = [first + CAPTURED for first in FIRST_STEPS]
-    outside = [statistics.median(times[begin + SETTLED:end]) for begin, end in zip([WARMUP, *ends], [*FIRST_STEPS, len(times)])]
-    inside = [statistics.median(times[first:end]) for first, end in zip(FIRST_STEPS, ends)]
-    edges = [sum(times[end:end + 3]) - 3 * outside[0] for end in ends]
-    checks.add("step time before, between and after captures with kernels", None,
-               f"before {outside[0]:.2f} ms; in captures {', '.join(f'{each:.2f}' for each in inside)}; after each "
-               f"{', '.join(f'{each:.2f}' for each in outside[1:])}; the 3 steps after each together {', '.join(f'{each:+.1f}' for each in edges)} ms")
+    whole = report_in(folder)["steps"]["measured"]
+    checks.add("the session of the captures has all of its steps", whole == STEPS, f"{whole} of {STEPS}")
 
 
 def wait_for_session(profkit, process):
@@ -72,16 +62,45 @@ def wait_for_session(profkit, process):
     raise RuntimeError(f"profkit ps does not list the session of process {process}")
 
 
+def launches(place, profkit, steps, captures=()):
+    """@param steps after one of warm-up; PROFKIT determines what is recorded
+    @param captures the first steps of captures with kernels
+    @return the time of a launch in each step, in ns"""
+    program, asked = program_in(place.build, "profkit"), place.out / "control-launches"
+    command = [program_in(place.build, "profkit_gpu_programs"), "steady_load", "launches", steps // 10]
+    printed = place.out / "launches.txt"
+    with open(printed, "w", encoding="utf-8") as log, start(command, profkit, log) as process:
+        try:
+            if captures:
+                wait_for_session(program, process.pid)
+            for first in captures:
+                run_logged([program, "capture", process.pid, "--from", first, "--steps", LAUNCH_CAPTURED, "--kernels", "--out", asked], place.out / LOG)
+            code = process.wait(120)
+        finally:
+            process.kill()
+    times = [float(line) for line in printed.read_text(encoding="utf-8").splitlines() if line[:1].isdigit()]
+    if code != 0 or len(times) != steps + 1:
+        raise RuntimeError(f"exit code {code}, {len(times)} steps: {printed.read_text(encoding='utf-8')[-300:]}")
+    return times
+
+
 def check_cost(checks, place):
-    variants = {"off": "off", "scopes": "kernels=off", "control": "control,kernels=capture"}
-    times = {name: [] for name in variants}
+    times = launches(place, "control,kernels=capture", LAUNCH_STEPS, LAUNCH_CAPTURES)
+    ends = [first + LAUNCH_CAPTURED for first in LAUNCH_CAPTURES]
+    outside = [statistics.median(times[begin + LAUNCH_SETTLED:end]) for begin, end in zip([0, *ends], [*LAUNCH_CAPTURES, len(times)])]
+    inside = [statistics.median(times[first:end]) for first, end in zip(LAUNCH_CAPTURES, ends)]
+    checks.add("the time of a launch before, in and after captures with kernels", None,
+               f"before {outside[0]:.0f} ns; in captures {', '.join(f'{each:.0f}' for each in inside)}; after each "
+               f"{', '.join(f'{each:.0f}' for each in outside[1:])}; the first step after each {', '.join(f'{times[end]:.0f}' for end in ends)}; "
+               f"medians of steps of 20,000 launches")
+    variants = {"no profiler": "off", "scopes": "kernels=off", "can be asked": "control,kernels=capture", "kernels": "kernels=on"}
+    medians = {name: [] for name in variants}
     for turn in range(ROUNDS):
         for name in list(variants) if turn % 2 == 0 else reversed(list(variants)):
-            _, printed = train(place, RUN.options(WARMUP, COST_STEPS), place.out / "control-cost", LOG, variants[name])
-            times[name].append(loop_ms(printed))
-    medians = {name: statistics.median(each) for name, each in times.items()}
-    checks.add("a session that can be asked costs at most 1 % more than its scopes", medians["control"] <= 1.01 * medians["scopes"],
-               ", ".join(f"{name} {medians[name]:.3f} ({min(each):.3f} to {max(each):.3f})" for name, each in times.items()) + f" ms, medians of {ROUNDS}")
+            medians[name].append(statistics.median(launches(place, variants[name], LAUNCH_SETTLED * 10)[LAUNCH_SETTLED:]))
+    found = {name: statistics.median(each) for name, each in medians.items()}
+    checks.add("a launch in a session that can be asked costs at most 1 % more than without profiler", found["can be asked"] <= 1.01 * found["no profiler"],
+               ", ".join(f"{name} {found[name]:.0f} ({min(each):.0f} to {max(each):.0f})" for name, each in medians.items()) + f" ns, {ROUNDS} runs each")
 
 
 def check_stuck(checks, place):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A run of some minutes: memory stays bounded, figures cover every step, the slowest steps are kept, and the cost is measured."""
+"""A run of some minutes with captures: memory stays bounded, figures cover every step, the slowest steps are kept, and the cost is
+measured."""
 import collections
 import os
 import re
@@ -22,6 +23,7 @@ ROUNDS, COST_STEPS = 3, 60  # rounds before the run, and again after it
 # Growth after the first minute is limited to the larger of the two.
 MEMORY_PART, MEMORY_BYTES = 1.05, 10 << 20
 MOST_WINDOWS = 512
+CAPTURE_EVERY, CAPTURED = 20, 20  # seconds and steps
 MIB = 1 << 20
 LOG = "long.log"
 
@@ -38,8 +40,9 @@ def memory_of(process):
         return None
 
 
-def train_for(place, seconds, folder, arguments, profkit):
+def train_for(place, seconds, folder, arguments, profkit, captures=None):
     """Runs the trainer in an endless loop until SIGTERM. @return its report, stdout, stderr, and memory readings every second.
+    @param captures a list; the commands that captured some steps every CAPTURE_EVERY seconds are added to it
     @raises RuntimeError if it fails, or continues for two minutes after the signal"""
     folder.mkdir(parents=True, exist_ok=True)
     command = [str(word) for word in (program_in(place.build, "transformer_train"), *RUN.options(WARMUP), *arguments, "--out", folder)]
@@ -55,6 +58,9 @@ def train_for(place, seconds, folder, arguments, profkit):
                 memory = memory_of(process)
                 if begin is not None and memory is not None:
                     readings.append(Reading(now - begin, *memory))
+                if begin is not None and captures is not None and CAPTURE_EVERY * (len(captures) + 1) <= now - begin < seconds - CAPTURE_EVERY / 2:
+                    words = [program_in(place.build, "profkit"), "capture", process.pid, "--steps", CAPTURED, "--out", folder / f"part{len(captures)}"]
+                    captures.append(subprocess.Popen([str(word) for word in words], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True))
                 if begin is not None and now - begin >= seconds and not is_asked:
                     process.send_signal(signal.SIGTERM)
                     is_asked, end = True, now + 120
@@ -131,6 +137,17 @@ def add_kept(checks, report, kept, size, a_step):
                f"{report['steps']['mean_ms']:.3f} ms; {counts['kernels']} kernels, {counts['scopes']} scopes; a profile of {size:,} bytes")
 
 
+def add_captures(checks, captures, folder, a_step):
+    said = [each.communicate(timeout=60)[1].strip() for each in captures]
+    right = []
+    for number, each in enumerate(captures):
+        report = report_in(folder / f"part{number}") if each.returncode == 0 else None
+        right.append(report is not None and report["steps"]["measured"] == CAPTURED and
+                     all(count == CAPTURED * a_step[what] for what, count in counts_of(report).items()))
+    checks.add(f"captures of {CAPTURED} steps every {CAPTURE_EVERY} s have all of their kernels and scopes: {RUN.name}",
+               all(right) and len(right) >= SECONDS // CAPTURE_EVERY - 2, f"{sum(right)} of {len(right)} {'; '.join(filter(None, said))[:300]}")
+
+
 def add_snapshots(checks, errors):
     lines = re.findall(r"\d+:\d\d:\d\d: \d+ steps measured.*", errors)
     wanted = SECONDS // REPORT_EVERY - 1
@@ -162,12 +179,14 @@ def check_long(checks, place):
 
     measure_cost()
     with checks.failure_as_row(f"a run of {SECONDS} s"):
-        report, printed, errors, readings = train_for(place, SECONDS, place.out / "long", options, PROFKIT)
+        captures = []
+        report, printed, errors, readings = train_for(place, SECONDS, place.out / "long", options, PROFKIT + ",control", captures)
         add_memory(checks, readings)
         add_counts(checks, f"a run of {SECONDS} s", report, printed, a_step)
         add_trend(checks, report)
         add_kept(checks, report, report_of_profile(place, options[1], LOG), options[1].stat().st_size, a_step)
         add_snapshots(checks, errors)
+        add_captures(checks, captures, place.out / "long", a_step)
     options[1].unlink(missing_ok=True)
     measure_cost()
     if turns:

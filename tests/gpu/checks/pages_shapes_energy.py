@@ -126,7 +126,7 @@ def check_shapes_of_ncu(checks, place):
                 missing.append(kernel["name"][:60])
                 continue
             compared += 1
-            if abs(100.0 * launch["occupancy"] - theirs[NCU_OCCUPANCY]) > 0.01 or abs(launch["waves"] / theirs[NCU_WAVES] - 1.0) > 0.01:
+            if abs(100.0 * launch["occupancy"] - theirs[NCU_OCCUPANCY]) > 0.01 or abs(launch["waves"] - theirs[NCU_WAVES]) > 0.006:  # printed with two digits
                 different.append(f"{kernel['name'][:60]}: {100.0 * launch['occupancy']:.2f} %, {launch['waves']:.3f} waves; ncu "
                                  f"{theirs[NCU_OCCUPANCY]:.2f} %, {theirs[NCU_WAVES]:.3f}")
     checks.add(name, compared > 0 and not different and not missing and not failure,
@@ -160,8 +160,9 @@ def check_energy(checks, place):
             continue
         mean[kind] = gpu["mean_watt"]
         steps = gpu["steps"] >= 0.9 * report["steps"]["measured"]
+        # NVML takes some ms to answer, and profkit asks for at most 1 % of the time.
         right = abs(gpu["joules"] - gpu["mean_watt"] * gpu["covered_ms"] / 1e3) < 0.01 * gpu["joules"]
-        checks.add(f"energy of a GPU: {kind}", steps and right and 1.0 <= gpu["resolution_ms"] <= 250.0,
+        checks.add(f"energy of a GPU: {kind}", steps and right and 1.0 <= gpu["resolution_ms"] <= 500.0,
                    "; ".join(f"{name}: {each['joules_per_step']:.3g} J a step, {each['mean_watt']:.0f} W, changes every {each['resolution_ms']:.1f} ms"
                              for name, each in meters.items()))
     if len(mean) == 2:

@@ -243,6 +243,8 @@ class cupti_collection final : public collector {
 
   /// @throws profkit::error with the failed call.
   void record_unified_memory() { tracing_->record_unified_memory(); }
+  /// Whether pages of unified memory have migrated.
+  [[nodiscard]] bool has_migrations() const noexcept { return has_migrations_; }
 
  private:
   void take_batch(profile_builder& into, bool last) {
@@ -292,6 +294,7 @@ class cupti_collection final : public collector {
       page_event_record& event = batch_.page_events[i];
       if (batch_.program_counters[i] != 0) event.function = functions_->function_of(batch_.program_counters[i], {}, into);
       placement_->place(event);
+      has_migrations_ = has_migrations_ || event.kind == page_event_kind::to_device || event.kind == page_event_kind::to_host;
       invalid += add_if(placement_->is_possible(event), event, into);
     }
     return invalid;
@@ -336,7 +339,8 @@ class cupti_collection final : public collector {
   own_vector<std::uint32_t> gpu_names_;  ///< positions in `profile::gpu_names`, by the reader's numbers
   own_vector<std::uint32_t> api_names_;
   std::unique_ptr<function_names> functions_;  ///< of faults on the host
-  own_vector<std::uint16_t> shapes_;           ///< `gpu_operation_record::shape`, by the reader's numbers - 1
+  bool has_migrations_ = false;
+  own_vector<std::uint16_t> shapes_;  ///< `gpu_operation_record::shape`, by the reader's numbers - 1
 };
 
 /// The implementation of `unified_memory`: adds counters to those of the kernel collector, which reads them.
@@ -349,6 +353,15 @@ class unified_memory_collection final : public collector {
   void start(profile_builder&) override {
     if (cupti_collection::running() == nullptr) throw error{"unified memory needs cupti_kernels, collected before it"};
     cupti_collection::running()->record_unified_memory();
+  }
+
+  /// @throws profkit::error if there was no managed memory whose pages CUPTI can see.
+  void drain(profile_builder& into, bool last) override {
+    if (!last || cupti_collection::running() == nullptr || cupti_collection::running()->has_migrations()) return;
+    auto const& allocators = into.so_far().allocators;
+    auto const is_managed = [](allocator_record const& each) { return each.name == managed_allocator; };
+    if (std::none_of(allocators.begin(), allocators.end(), is_managed))
+      throw error{"no managed memory was allocated while this collector ran, and CUPTI does not show pages of earlier memory"};
   }
 };
 
