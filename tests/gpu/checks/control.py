@@ -11,7 +11,7 @@ from checks.programs import Run, program_in, report_in, run_logged, train
 RUN, WARMUP = Run("small", 128, "train", "fp32"), 5
 STEPS, FIRST_STEPS, CAPTURED = 700, (150, 350, 550), 20
 # Steps of 20,000 launches each; those after the begin of the run, or the end of a capture, are not compared.
-LAUNCH_STEPS, LAUNCH_CAPTURES, LAUNCH_CAPTURED, LAUNCH_SETTLED = 100, (25, 50, 75), 10, 3
+LAUNCH_STEPS, LAUNCH_CAPTURES, LAUNCH_CAPTURED, LAUNCH_SETTLED = 150, (40, 80, 120), 10, 3
 ROUNDS = 5
 LOG = "control.log"
 
