@@ -274,6 +274,30 @@ TEST_CASE("the energy of a curve is on straight lines between its changes", "[en
   CHECK(curve.at(at(500'000)) == Catch::Approx(5'000'000.0).epsilon(0.001));
 }
 
+TEST_CASE("a counter that is read less often than it changes has the energy of a constant power", "[energy]") {
+  constexpr double watt = 100.0;
+  double sum = 0.0;
+  constexpr int phases = 20;
+  for (int phase = 0; phase < phases; ++phase) {
+    profkit::detail::energy_curve curve;
+    int now = 5 * phase;
+    int const first = now;
+    int readings = 0;
+    for (; now < 5000; now += curve.has_unknown_period() ? 25 : 330) {  // changes every 100 ms
+      curve.add(at(now), static_cast<std::uint64_t>(now / 100 * 100 * watt * 1000.0));
+      readings += curve.has_unknown_period() ? 1 : 0;
+    }
+    CHECK(readings <= 13);
+    REQUIRE(curve.begins_before(at(first + 125)));
+    REQUIRE(curve.reaches(at(4300)));
+    sum += (curve.at(at(4300)) - curve.at(at(first + 125))) / 1000.0 / (4300 - first - 125);
+  }
+  CHECK(sum / phases == Catch::Approx(watt).epsilon(0.005));  // 2 % if changes were in the middle between readings
+  profkit::detail::energy_curve still;
+  for (int i = 0; i < 100; ++i) still.add(at(i), 7);
+  CHECK_FALSE(still.has_unknown_period());
+}
+
 TEST_CASE("the energy of all measured steps is that of their time, without the time between them", "[energy]") {
   std::uint64_t now_ms = 0;
   // 100 W; the counter changes every 20 ms.

@@ -10,6 +10,9 @@ int run(int argc, char** argv);
 namespace kernels_in_journal {
 int run(int argc, char** argv);
 }
+namespace launch_times {
+int run(int argc, char** argv);
+}
 namespace managed_pages {
 int run(int argc, char** argv);
 }

@@ -2,9 +2,8 @@
 //
 // Steps of 0.1 s or more that keep a GPU busy in one way, or leave it idle. PROFKIT determines collection and outputs.
 //
-// usage: profkit_gpu_programs steady_load KIND SECONDS      KIND: idle, arithmetic or memory. With kernels collected: hang, idle steps and
-//                                                           in the last one a kernel that takes half a minute; launches, of 20,000
-//                                                           empty kernels in each step, prints the time of a launch of each step in ns
+// usage: profkit_gpu_programs steady_load KIND SECONDS      KIND: idle, arithmetic or memory; hang: idle, with kernels collected, and in
+//                                                           the last step a kernel that takes half a minute
 #include <profkit/cupti.hpp>
 #include <profkit/scope.hpp>
 #include <profkit/session.hpp>
@@ -26,7 +25,6 @@ namespace {
 
 constexpr unsigned threads = 256;
 constexpr unsigned blocks = 132 * 8;  ///< all of them run concurrently on an H200
-constexpr int launches = 20'000;
 
 void must(cudaError_t result) {
   if (result == cudaSuccess) return;
@@ -34,20 +32,11 @@ void must(cudaError_t result) {
   std::exit(1);
 }
 
-/// A step with launches.
-void launch() {
-  auto const begin = std::chrono::steady_clock::now();
-  for (int i = 0; i < launches; ++i) start_nothing(1, 1, nullptr);
-  must(cudaDeviceSynchronize());
-  std::chrono::duration<double, std::nano> const taken = std::chrono::steady_clock::now() - begin;
-  std::printf("%.1f\n", taken.count() / launches);
-}
-
 }  // namespace
 
 int run(int argc, char** argv) {
   std::string const kind = argc == 3 ? argv[1] : "";
-  if (kind != "idle" && kind != "arithmetic" && kind != "memory" && kind != "hang" && kind != "launches") return 2;
+  if (kind != "idle" && kind != "arithmetic" && kind != "memory" && kind != "hang") return 2;
   float* in = nullptr;
   float* out = nullptr;
   must(cudaMalloc(&in, max_values * sizeof(float)));
@@ -58,14 +47,10 @@ int run(int argc, char** argv) {
   options.warmup_steps = 1;
   options.measured_steps = static_cast<std::uint64_t>(std::atoi(argv[2])) * 10;
   profkit::session session{options};
-  if (kind == "hang" || kind == "launches") session.collect(profkit::cupti_kernels());
+  if (kind == "hang") session.collect(profkit::cupti_kernels());
   std::uint64_t left = options.warmup_steps + options.measured_steps;
   for ([[maybe_unused]] profkit::step const& step : session) {
     --left;
-    if (kind == "launches") {
-      launch();
-      continue;
-    }
     auto const end = std::chrono::steady_clock::now() + std::chrono::milliseconds{100};
     if (kind == "idle" || kind == "hang") {
       std::this_thread::sleep_until(end);

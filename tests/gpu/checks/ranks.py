@@ -358,7 +358,7 @@ class Ranks:
                 each.wait()
         (self.job.out / "stuck.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
         sentence = found.get("sentence") or "nothing hangs"
-        self.checks.add(self.title, bool(found.get("is_stuck")) and re.search(r"rank 0 waits in all_reduce", sentence) is not None and
+        self.checks.add(self.title, bool(found.get("is_stuck")) and re.search(r"rank 0 waits in all_?reduce", sentence, re.IGNORECASE) is not None and
                         "rank 1 is stopped (SIGSTOP)" in sentence, sentence)
 
     def model_checks(self):

@@ -34,18 +34,24 @@
 namespace profkit::detail {
 
 /// The energy that a meter has counted, over time: straight lines between the moments at which its counter changed. A change is as exact
-/// as the time between two readings.
+/// as the time between two readings, or between two changes if that is shorter.
 class energy_curve {
  public:
   /// Adds a reading of the counter.
   void add(timestamp time, std::uint64_t microjoules) {
+    ++readings_;
     if (last_reading_ != timestamp::min() && microjoules != last_value_) {
-      points_.push_back({last_reading_ + (time - last_reading_) / 2, static_cast<double>(microjoules)});
-      if (++changes_ == 1) first_change_ = points_.back().time;
+      timestamp const changed = time - (std::min)(time - last_reading_, period_) / 2;
+      if (++changes_ == 1) first_change_ = changed;
+      if (changes_ > 1) period_ = (std::min)(period_, changed - points_.back().time);
+      points_.push_back({changed, static_cast<double>(microjoules)});
     }
     last_reading_ = time;
     last_value_ = microjoules;
   }
+
+  /// Whether readings in close succession would tell how often the counter changes. A counter that does not change is no reason for many.
+  [[nodiscard]] bool has_unknown_period() const noexcept { return changes_ < 3 && readings_ < 100; }
 
   /// Whether the energy is known from or until a moment: between the first and the last change.
   [[nodiscard]] bool begins_before(timestamp moment) const noexcept { return changes_ > 0 && first_change_ <= moment; }
@@ -80,10 +86,12 @@ class energy_curve {
   };
 
   own_deque<point> points_;
+  std::chrono::nanoseconds period_ = std::chrono::nanoseconds::max();  ///< shortest time between two changes
   timestamp first_change_{};
   timestamp last_reading_ = timestamp::min();
   std::uint64_t last_value_ = 0;
   std::uint64_t changes_ = 0;
+  std::uint64_t readings_ = 0;
 };
 
 /// Adds the energy of measured steps to a profile, as soon as its meter has passed their ends.
@@ -110,6 +118,7 @@ class energy_meter {
     constexpr std::size_t max_scopes = 4096;
     if (has_own_energy(scope.time.duration()) && scopes_.size() < max_scopes) scopes_.push_back(scope);
   }
+  [[nodiscard]] bool has_unknown_period() const noexcept { return curve_.has_unknown_period(); }
   [[nodiscard]] bool is_waiting() const { return !waiting_.empty() && curve_.begins_before(waiting_.back().time.begin); }
   [[nodiscard]] bool has_result() const noexcept { return position_.has_value(); }
 
@@ -317,13 +326,15 @@ class energy_measurement final : public collector {
     }
   }
 
-  /// At most 1 % of the time.
+  /// At most 1 % of the time, after some tenths of a second in which the periods of the counters are found.
   void read_meters() {
     auto const begin = std::chrono::steady_clock::now();
     find_devices();
     for (energy_meter& each : meters_) each.read(clock_->now());
     auto const end = std::chrono::steady_clock::now();
-    next_reading_ = end + (std::max<std::chrono::steady_clock::duration>)(std::chrono::milliseconds{5}, 100 * (end - begin));
+    bool const has_unknown_period = std::any_of(meters_.begin(), meters_.end(), [](auto const& each) { return each.has_unknown_period(); });
+    next_reading_ =
+        end + (std::max<std::chrono::steady_clock::duration>)(std::chrono::milliseconds{5}, (has_unknown_period ? 0 : 100) * (end - begin));
   }
 
   /// @throws profkit::error with the reason if nothing was measured.
