@@ -96,3 +96,26 @@ TEST_CASE("kernels are in the journal with their scopes while the launching step
   CHECK(found.graph_nodes.size() == of_session.graph_nodes.size());
   CHECK(found.graph_nodes.size() == 4);  // two captured and two copies
 }
+
+TEST_CASE("scopes reach the journal while CUPTI does not answer, because a device hangs", "[cupti][journal]") {
+  temporary_file const journal;
+  profkit::options options = plain_options(0, 1);
+  options.journal = journal.path.string();
+  profkit::session session{options};
+  session.collect(profkit::cupti_kernels());
+  for (profkit::step step : session) {
+    fake_cupti().kernel("_Z5firstv", 1, 100, 200);
+    fake_cupti().blocks_flushes = true;
+    auto const limit = std::chrono::steady_clock::now() + std::chrono::seconds{10};
+    while (fake_cupti().blocked_flushes == 0 && std::chrono::steady_clock::now() < limit)
+      std::this_thread::sleep_for(std::chrono::milliseconds{1});
+    CHECK(fake_cupti().blocked_flushes == 1);
+    { PROF_SCOPE("while it hangs"); }
+    CHECK(session.snapshot().profile().quality.snapshot);
+    std::size_t scopes = 0;
+    while (scopes == 0 && std::chrono::steady_clock::now() < limit) scopes = profkit::load(journal.path).scopes.size();
+    CHECK(scopes == 1);
+    fake_cupti().blocks_flushes = false;
+  }
+  CHECK(session.report().profile().gpu_operations.size() == 1);
+}

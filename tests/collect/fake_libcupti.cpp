@@ -15,6 +15,7 @@
 #include <mutex>
 #include <set>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "wanted_status.hpp"
@@ -284,8 +285,28 @@ std::size_t size_of(CUpti_ActivityKind kind) {
 
 extern "C" {
 
-fake_cupti_controls fake_cupti{kernel, copy, set, call,  wait,  allocate,           release,    capture, clone,           replay, 1,
-                               0,      0,    0,   false, false, {1, 0, 0, 0, 0, 0}, page_event, 0,       allocate_managed};
+fake_cupti_controls fake_cupti{kernel,
+                               copy,
+                               set,
+                               call,
+                               wait,
+                               allocate,
+                               release,
+                               capture,
+                               clone,
+                               replay,
+                               1,
+                               0,
+                               0,
+                               0,
+                               false,
+                               false,
+                               {1, 0, 0, 0, 0, 0},
+                               page_event,
+                               0,
+                               allocate_managed,
+                               {false},
+                               {0}};
 
 CUptiResult cuptiGetVersion(std::uint32_t* version) {
   auto const wanted = static_cast<std::uint32_t>(status_of("version"));
@@ -368,6 +389,8 @@ CUptiResult cuptiActivityConfigureUnifiedMemoryCounter(CUpti_ActivityUnifiedMemo
   return status_of("cuptiActivityConfigureUnifiedMemoryCounter");
 }
 CUptiResult cuptiActivityFlushAll(std::uint32_t) {
+  if (fake_cupti.blocks_flushes) ++fake_cupti.blocked_flushes;
+  while (fake_cupti.blocks_flushes) std::this_thread::sleep_for(std::chrono::milliseconds{1});
   std::lock_guard<std::mutex> const lock{state().mutex};
   give_back();
   return status_of("cuptiActivityFlushAll");

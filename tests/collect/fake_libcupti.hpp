@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
@@ -52,4 +53,7 @@ struct fake_cupti_controls {
   std::uint32_t page_counters;  ///< number of configured counters of unified memory
   /// A driver call that allocates managed memory, which `release` frees.
   void (*allocate_managed)(std::uint64_t address, std::uint64_t bytes);
+  /// Flushes wait until it is false again, as those of CUPTI do while a thread launches into a full queue.
+  std::atomic<bool> blocks_flushes;
+  std::atomic<std::uint64_t> blocked_flushes;
 };

@@ -69,15 +69,35 @@ class cupti_buffers {
     changed_.notify_all();
   }
 
-  /// Waits for a full buffer. @return nothing after `close`, when all full buffers were taken.
-  std::optional<cupti_buffer> take_full() {
+  /// Waits for a full buffer. Calls a function, which must not throw, after each `request_flush`.
+  /// @return nothing after `close`, when all full buffers were taken.
+  template <class Flush>
+  std::optional<cupti_buffer> take_full(Flush const& flush) {
     std::unique_lock<std::mutex> lock{mutex_};
-    changed_.wait(lock, [this] { return !full_.empty() || is_closed_; });
-    if (full_.empty()) return std::nullopt;
+    for (;;) {
+      changed_.wait(lock, [this] { return !full_.empty() || wants_flush_ || is_closed_; });
+      if (!full_.empty()) break;
+      if (is_closed_) return std::nullopt;
+      wants_flush_ = false;
+      ++in_hand_;  // `wait_until_read` also waits for the buffers of this call
+      lock.unlock();
+      flush();
+      lock.lock();
+      --in_hand_;
+      changed_.notify_all();
+    }
     cupti_buffer const first = full_.front();
     full_.erase(full_.begin());
     ++in_hand_;
     return first;
+  }
+
+  void request_flush() {
+    {
+      std::lock_guard<std::mutex> const lock{mutex_};
+      wants_flush_ = true;
+    }
+    changed_.notify_all();
   }
 
   /// Returns a buffer of `take_full` to the pool.
@@ -142,8 +162,9 @@ class cupti_buffers {
   std::condition_variable changed_;
   own_vector<std::uint8_t*> free_;
   own_vector<cupti_buffer> full_;  ///< oldest first
-  std::size_t in_hand_ = 0;        ///< number of buffers taken by the reader
+  std::size_t in_hand_ = 0;        ///< number of buffers taken by the reader, and 1 while it flushes
   std::size_t made_ = 0;
+  bool wants_flush_ = false;
   bool is_closed_ = false;
 };
 

@@ -110,12 +110,12 @@ class cupti_tracing {
     dropped_ += dropped;
   }
 
-  /// Requests the buffers whose records are all complete. Does not synchronise the devices. Does nothing while `record` runs on another
-  /// thread. Must not be called while `finish` runs.
-  /// @throws profkit::error with the failed call.
+  /// Requests the buffers whose records are all complete. Does not synchronise the devices, and does not wait: CUPTI does while a thread
+  /// launches into a full queue, for example of a device that hangs. Must not be called while `finish` runs.
+  /// @throws profkit::error with the failed call, if an earlier one failed.
   void flush() {
-    std::unique_lock<std::mutex> const lock{switch_mutex_, std::try_to_lock};
-    if (lock.owns_lock()) cupti_.check(cupti_.flush_all(0), "cuptiActivityFlushAll");
+    cupti_.check(flush_status_.load(), "cuptiActivityFlushAll");
+    buffers_.request_flush();
   }
 
   /// The graph nodes that were captured or copied since the last call.
@@ -210,7 +210,7 @@ class cupti_tracing {
 
   void read_buffers() {
     cupti_batch batch;
-    while (auto const full = buffers_.take_full()) {
+    while (auto const full = buffers_.take_full([this] { flush_now(); })) {
       try {
         batch.clear();
         if (!reader_.read(full->bytes, full->used_bytes, batch)) dropped_ += 1;  // at least one record
@@ -221,6 +221,12 @@ class cupti_tracing {
       buffers_.put_read(*full);
       buffers_.keep_free(spare_buffers);
     }
+  }
+
+  /// Does nothing while `record` runs on another thread.
+  void flush_now() noexcept {
+    std::unique_lock<std::mutex> const lock{switch_mutex_, std::try_to_lock};
+    if (lock.owns_lock()) flush_status_ = cupti_.flush_all(0);
   }
 
   void add(cupti_batch& batch) {
@@ -293,6 +299,7 @@ class cupti_tracing {
   bool is_subscribed_ = false;
   bool is_recording_ = false;  ///< whether operations are recorded
   std::atomic<bool> has_unified_memory_{false};
+  std::atomic<CUptiResult> flush_status_{CUPTI_SUCCESS};  ///< of the latest `flush_now`
 };
 
 }  // namespace profkit::detail
