@@ -141,21 +141,25 @@ def check_phase_times(output, scopes, steps):
         assert abs(mean - expected) < 0.1 * expected + 0.2, (phase, mean, expected)
 
 
-def check_training_step(program, folder):
+def check_times(folder, output, report, scopes):
+    """Two measurements of the same times. A busy host may delay one of them."""
+    assert abs(loop_ms(output) / report["steps"]["mean_ms"] - 1) < 0.2, (loop_ms(output), report["steps"]["mean_ms"])
+    check_phase_times(output, scopes, 2)
+    check_backward_table(folder, output, scopes)
+
+
+def check_training_step(program, folder, attempts=3):
     saved = folder / "below" / "profile.bin"
     arguments = ["--ctx", "16", "--batch", "2", "--warmup", "1", "--steps", "2"]
     output, report, tables = run(program, folder, [*arguments, "--save-profile", str(saved), "--questions", "--phase-times"])
     assert saved.read_bytes().startswith(b"profkit\n"), "the profile was not saved"
     assert "GPU kernels: not collected (no GPU)" in output and report["kernels"] is None
-    assert abs(loop_ms(output) / report["steps"]["mean_ms"] - 1) < 0.2, (loop_ms(output), report["steps"]["mean_ms"])
     steps = report["steps"]
     assert (steps["warmup"], steps["measured"], steps["item_name"]) == (1, 2, "tokens"), steps
     assert steps["gpu_mean_ms"] is None and len(steps["samples_ms"]) == 2, steps
     scopes = check_scopes(report, NAIVE_PARTS, ["backward", "optimizer"], 2)
     assert "T6." in output and (folder / "t6.csv").is_file() and not (folder / "types.csv").exists()
-    check_phase_times(output, scopes, 2)
     check_work(report, tokens=2 * 16, ctx=16, steps=2)
-    check_backward_table(folder, output, scopes)
     cells = check_section_table(tables["t2"], scopes, NAIVE_PARTS, 2)
     assert cells["run", "OPTIMIZER inclusive"]["host_total_ms"] == cells["run", "OPTIMIZER exclusive"]["host_total_ms"]
     (row,) = tables["t1"]
@@ -164,6 +168,12 @@ def check_training_step(program, folder):
     assert row["avg_ms"] == row["host_ms"] and row["gpu_ms"] == "n/a" and row["peak_allocated_MiB"] == "n/a", row
     assert abs(float(row["avg_ms"]) - steps["mean_ms"]) < 1e-3, (row, steps)
     assert abs(float(row["tokens/s"]) - 2 * 16 / steps["mean_ms"] * 1e3) < 1, (row, steps)
+    try:
+        check_times(folder, output, report, scopes)
+    except AssertionError:
+        if attempts == 1:
+            raise
+        check_training_step(program, folder.with_name(f"{folder.name}_again"), attempts - 1)
 
 
 def check_work(report, tokens, ctx, steps):
