@@ -296,6 +296,10 @@ def job(program, folder):
     steps = {rank: steps_of(folder / "part" / f"rank{rank}")[1] for rank in range(3)}
     require(len(set(steps.values())) == 1 and steps[0][1] == steps[0][0] + 9 and text.count(": steps ") == 3, (steps, text))
     require("3 ranks" in ranks[0].profkit("report", "part"), "the ranks are not merged")
+    os.kill(other.pid, signal.SIGSTOP)
+    text = ranks[0].profkit("capture", "job", "--steps", 2, "--out", "silent")
+    os.kill(other.pid, signal.SIGCONT)
+    require(f"profkit: process {other.pid} does not answer" in text and text.count(": steps ") == 3, text)
     require("no session that listens writes to it" in other.profkit("capture", "nowhere", "--out", "part", code=2), "a job without sessions")
     for each in ranks + [other]:
         each.end()
