@@ -215,6 +215,26 @@ def execed(program, folder):
     session.process.communicate()
 
 
+def closed(program, folder):
+    """A program closes all descriptors, and its own sockets get the numbers: its clients reach it, and the session ends."""
+    session = Session(program, folder, "closed", options="control,steps=forever,report=full")
+    wait_until((folder / "own.15").exists, "no sockets")
+    time.sleep(0.1)  # until it listens on the last one
+    clients = [socket.socket(socket.AF_UNIX) for _ in range(16)]
+    for number, client in enumerate(clients):
+        client.connect(str(folder / f"own.{number}"))
+        client.setblocking(False)
+    time.sleep(0.3)  # several rounds of the session
+    for client in clients:
+        try:
+            require(False, f"a connection of the program ended: {client.recv(1)}")
+        except BlockingIOError:
+            pass
+    require("no session listens" in session.profkit("ps"), "it listens")
+    out, _ = session.end()
+    require("control: not listening (the program has closed" in " ".join(out.split()), out)
+
+
 def steps_of(folder):
     """@return the report in a folder, and the first and last index of the steps in its trace."""
     trace = json.loads((folder / "trace.json").read_text())["traceEvents"]
