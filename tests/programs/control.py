@@ -276,6 +276,8 @@ def refused(program, folder):
     require("no kernel collector" in session.profkit("capture", session.pid, "--kernels", "--out", "x", code=2), "it has no kernels")
     require("step 5 has begun already" in session.profkit("capture", session.pid, "--from", 5, "--out", "x", code=2), "step 5 is over")
     require("is not a rate" in session.profkit("capture", session.pid, "--samples", "1000", "--out", "x", code=2), "no unit")
+    for words in ("", "--out", "x"), (session.pid, "--out", ""):
+        require("is empty; profkit ps lists" in session.profkit("capture", *words, code=2), words)
     long = session.connect()
     long.sendall((PROTOCOL + "capture steps=100000 samples=1000\n").encode())
     wait_until(lambda: b"another capture" in session.ask("capture steps=1"), "two captures at a time", 20)

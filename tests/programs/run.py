@@ -105,7 +105,7 @@ def started(folder):
 def bounds(folder):
     """More names than there is room for, and ranges of two domains that do not nest."""
     done = run(program("nvtx_ranges"), "12", "many", options=["--step", "none", "--out", folder])
-    contains(done.stderr, 'ranges are in the row "(further names)": there are more than 8,192 names of ranges')
+    contains(done.stderr, 'ranges are in the row "(further names)": there is room for 8,192 names of ranges, of 1 MiB in all')
     names = {scope["name"] for scope in report_in(folder)["scopes"]}
     assert "(further names)" in names and 8000 < len(names) <= 8200, len(names)
     done = run(program("nvtx_ranges"), "12", "crossed", options=["--out", folder])

@@ -268,6 +268,7 @@ std::vector<captured_session> capture(std::vector<captured_session> sessions, ca
 }
 
 int run_capture(capture_arguments const& given) {
+  if (given.target.empty() || given.folder.empty()) throw profkit::error{"capture: an argument is empty; profkit ps lists the sessions"};
   bool const is_process = given.target.find_first_not_of("0123456789") == std::string::npos && given.target.size() < 10;
   std::vector<captured_session> asked;
   std::vector<captured_session> done;

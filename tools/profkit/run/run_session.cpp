@@ -296,7 +296,7 @@ void run_session::write(profkit::report const& last, profkit::options const& wan
   count(self.ended_elsewhere.load(), " steps ended on another thread than they began: each lasts until the next one begins");
   count(self.lost.load(), " ranges are not recorded: more than 256 ranges of a thread, or 64 ranges between start and end, were open");
   count(__atomic_load_n(&detail::sites_by_name.refused, __ATOMIC_RELAXED),
-        " ranges are in the row \"(further names)\": there are more than 8,192 names of ranges");
+        " ranges are in the row \"(further names)\": there is room for 8,192 names of ranges, of 1 MiB in all");
   try {
     if (wanted.print_report || wanted.full_report) detail::print_report(error_stream, text);
   } catch (std::exception const&) {  // standard error is closed; `write_outputs` says what it can

@@ -228,7 +228,7 @@ class session_control {
       control_answer answer;
       answer.files.push_back(recording_.end_capture());
       if (answer.files.front() == nullptr)
-        return socket_.answer(done.client, {"error the capture is lost: no memory, or the program has closed its file", {}});
+        return socket_.answer(done.client, {"error the capture is lost: no memory, ulimit -f, or the program has closed its file", {}});
       if (!last || *last < done.from) return socket_.answer(done.client, {"error no step of the capture has ended", {}});
       std::string const from = std::to_string(done.from);
       std::string const to = std::to_string((std::min)(*last, last_wanted));
