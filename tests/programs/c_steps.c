@@ -9,6 +9,8 @@ int main(void) {
     profkit_scope const solve = profkit_begin("solve");
     profkit_scope const level = profkit_begin_indexed("level", i % 2);
     profkit_counter("residual", 1.0 / (1.0 + i));
+    profkit_counter(NULL, 1.0);
+    profkit_end(profkit_begin(NULL));
     profkit_end(level);
     profkit_end(solve);
   }

@@ -215,6 +215,26 @@ def execed(program, folder):
     session.process.communicate()
 
 
+def closed(program, folder):
+    """A program closes all descriptors, and its own sockets get the numbers: its clients reach it, and the session ends."""
+    session = Session(program, folder, "closed", options="control,steps=forever,report=full")
+    wait_until((folder / "own.15").exists, "no sockets")
+    time.sleep(0.1)  # until it listens on the last one
+    clients = [socket.socket(socket.AF_UNIX) for _ in range(16)]
+    for number, client in enumerate(clients):
+        client.connect(str(folder / f"own.{number}"))
+        client.setblocking(False)
+    time.sleep(0.3)  # several rounds of the session
+    for client in clients:
+        try:
+            require(False, f"a connection of the program ended: {client.recv(1)}")
+        except BlockingIOError:
+            pass
+    require("no session listens" in session.profkit("ps"), "it listens")
+    out, _ = session.end()
+    require("control: not listening (the program has closed" in " ".join(out.split()), out)
+
+
 def steps_of(folder):
     """@return the report in a folder, and the first and last index of the steps in its trace."""
     trace = json.loads((folder / "trace.json").read_text())["traceEvents"]
@@ -256,6 +276,8 @@ def refused(program, folder):
     require("no kernel collector" in session.profkit("capture", session.pid, "--kernels", "--out", "x", code=2), "it has no kernels")
     require("step 5 has begun already" in session.profkit("capture", session.pid, "--from", 5, "--out", "x", code=2), "step 5 is over")
     require("is not a rate" in session.profkit("capture", session.pid, "--samples", "1000", "--out", "x", code=2), "no unit")
+    for words in ("", "--out", "x"), (session.pid, "--out", ""):
+        require("is empty; profkit ps lists" in session.profkit("capture", *words, code=2), words)
     long = session.connect()
     long.sendall((PROTOCOL + "capture steps=100000 samples=1000\n").encode())
     wait_until(lambda: b"another capture" in session.ask("capture steps=1"), "two captures at a time", 20)
@@ -296,6 +318,10 @@ def job(program, folder):
     steps = {rank: steps_of(folder / "part" / f"rank{rank}")[1] for rank in range(3)}
     require(len(set(steps.values())) == 1 and steps[0][1] == steps[0][0] + 9 and text.count(": steps ") == 3, (steps, text))
     require("3 ranks" in ranks[0].profkit("report", "part"), "the ranks are not merged")
+    os.kill(other.pid, signal.SIGSTOP)
+    text = ranks[0].profkit("capture", "job", "--steps", 2, "--out", "silent")
+    os.kill(other.pid, signal.SIGCONT)
+    require(f"profkit: process {other.pid} does not answer" in text and text.count(": steps ") == 3, text)
     require("no session that listens writes to it" in other.profkit("capture", "nowhere", "--out", "part", code=2), "a job without sessions")
     for each in ranks + [other]:
         each.end()

@@ -2,10 +2,11 @@
 //
 // A program for control.py: steps of about 5 ms until stdin ends.
 //
-// usage: profkit_controlled [hang | fork | exec | many | rank | full]
+// usage: profkit_controlled [hang | fork | exec | closed | many | rank | full]
 //   hang   step 5 waits for the end of stdin
 //   fork   before step 5 a child process begins, which ends with stdin
 //   exec   before step 5 the process becomes /bin/cat
+//   closed before step 5 it closes all descriptors but the standard streams, and listens on own.N with their numbers
 //   many   1,000 scopes in each step
 //   rank   steps of about 10 ms with six scopes, a counter, seven items, and a block of 64 KiB that lives until the next step, beside one
 //          of 1 MiB; the number of steps that have ended is in the file STEPS.PID
@@ -14,6 +15,8 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -65,6 +68,18 @@ void run_rank(profkit::session& session) {
   }
 }
 
+/// As programs do that become daemons. Its own sockets get the numbers of what it has closed.
+void replace_descriptors() {
+  for (int each = STDERR_FILENO + 1; each < 1024; ++each) ::close(each);
+  for (int each = 0; each < 16; ++each) {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    std::snprintf(address.sun_path, sizeof address.sun_path, "own.%d", each);
+    int const made = ::socket(AF_UNIX, SOCK_STREAM, 0);
+    if (::bind(made, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0 || ::listen(made, 4) != 0) std::exit(3);
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -82,6 +97,7 @@ int main(int argc, char** argv) {
       wait_for_end_of_input();
       return 0;
     }
+    if (i == 5 && way == "closed") replace_descriptors();
     if (i == 5 && way == "exec") ::execl("/bin/cat", "cat", nullptr);
     profkit::step const step{session};
     PROF_SCOPE("outer");

@@ -36,6 +36,11 @@ def bad_value(program, folder):
     require(said.count("\n") == 1 and printed == "", said)
 
 
+def small_journal(program, folder):
+    _, said = run(program, folder, "journal=small,journal_size=16KiB")
+    require(said.startswith('profkit: PROFKIT: bad value in "journal_size=16KiB": it takes a size from 1MiB to 1024GiB'), said)
+
+
 def folder_of_journal(program, folder):
     printed, said = run(program, folder, "report,journal=missing/journal")
     reason = "PROFKIT: cannot create the journal missing/journal: No such file or directory"

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A program with NVTX ranges and without profkit: several domains, threads, registered strings, payloads, start and end.
- * Usage: nvtx_ranges STEPS [abort|kill|exit|thread_exit|crossed|many|started|elsewhere]. Prints "done" on stdout, and its exit code is 3. */
+ * Usage: nvtx_ranges STEPS [abort|kill|exit|thread_exit|crossed|many|started|elsewhere|closed|fork]. Prints "done" on stdout, and its exit code is 3. */
+#include <fcntl.h>
 #include <nvtx3/nvToolsExt.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -84,6 +86,15 @@ static void start_steps(int steps, int ends_elsewhere) {
   nvtxRangeEnd(ahead);
 }
 
+/* Closes all descriptors but the standard streams, and opens files of its own with their numbers. */
+static void replace_files(void) {
+  int file = 3;
+  for (; file < 1024; ++file) close(file);
+  do {
+    file = open("data", O_WRONLY | O_CREAT | O_APPEND, 0600);
+  } while (file >= 0 && file < 200);
+}
+
 int main(int argc, char** argv) {
   int const steps = argc > 1 ? atoi(argv[1]) : 10;
   char const* const end = argc > 2 ? argv[2] : "";
@@ -125,6 +136,16 @@ int main(int argc, char** argv) {
   printf("done\n");
   fflush(stdout);
   fprintf(stderr, "a word on stderr\n");
+  if (strcmp(end, "closed") == 0) replace_files();
+  if (strcmp(end, "fork") == 0) {
+    pid_t const child = fork();
+    if (child == 0) {
+      nvtxRangePushA("Train step 0");
+      nvtxRangePop();
+      return 3;
+    }
+    waitpid(child, NULL, 0);
+  }
   if (strcmp(end, "abort") == 0) abort();
   if (strcmp(end, "kill") == 0) kill(getpid(), SIGTERM);
   if (strcmp(end, "exit") == 0) _exit(4);

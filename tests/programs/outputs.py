@@ -343,6 +343,9 @@ def tool(program, folder):
             require_untouched(inside, before, kind)
             is_null = kind == "link to /dev/null"
             require((done.returncode == 0) == is_null and (is_null or "cannot write page: " in done.stderr), f"{kind}: {done}")
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run([profkit, "report", "out"], cwd=folder, stdout=full, stderr=subprocess.PIPE, text=True, timeout=MAX_SECONDS, check=False)
+    require((done.returncode, done.stderr) == (2, "profkit: cannot write to standard output: No space left on device\n"), done)
 
 
 if __name__ == "__main__":

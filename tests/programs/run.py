@@ -30,11 +30,11 @@ def program(name):
     return path if path.exists() else skip(f"{path.name} was not built")
 
 
-def run(*command, options=(), stdin=None, launcher=(), profkit=PROFKIT, **environment):
+def run(*command, options=(), stdin=None, launcher=(), profkit=PROFKIT, folder=None, **environment):
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(TOOLS)}
     words = [*launcher, profkit, "run", *options, "--", *command]
     done = subprocess.run([str(word) for word in words], input=stdin, capture_output=True, text=True, timeout=100, check=False,
-                          env=inherited | environment)
+                          env=inherited | environment, cwd=folder)
     print(f"$ {' '.join(map(str, words))}\n{done.stdout}{done.stderr}exit code {done.returncode}")
     return done
 
@@ -105,7 +105,7 @@ def started(folder):
 def bounds(folder):
     """More names than there is room for, and ranges of two domains that do not nest."""
     done = run(program("nvtx_ranges"), "12", "many", options=["--step", "none", "--out", folder])
-    contains(done.stderr, 'ranges are in the row "(further names)": there are more than 8,192 names of ranges')
+    contains(done.stderr, 'ranges are in the row "(further names)": there is room for 8,192 names of ranges, of 1 MiB in all')
     names = {scope["name"] for scope in report_in(folder)["scopes"]}
     assert "(further names)" in names and 8000 < len(names) <= 8200, len(names)
     done = run(program("nvtx_ranges"), "12", "crossed", options=["--out", folder])
@@ -122,6 +122,10 @@ def ends(folder):
         equal("SCOPES" in done.stderr, end == "thread_exit")
     done = run(nvtx_ranges, "10", "kill", options=["--out", folder], PROFKIT="signals=report")
     equal((done.returncode, report_in(folder)["steps"]["measured"]), (-signal.SIGTERM, 5))
+    done = run(nvtx_ranges, "10", "fork")  # a child without exec says nothing
+    equal((done.returncode, done.stderr.count("SCOPES"), done.stderr.count("profkit: ")), (3, 1, 1))
+    done = run(nvtx_ranges, "10", "closed", folder=folder)
+    equal((done.returncode, done.stderr.count("SCOPES"), (pathlib.Path(folder) / "data").read_bytes()), (3, 1, b""))
 
 
 def commands(folder):
@@ -140,6 +144,9 @@ def commands(folder):
     done = run(program("nvtx_ranges"), "9", NVTX_INJECTION64_PATH="/another/tool.so")
     contains(done.stderr, "NVTX_INJECTION64_PATH is /another/tool.so: NVTX ranges go to that tool and are not recorded")
     equal(run(program("nvtx_ranges"), "9", PROFKIT="off").stderr, "a word on stderr\n")
+    run(program("nvtx_ranges"), "9", options=["--out", pathlib.Path(folder) / "lr=1,steps=2"])
+    equal(report_in(pathlib.Path(folder) / "lr=1,steps=2")["steps"]["measured"], 4)
+    equal(run("cat", launcher=["env", "-i"], stdin="no PATH").stdout, "no PATH")
 
 
 def static(_):
@@ -259,6 +266,11 @@ def installed(folder):
     library_folder.mkdir(parents=True)
     shutil.copy(PROFKIT.parent / "libprofkit_run.so", library_folder)
     contains(run(program("nvtx_ranges"), "10", profkit=moved).stderr, "5 measured steps")
+    shutil.move(folder, f"{folder} a")
+    done = run("true", profkit=pathlib.Path(f"{folder} a") / "bin" / PROFKIT.name)
+    shutil.move(f"{folder} a", folder)
+    equal(done.returncode, 2)
+    contains(done.stderr, "libprofkit_run.so: LD_PRELOAD takes no path with a space or a colon")
 
 
 if __name__ == "__main__":

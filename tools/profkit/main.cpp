@@ -2,11 +2,13 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <cerrno>
 #include <cstdio>
 #include <exception>
 #include <profkit/error.hpp>
 #include <profkit/version.hpp>
 #include <string>
+#include <system_error>
 
 #include "commands.hpp"
 
@@ -46,7 +48,9 @@ int run(int argc, char** argv) {
 // NOLINTNEXTLINE(bugprone-exception-escape): where there is not even memory to say what is wrong, it ends
 int main(int argc, char** argv) {
   try {
-    return run(argc, argv);
+    int const code = run(argc, argv);
+    if (std::fflush(stdout) != 0) return fail("cannot write to standard output: " + std::generic_category().message(errno));
+    return code;
   } catch (std::exception const& error) {
     return fail(error.what());
   }

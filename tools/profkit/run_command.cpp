@@ -42,12 +42,14 @@ void say(std::string const& text) { fmt::print(stderr, "profkit: run: {}\n", tex
 
 /// The library is beside this program in a build folder, and in the folder of libraries when installed; vcpkg moves programs one folder
 /// deeper.
-/// @throws profkit::error if it is in neither.
+/// @throws profkit::error if it is in neither, or cannot be loaded from there.
 std::string find_library() {
   std::filesystem::path const folder = std::filesystem::read_symlink("/proc/self/exe").parent_path();
   for (std::filesystem::path const& place : {folder, folder / PROFKIT_RUN_FOLDER, folder / ".." / PROFKIT_RUN_FOLDER}) {
     std::filesystem::path const file = (place / library_of_run).lexically_normal();
-    if (std::filesystem::exists(file)) return file.string();
+    if (!std::filesystem::exists(file)) continue;
+    if (file.string().find_first_of(" :") == std::string::npos) return file.string();
+    throw profkit::error{"cannot load " + file.string() + ": LD_PRELOAD takes no path with a space or a colon; install profkit elsewhere"};
   }
   throw profkit::error{std::string{"cannot find "} + library_of_run + " beside " + folder.string() +
                        "/profkit; install the program and this library together"};
@@ -56,7 +58,8 @@ std::string find_library() {
 /// The file that the system would run; nothing if there is none.
 std::optional<std::filesystem::path> find_program(std::string const& name) {
   if (name.find('/') != std::string::npos) return std::filesystem::exists(name) ? std::optional{std::filesystem::path{name}} : std::nullopt;
-  std::string_view rest = text_of(::secure_getenv("PATH"));
+  char const* const path = ::secure_getenv("PATH");
+  std::string_view rest = path == nullptr ? "/bin:/usr/bin" : path;  // the C library searches the same folders without PATH
   while (!rest.empty()) {
     std::size_t const end = std::min(rest.find(':'), rest.size());
     std::filesystem::path const file = std::filesystem::path{rest.substr(0, end)} / name;
@@ -102,13 +105,14 @@ void set_environment(run_arguments const& given, std::string const& library) {
   std::string options = given.full ? "report=full" : "report";
   options += ",warmup=3";
   if (given.samples) options += ",samples=1000Hz";
-  if (!given.out.empty()) options += ",out=" + given.out;
   std::string_view const own = text_of(::secure_getenv("PROFKIT"));
   static_cast<void>(profkit::options::parse(options + "," + std::string{own}));  // says what is wrong
   set("PROFKIT_RUN", std::to_string(::getpid()));
   set("PROFKIT_RUN_OPTIONS", options);
   ::unsetenv("PROFKIT_RUN_STEP");  // NOLINT(concurrency-mt-unsafe): this program has one thread
   if (!given.step.empty()) set("PROFKIT_RUN_STEP", given.step);
+  ::unsetenv("PROFKIT_RUN_OUT");  // NOLINT(concurrency-mt-unsafe): this program has one thread
+  if (!given.out.empty()) set("PROFKIT_RUN_OUT", given.out);
   ::unsetenv("PROFKIT_RUN_WITH_PROFKIT");  // NOLINT(concurrency-mt-unsafe): this program has one thread
   if (given.with_profkit) set("PROFKIT_RUN_WITH_PROFKIT", "1");
   std::string_view const loaded_before = text_of(::secure_getenv("LD_PRELOAD"));

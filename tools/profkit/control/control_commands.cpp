@@ -167,14 +167,19 @@ bool is_in(std::optional<std::string> const& path, std::filesystem::path const& 
 /// The sessions of this machine that write to a folder or to one in it, with a step that none of them has reached. A session that began
 /// much later than the others, such as that of a restarted rank, would reach this step too late and has its own.
 /// @param seconds the step begins at least this much later, at the present rates.
-std::vector<captured_session> sessions_of_job(std::string const& target, double seconds) {
+/// @param silent replaced: processes that do not answer, of this or other jobs.
+std::vector<captured_session> sessions_of_job(std::string const& target, double seconds, std::vector<std::uint64_t>& silent) {
   constexpr double max_seconds_behind = 10.0;
   std::filesystem::path const folder = std::filesystem::weakly_canonical(std::filesystem::absolute(target));
   std::vector<captured_session> result;
   std::vector<double> next;
   std::vector<double> rates;
+  silent.clear();
   for (auto const& session : ask_all()) {
-    if (!session.second) continue;
+    if (!session.second) {
+      silent.push_back(session.first.process);
+      continue;
+    }
     session_answer const& answer = *session.second;
     if (!is_in(answer.text("out"), folder) && !is_in(answer.text("journal"), folder)) continue;
     captured_session& added = result.emplace_back(captured_session{session.first});
@@ -263,9 +268,11 @@ std::vector<captured_session> capture(std::vector<captured_session> sessions, ca
 }
 
 int run_capture(capture_arguments const& given) {
+  if (given.target.empty() || given.folder.empty()) throw profkit::error{"capture: an argument is empty; profkit ps lists the sessions"};
   bool const is_process = given.target.find_first_not_of("0123456789") == std::string::npos && given.target.size() < 10;
   std::vector<captured_session> asked;
   std::vector<captured_session> done;
+  std::vector<std::uint64_t> silent;
   if (is_process) {
     asked = {{socket_of_process(std::stoull(given.target)), {}, given.from}};
     done = capture(asked, given);
@@ -273,7 +280,7 @@ int run_capture(capture_arguments const& given) {
     double seconds = 1.0;  // between the answers of all sessions and the first step
     constexpr double max_seconds = 64.0;
     while (done.empty()) {
-      asked = sessions_of_job(given.target, seconds);
+      asked = sessions_of_job(given.target, seconds, silent);
       for (captured_session& each : asked) {
         if (given.from > 0) each.from = given.from;
       }
@@ -289,6 +296,9 @@ int run_capture(capture_arguments const& given) {
     fmt::print("process {}{}: steps {} to {}\n", each.socket.process, each.rank ? fmt::format(", rank {}", *each.rank) : "",
                each.steps.first, each.steps.last);
   }
+  for (std::uint64_t const each : silent)
+    fmt::print(stderr, "profkit: process {} does not answer, because it is stopped or starved; if it is of this job, the capture is without it\n",
+               each);
   fmt::print("profkit report {}\n", given.folder);
   return done.size() == asked.size() ? 0 : 1;
 }

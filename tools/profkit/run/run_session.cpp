@@ -40,13 +40,13 @@ namespace {
 
 void say(std::string const& line) noexcept { detail::warn("run: ", line.c_str()); }
 
-/// Standard error as it was when the recording began. Programs such as cat close it before the end of the process.
-int error_stream = STDERR_FILENO;
+/// Standard error as it was when the recording began. Programs such as cat close it before the end of the process. Others close all
+/// descriptors but the standard streams. Never destroyed.
+detail::own_descriptor const* kept_error_stream = nullptr;
 
-void keep_error_stream() noexcept {
+void keep_error_stream() {
   constexpr int out_of_the_way = 100;
-  int const kept = ::fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, out_of_the_way);
-  if (kept >= 0) error_stream = kept;
+  kept_error_stream = new detail::own_descriptor{::fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, out_of_the_way)};
 }
 
 char const* own_name() noexcept { return ::program_invocation_short_name; }
@@ -109,7 +109,9 @@ profkit::options wanted_options() {
   std::string text{text_of(::secure_getenv("PROFKIT_RUN_OPTIONS"))};
   text += text.empty() ? "" : ",";
   text += text_of(::secure_getenv("PROFKIT"));
-  return profkit::options::parse(text);
+  profkit::options result = profkit::options::parse(text);
+  if (result.output_directory.empty()) result.output_directory = text_of(::secure_getenv("PROFKIT_RUN_OUT"));
+  return result;
 }
 
 /// Puts what a step is into the list of what was collected. Without steps, no memory source was read: adds one reading.
@@ -282,6 +284,7 @@ void run_session::write(profkit::report const& last, profkit::options const& wan
   run_session& self = only();
   bool const has_seen = self.has_ranges_.load() || last.summary().gpu.has_value();
   if (!has_seen && !self.is_program()) return;
+  int const error_stream = kept_error_stream->is_own() ? kept_error_stream->number : STDERR_FILENO;
   std::string text;
   auto const add = [&](std::string const& line) { text += "profkit: run: " + line + "\n"; };
   auto const count = [&](std::uint64_t number, char const* what) {
@@ -293,7 +296,7 @@ void run_session::write(profkit::report const& last, profkit::options const& wan
   count(self.ended_elsewhere.load(), " steps ended on another thread than they began: each lasts until the next one begins");
   count(self.lost.load(), " ranges are not recorded: more than 256 ranges of a thread, or 64 ranges between start and end, were open");
   count(__atomic_load_n(&detail::sites_by_name.refused, __ATOMIC_RELAXED),
-        " ranges are in the row \"(further names)\": there are more than 8,192 names of ranges");
+        " ranges are in the row \"(further names)\": there is room for 8,192 names of ranges, of 1 MiB in all");
   try {
     if (wanted.print_report || wanted.full_report) detail::print_report(error_stream, text);
   } catch (std::exception const&) {  // standard error is closed; `write_outputs` says what it can

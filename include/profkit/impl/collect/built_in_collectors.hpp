@@ -39,7 +39,7 @@ namespace profkit {
 /// Measures windows of one second or longer inside measured steps. A window may cover many steps, or a part of one. The figures are means
 /// over windows: they do not describe a single step, scope or kernel, and they include other programs on the same device.
 ///
-/// Reads once a second on the session's thread (about 0.2 ms for each device). Opens NVML at run time, does not change device settings,
+/// Reads once a second on the session's thread. Opens NVML at run time, does not change device settings,
 /// does not synchronise the device and needs no privileges. `PROFKIT=utilization=on` adds this collector to any program. Source: NVML API
 /// Reference, "GPM" and `nvmlDeviceGetUtilizationRates`.
 class gpu_utilization final : public detail::made_collector {

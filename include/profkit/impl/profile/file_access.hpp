@@ -165,13 +165,23 @@ inline constexpr std::chrono::milliseconds max_file_wait{4000};
 
 /// A descriptor that is closed at the end of its scope.
 struct own_descriptor {
-  explicit own_descriptor(int opened) noexcept : number{opened} {}
+  explicit own_descriptor(int opened) noexcept : number{opened} {
+    if (number < 0 || ::fstat(number, &opened_file) != 0) opened_file = {};
+  }
   own_descriptor(own_descriptor const&) = delete;
   own_descriptor& operator=(own_descriptor const&) = delete;
   ~own_descriptor() {
-    if (number >= 0) ::close(number);
+    if (is_own()) ::close(number);
   }
+
+  /// Whether it is still the file that was opened. A program may close all descriptors, and open a file of its own with this number.
+  [[nodiscard]] bool is_own() const noexcept {
+    struct ::stat now {};
+    return number >= 0 && ::fstat(number, &now) == 0 && is_same_file(now, opened_file);
+  }
+
   int number;
+  struct ::stat opened_file {};
 };
 
 /// Bytes of a regular file; empty for anything else, which is not opened.

@@ -50,6 +50,9 @@ struct site_table {
     return hash ^ hash >> 32U;
   }
 
+  /// As below, for a text that ends with a zero. @param name null, which other languages may pass, is an empty one.
+  [[nodiscard]] site& find(char const* name) noexcept { return name == nullptr ? find("", 0) : find(name, __builtin_strlen(name)); }
+
   /// Finds the site of a name or adds it. @param file shown as the place of the name; a string literal, or one that is never freed.
   /// @return the site of further names if there is no room.
   [[nodiscard]] site& find(char const* name, std::size_t length, char const* file = "") noexcept {
@@ -114,8 +117,9 @@ class kept_scope : private scope {
     return opened.release();
   }
 
+  /// @param name null is an empty one.
   [[nodiscard]] static open_scope_word begin(char const* name, std::int64_t const* index) noexcept {
-    return flags_with_what_is_installed() == 0 ? 0 : begin(sites_by_name.find(name, __builtin_strlen(name)), index);
+    return flags_with_what_is_installed() == 0 ? 0 : begin(sites_by_name.find(name), index);
   }
 
   static void end(open_scope_word open) noexcept {

@@ -51,7 +51,7 @@ extern "C" {
 
 [[gnu::used]] inline void profkit_counter(char const* name, double value) {
   if (profkit::detail::flags_with_what_is_installed() == 0) return;
-  profkit::sample_counter(profkit::detail::sites_by_name.find(name, __builtin_strlen(name)), value);
+  profkit::sample_counter(profkit::detail::sites_by_name.find(name), value);
 }
 
 [[gnu::used]] inline void profkit_step_begin() {

@@ -228,11 +228,11 @@ class control_socket {
       complain("cannot listen on " + path_, reason);
     }
     process_ = identify_process();
-    listening_ = std::exchange(made.number, -1);
+    listening_.emplace(std::exchange(made.number, -1));
     close_in_children();
   }
 
-  [[nodiscard]] bool is_open() const noexcept { return listening_ >= 0; }
+  [[nodiscard]] bool is_open() const noexcept { return listening_.has_value(); }
   [[nodiscard]] std::string const& path() const noexcept { return path_; }
 
   /// Disconnects the clients and removes the socket. In the child of a `fork` it does nothing.
@@ -243,12 +243,13 @@ class control_socket {
     }
     connections_.clear();
     ::unlink(path_.c_str());
-    listening_in_parent().store(-1);
-    ::shutdown(listening_, SHUT_RDWR);  // also ends the copy of a child that ran no fork handler
-    ::close(std::exchange(listening_, -1));
+    listening_in_parent().store(nullptr);
+    if (listening_->is_own()) ::shutdown(listening_->number, SHUT_RDWR);  // also ends the copy of a child that ran no fork handler
+    listening_.reset();
   }
 
-  /// Accepts clients and reads their requests.
+  /// Accepts clients and reads their requests. If the program has closed the socket, such as with all descriptors, it is not open
+  /// afterwards.
   /// @param handle called with the number of the client and its line: returns the answer, or nothing if it comes later.
   /// @param leaves called with the number of a client that went away before its answer.
   template <class Handle, class Leave>
@@ -284,7 +285,9 @@ class control_socket {
         : socket{accepted}, number{count}, opened{now} {}
     connection(connection const&) = delete;
     connection& operator=(connection const&) = delete;
-    ~connection() { ::shutdown(socket.number, SHUT_RDWR); }  // the child of a `fork` may have a copy
+    ~connection() {
+      if (socket.is_own()) ::shutdown(socket.number, SHUT_RDWR);  // the child of a `fork` may have a copy
+    }
 
     own_descriptor socket;
     std::uint64_t number;
@@ -297,25 +300,26 @@ class control_socket {
     throw error{what + ": " + std::generic_category().message(reason), reason};
   }
 
-  static std::atomic<int>& listening_in_parent() noexcept {
-    static std::atomic<int> value{-1};
+  static std::atomic<own_descriptor const*>& listening_in_parent() noexcept {
+    static std::atomic<own_descriptor const*> value{nullptr};
     return value;
   }
 
   void close_in_children() const noexcept {
-    listening_in_parent().store(listening_);
+    listening_in_parent().store(&*listening_);
     static int const registered = ::pthread_atfork(nullptr, nullptr, [] {
-      int const of_parent = listening_in_parent().exchange(-1);
-      if (of_parent >= 0) ::close(of_parent);
+      own_descriptor const* const of_parent = listening_in_parent().exchange(nullptr);
+      if (of_parent != nullptr && of_parent->is_own()) ::close(of_parent->number);
     });
     static_cast<void>(registered);
   }
 
   void accept_clients(std::chrono::steady_clock::time_point now) {
-    ::pollfd queue{listening_, POLLIN, 0};
+    ::pollfd queue{listening_->number, POLLIN, 0};
     if (::poll(&queue, 1, 0) <= 0) return;  // cheaper than `accept4`, which makes a socket first
+    if (!listening_->is_own()) return close();
     for (int count = 0; count < control_limits::max_accepted && connections_.size() < control_limits::max_connections; ++count) {
-      own_descriptor accepted{above_standard_streams(::accept4(listening_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK))};
+      own_descriptor accepted{above_standard_streams(::accept4(listening_->number, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK))};
       if (accepted.number < 0) return;
       if (!is_peer_of(accepted.number, user_)) continue;
       connections_.push_back(std::make_unique<connection>(accepted.number, ++accepted_, now));
@@ -326,12 +330,14 @@ class control_socket {
   /// Whether the client waits for its answer.
   [[nodiscard]] static bool is_connected(connection const& client) noexcept {
     char next = 0;
-    return ::recv(client.socket.number, &next, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && (errno == EAGAIN || errno == EINTR);
+    return client.socket.is_own() && ::recv(client.socket.number, &next, 1, MSG_PEEK | MSG_DONTWAIT) < 0 &&
+           (errno == EAGAIN || errno == EINTR);
   }
 
   /// @return whether the connection continues.
   template <class Handle>
   [[nodiscard]] bool read(connection& client, std::chrono::steady_clock::time_point now, Handle const& handle) {
+    if (!client.socket.is_own()) return false;
     std::array<char, control_limits::max_request_bytes + 1> bytes;
     ::ssize_t const size = ::recv(client.socket.number, bytes.data(), bytes.size() - client.text.size(), MSG_DONTWAIT);
     if (size == 0) return false;
@@ -356,6 +362,7 @@ class control_socket {
 
   /// Sends an answer, which fits the buffer of a new socket: it does not wait. If it fails, the client sees the end of the connection.
   static void send(connection const& client, std::string_view text, control_files const& files) noexcept {
+    if (!client.socket.is_own()) return;
     try {
       std::string line = std::string{control_protocol} + std::string{text} + "\n";
       alignas(::cmsghdr) char control[CMSG_SPACE(2 * sizeof(int))] = {};
@@ -379,7 +386,7 @@ class control_socket {
   }
 
   std::string path_;
-  int listening_ = -1;
+  std::optional<own_descriptor> listening_;
   ::uid_t user_ = 0;            ///< of this process when it began to listen; it may have changed since
   std::uint64_t process_ = 0;   ///< `identify_process` of the process that listens
   std::uint64_t accepted_ = 0;  ///< number of clients so far

@@ -89,6 +89,7 @@ class options_parser : private options {
       journal = value;
     } else if (key == "journal_size") {
       journal_bytes = bytes(item, value);
+      if (journal_bytes < std::uint64_t{1} << 20U) bad_value(item, "a size from 1MiB to 1024GiB, as in 64MiB");
     } else if (key == "metrics") {
       if (value.empty()) bad_value(item, "a file");
       metrics = value;

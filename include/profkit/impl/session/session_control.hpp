@@ -68,6 +68,10 @@ class session_control {
     try {
       socket_.serve([&](std::uint64_t client, std::string_view line) { return handle(client, line); },
                     [&](std::uint64_t client) { forget(client); });
+      if (!socket_.is_open()) {
+        if (capture_) end_capture();
+        return recording_.set_control("not listening", "the program has closed " + path());
+      }
       if (capture_) go_on_with_capture();
       if (!waiting_.empty() && !is_making_ && clock::now() >= next_snapshot_) {
         is_making_ = true;
@@ -223,7 +227,8 @@ class session_control {
     try {
       control_answer answer;
       answer.files.push_back(recording_.end_capture());
-      if (answer.files.front() == nullptr) return socket_.answer(done.client, {"error there is no memory for the capture", {}});
+      if (answer.files.front() == nullptr)
+        return socket_.answer(done.client, {"error the capture is lost: no memory, ulimit -f, or the program has closed its file", {}});
       if (!last || *last < done.from) return socket_.answer(done.client, {"error no step of the capture has ended", {}});
       std::string const from = std::to_string(done.from);
       std::string const to = std::to_string((std::min)(*last, last_wanted));

@@ -163,7 +163,7 @@ inline void session_impl::end_at_exit() noexcept {
 
 /// Runs in the child of a `fork`. If the parent has ended, as after `daemon`, there is no report.
 inline void session_impl::warn_if_orphaned() const noexcept {
-  bool const is_wanted = has_outputs(options_) || !options_.journal.empty();
+  bool const is_wanted = (has_outputs(options_) || !options_.journal.empty()) && !is_in_library_of_run();
   if (!is_wanted || states_.is(session_state::ended) || !process_.has_ended()) return;
   char text[256];
   static_cast<void>(std::snprintf(text, sizeof text,

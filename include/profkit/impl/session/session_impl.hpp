@@ -31,6 +31,7 @@
 #include "../profile/file_access.hpp"
 #include "../profile/numbers.hpp"
 #include "../profile/record_types.hpp"
+#include "../record/other_modules.hpp"
 #include "../record/process_identity.hpp"
 #include "../record/quiet_thread.hpp"
 #include "console.hpp"
@@ -193,7 +194,8 @@ class session_impl final : public session_core, private ends_with_process {
     next.has_kernels = options_.collects_kernels_in(next.index) || control_.collects_kernels_in(next.index);
     next.items = options_.items_per_step;
     next.model_flops = amount_or_zero(options_.model_flops_per_step);
-    if (is_of_parent() && !is_child_warned_.exchange(true)) warn("this process records nothing: " + process_.why_not_in_child());
+    if (is_of_parent() && !is_in_library_of_run() && !is_child_warned_.exchange(true))
+      warn("this process records nothing: " + process_.why_not_in_child());
     if (!states_.is(session_state::running)) return next;
     try {
       // A session in static memory is constructed at the first step, so this registration makes the exit handler run before its destructor.

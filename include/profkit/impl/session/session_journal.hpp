@@ -159,7 +159,7 @@ inline std::unique_ptr<own_descriptor> make_memory_file() {
 
 /// Appends to a file in memory. @throws profkit::error if the system has no memory for it.
 inline void append_to(own_descriptor const& file, std::string_view bytes) {
-  int const failure = write_all(file.number, bytes);
+  int const failure = file.is_own() ? write_all(file.number, bytes) : EBADF;
   if (failure != 0) throw error{"cannot write to a file in memory: " + std::generic_category().message(failure), failure};
 }
 
