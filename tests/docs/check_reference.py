@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Compares docs/reference.md with the code: public headers, macros, keys of PROFKIT, members of profkit::options, environment variables,
-CMake options, targets and components. The page must name all of them, and no page may name one that does not exist.
+CMake options, targets and components. The page must name all of them, and no page may name one that does not exist. Pages and examples must
+request the version of the headers.
 
 usage: check_reference.py ROOT
 """
@@ -88,6 +89,12 @@ def main():
     compare("CMake options", cmake_options, {span for span in in_cmake if span.startswith("PROFKIT_")} - for_tests)
     targets = {f"profkit::{name}" for name in re.findall(r"^\s*(?:profkit_add_layer\(\w+ |add_library\(profkit::)(\w+)", cmake, re.MULTILINE)}
     compare("CMake targets", targets, {span for span in in_cmake if span.startswith("profkit::")})
+
+    version = ".".join(re.search(rf"#define PROFKIT_VERSION_{part} (\d+)", headers)[1] for part in ("MAJOR", "MINOR"))
+    for path in sorted(path for pattern in PAGES + ["examples/**/CMakeLists.txt"] for path in root.glob(pattern)):
+        for requested in re.findall(r"find_package\(profkit (\d[\d.]*)", path.read_text(encoding="utf-8")):
+            if requested != version:
+                failures.append(f"{path.relative_to(root)}: it requests version {requested}, and the headers have {version}")
 
     # Other pages may omit items, but not name unknown ones.
     words = set(re.findall(r"\w+", headers)) | set(re.findall(r"\w+", cmake))

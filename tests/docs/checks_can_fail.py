@@ -22,6 +22,7 @@ MISTAKES = [
     ("reference", "include/profkit/scope.hpp", "#define PROF_COUNTER", "#define PROF_NUMBER(a) a\n#define PROF_COUNTER", "does not have PROF_NUMBER"),
     ("reference", "docs/reference.md", "| `profkit/time.hpp` |", "| |", "does not have profkit/time.hpp"),
     ("reference", "docs/nsys.md", "PROFKIT=nvtx=off", "PROFKIT=nsys=off", "PROFKIT has no key nsys=off"),
+    ("reference", "docs/getting_started.md", "find_package(profkit ", "find_package(profkit 7", "docs/getting_started.md: it requests version 7"),
     ("messages", "docs/troubleshooting.md", "| `nothing was measured` |", "| |", "has no row for: nothing was measured"),
     ("messages", "include/profkit/impl/session/make_options.hpp", "PROFKIT: unknown key", "PROFKIT: no such key", "nothing says: PROFKIT: unknown key"),
     ("messages", "include/profkit/impl/report/quality_section.hpp", "scopes were still open", "scopes are still open", "has no row for: scopes are still open"),

@@ -23,7 +23,12 @@ install() {
   rm -rf "$root"
   mkdir -p "$root/packages" "$root/system/var/lib/dpkg/updates" "$root/system/var/lib/dpkg/info"
   touch "$root/system/var/lib/dpkg/status"
-  "${as_root[@]}" "$cpack" --config "$build/CPackConfig.cmake" -G DEB -B "$root/packages"
+  for each in packages again; do
+    SOURCE_DATE_EPOCH=1700000000 "${as_root[@]}" "$cpack" --config "$build/CPackConfig.cmake" -G DEB -B "$root/$each"
+  done
+  for package in "$root"/packages/*.deb; do
+    cmp "$package" "$root/again/${package##*/}" || fail "two packages of the same build differ"
+  done
   library=$(ls "$root"/packages/libprofkit-dev_*.deb) || fail "cpack made no libprofkit-dev"
   dpkg-deb --info "$library"
   for each in $(dpkg-deb -f "$library" Depends | sed 's/([^)]*)//g; s/[,|]/ /g'); do
