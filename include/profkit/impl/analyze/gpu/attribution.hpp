@@ -297,7 +297,8 @@ inline void find_paths(attribution& result, profile const& profile) {
     } else if (launch != attribution::none) {
       launched_in = rest[profile.api_calls[launch].thread];
     }
-    if (auto const inside = replayed.find(replay_key(launched_in, path)); inside != replayed.end()) path = inside->second;
+    auto const inside = replayed.empty() ? replayed.end() : replayed.find(replay_key(launched_in, path));
+    if (inside != replayed.end()) path = inside->second;
     result.path_of.push_back(path == attribution::none ? launched_in : path);
   }
 }

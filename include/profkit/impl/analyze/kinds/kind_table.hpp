@@ -11,7 +11,6 @@
 #include <utility>
 
 #include "../../../time.hpp"
-#include "../../profile/own_containers.hpp"
 #include "../../profile/own_memory.hpp"
 #include "../gpu/counted_operations.hpp"
 #include "../gpu/gpu_step_periods.hpp"
@@ -95,27 +94,33 @@ class launched_kernels {
     archive(value.pairs_), archive(value.outside_);
     if constexpr (Archive::is_reader) {
       bool is_right = value.pairs_.size() <= max_pairs;
-      for (row const& each : value.pairs_) {
-        is_right = is_right && each.path != attribution::none;
-        value.position_of_.try_emplace(key_of(each.name, each.path), static_cast<std::uint32_t>(value.position_of_.size()));
-      }
+      for (std::uint16_t i = 0; is_right && i < value.pairs_.size(); ++i)
+        is_right = value.pairs_[i].path != attribution::none &&
+                   std::exchange(value.place_of(value.pairs_[i].name, value.pairs_[i].path), i + 1) == 0;
       for (std::size_t name = 0; name < value.outside_.size(); ++name)
         is_right = is_right && value.outside_[name].name == name && value.outside_[name].path == attribution::none;
-      archive.check(is_right && value.position_of_.size() == value.pairs_.size(), "kernels with a wrong name or path");
+      archive.check(is_right, "kernels with a wrong name or path");
     }
   }
 
-  static std::uint64_t key_of(std::uint32_t name, std::uint32_t path) noexcept { return std::uint64_t{name} << 32U | path; }
+  /// The place of a pair in `places_`; 0 if the pair is new. Linear probing in a table that is at most half full.
+  std::uint16_t& place_of(std::uint32_t name, std::uint32_t path) {
+    if (places_.empty()) places_.resize(2 * max_pairs);
+    for (std::size_t at = ((std::uint64_t{name} << 32U | path) * 0x9e3779b97f4a7c15U) >> 40U;; ++at) {
+      std::uint16_t& place = places_[at % (2 * max_pairs)];
+      if (place == 0 || (pairs_[place - 1U].name == name && pairs_[place - 1U].path == path)) return place;
+    }
+  }
 
   row& row_of(std::uint32_t name, std::uint32_t path) {
     if (path == attribution::none) return row_outside(name);
-    auto const known = position_of_.find(key_of(name, path));
-    if (known != position_of_.end()) return pairs_[known->second];
+    std::uint16_t& place = place_of(name, path);
+    if (place != 0) return pairs_[place - 1U];
     if (pairs_.size() >= max_pairs) return row_outside(name);
-    position_of_[key_of(name, path)] = static_cast<std::uint32_t>(pairs_.size());
     row& added = pairs_.emplace_back();
     added.name = name;
     added.path = path;
+    place = static_cast<std::uint16_t>(pairs_.size());
     return added;
   }
 
@@ -124,9 +129,9 @@ class launched_kernels {
     return outside_[name];
   }
 
-  own_vector<row> pairs_;                                   ///< in the order of first appearance
-  own_vector<row> outside_;                                 ///< kernels without a path, by name
-  own_hash_map<std::uint64_t, std::uint32_t> position_of_;  ///< in `pairs_`, by name and path
+  own_vector<row> pairs_;             ///< in the order of first appearance
+  own_vector<row> outside_;           ///< kernels without a path, by name
+  own_vector<std::uint16_t> places_;  ///< hash table of the pairs: 1 + position in `pairs_`; 0: free
 };
 
 struct kind_figures {
