@@ -5,7 +5,6 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -75,7 +74,6 @@ inline void count_missing_work(profile const& so_far, bool times_steps, snapshot
 
 /// The part of a GPU operation that most analyses need, compact because they iterate over all operations many times.
 struct timed_operation {
-  static constexpr std::uint32_t no_step = 0xffffffffU;
   static constexpr std::chrono::nanoseconds no_latency = std::chrono::nanoseconds::min();
 
   interval time;
@@ -132,16 +130,18 @@ class counted_operations {
     // Operations usually arrive almost sorted, so insertion sort is fastest. Beyond this number of moves, a radix sort takes over.
     std::size_t moves_left = 16 * profile.gpu_operations.size();
     for (std::uint32_t i = 0; i < profile.gpu_operations.size(); ++i) {
-      timed_operation const operation = timed(profile, launched, i, in);
-      if (operation.is_counted()) steps_[operation.step].add(operation.time);
-      all_.push_back(operation);
+      timed_operation& added = all_.emplace_back();  // filled in place: a copy waits until all members are written
+      fill(added, profile, launched, i, in);
+      if (added.is_counted()) steps_[added.step].add(added.time);
+      if (i == 0 || moves_left == 0 || all_[i - 1U].time.begin <= added.time.begin) continue;
+      timed_operation const operation = added;
       std::size_t place = i;
       while (place > 0 && moves_left > 0 && operation.time.begin < all_[place - 1].time.begin) {
         all_[place] = all_[place - 1];
         --place;
         --moves_left;
       }
-      if (place != i) all_[place] = operation;
+      all_[place] = operation;
     }
     if (moves_left == 0) sort();
   }
@@ -169,9 +169,9 @@ class counted_operations {
   [[nodiscard]] own_vector<operation_span> const& steps() const noexcept { return steps_; }
 
  private:
-  static timed_operation timed(profile const& profile, attribution const& launched, std::uint32_t which, measured_time_cursor& in) {
+  static void fill(timed_operation& result, profile const& profile, attribution const& launched, std::uint32_t which,
+                   measured_time_cursor& in) {
     gpu_operation_record const& record = profile.gpu_operations[which];
-    timed_operation result;
     result.time = record.time;
     result.record = which;
     result.path = launched.path_of[which];
@@ -185,13 +185,11 @@ class counted_operations {
       moment = middle_of(call);
       if (record.graph_node == 0) result.latency = record.time.begin - call.begin;
     }
-    if (std::optional<std::size_t> const step = in.step_of(moment)) result.step = static_cast<std::uint32_t>(*step);
-    return result;
+    result.step = in.step_of(moment);
   }
 
   void sort() {
-    own_vector<std::uint64_t> begins;  // by position in the profile, which breaks ties
-    begins.resize(all_.size());
+    own_vector<std::uint64_t> begins(all_.size());  // by position in the profile, which breaks ties
     own_vector<std::uint32_t> place_of(all_.size());
     for (std::uint32_t i = 0; i < all_.size(); ++i) {
       // Flipping the sign bit makes unsigned order equal to signed order.

@@ -149,9 +149,9 @@ inline std::optional<std::uint32_t> thread_of_steps(profile const& profile, meas
   measured_time_cursor in{when};
   for (scope_record const& scope : profile.scopes) {
     if (!profile.paths[scope.path].is_step) continue;
-    std::optional<std::size_t> const position = in.step_of(scope.time.begin);
-    if (!position) continue;
-    interval const& step = when.steps()[*position];
+    std::uint32_t const position = in.step_of(scope.time.begin);
+    if (position == no_step) continue;
+    interval const& step = when.steps()[position];
     if (scope.time.begin == step.begin && scope.time.end == step.end) return scope.thread;
   }
   return std::nullopt;

@@ -117,11 +117,9 @@ class launched_kernels {
     std::uint16_t& place = place_of(name, path);
     if (place != 0) return pairs_[place - 1U];
     if (pairs_.size() >= max_pairs) return row_outside(name);
-    row& added = pairs_.emplace_back();
-    added.name = name;
-    added.path = path;
+    pairs_.push_back({name, path});
     place = static_cast<std::uint16_t>(pairs_.size());
-    return added;
+    return pairs_.back();
   }
 
   row& row_outside(std::uint32_t name) {

@@ -197,17 +197,17 @@ class step_kinds {
     for (scope_record const& scope : profile.scopes) {
       std::uint32_t const part = part_of[scope.path];
       if (part == not_a_part && !profile.paths[scope.path].is_step) continue;
-      std::optional<std::size_t> const step = in.step_of(when_.moment_of(scope));
-      if (!step) continue;
+      std::uint32_t const step = in.step_of(when_.moment_of(scope));
+      if (step == no_step) continue;
       if (part != not_a_part) {
-        if (last_step != *step || last_thread != scope.thread) {
-          last_step = *step;
+        if (last_step != step || last_thread != scope.thread) {
+          last_step = step;
           last_thread = scope.thread;
           ++run;
         }
-        if (std::exchange(last_run[part], run) != run) parts_.push_back({*step, part, profile.threads[scope.thread].system_id});
-      } else if (interval const& time = when_.steps()[*step]; scope.time.begin == time.begin && scope.time.end == time.end) {
-        thread_of[*step] = profile.threads[scope.thread].system_id;
+        if (std::exchange(last_run[part], run) != run) parts_.push_back({step, part, profile.threads[scope.thread].system_id});
+      } else if (interval const& time = when_.steps()[step]; scope.time.begin == time.begin && scope.time.end == time.end) {
+        thread_of[step] = profile.threads[scope.thread].system_id;
       }
     }
     auto const is_elsewhere = [&](part_of_step const& each) { return thread_of[each.step].value_or(each.thread) != each.thread; };

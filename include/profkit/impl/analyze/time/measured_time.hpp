@@ -24,6 +24,8 @@ inline std::set<std::uint64_t> measured_steps_in(profile const& profile, interva
   return result;
 }
 
+inline constexpr std::uint32_t no_step = 0xffffffffU;  ///< outside the measured time
+
 inline constexpr interval all_time{timestamp::min(), timestamp::max()};
 
 /// The measured time: moments inside measured steps, or all moments in a session without steps.
@@ -135,30 +137,33 @@ class measured_time_cursor {
     }
   }
 
-  [[nodiscard]] bool contains(timestamp moment) { return step_of(moment).has_value(); }
+  [[nodiscard]] bool contains(timestamp moment) { return step_of(moment) != no_step; }
 
-  [[nodiscard]] std::optional<std::size_t> step_of(timestamp moment) {
+  /// @return a position or `no_step`: in the hottest loops, an `std::optional` is written in parts and waited for when it is read as a
+  /// whole.
+  [[nodiscard]] std::uint32_t step_of(timestamp moment) {
     if (begin_ <= moment && moment < end_) return step_;
     return look_for(moment);
   }
 
  private:
-  [[nodiscard]] std::optional<std::size_t> look_for(timestamp moment) {
+  [[nodiscard]] std::uint32_t look_for(timestamp moment) {
     std::optional<std::size_t> const step = in_.step_of(moment);
-    if (step && in_.has_steps_) {
-      step_ = *step;
+    if (!step) return no_step;
+    if (in_.has_steps_) {
+      step_ = static_cast<std::uint32_t>(*step);
       begin_ = in_.measured_[step_].begin;
       end_ = in_.measured_[step_].end;
       // If steps overlap, a moment belongs to the last begun step.
       if (step_ + 1 < in_.measured_.size()) end_ = std::min(end_, in_.measured_[step_ + 1].begin);
     }
-    return step;
+    return step_;
   }
 
   measured_time const& in_;
   timestamp begin_ = timestamp::max();  ///< beginning of the range of moments in `step_`
   timestamp end_ = timestamp::min();    ///< end of that range
-  std::size_t step_ = 0;
+  std::uint32_t step_ = 0;
 };
 
 }  // namespace profkit::detail

@@ -257,7 +257,7 @@ class time_per_step {
     measured_time_cursor in{when};
     for_each_by_step(
         static_cast<std::uint32_t>(profile.scopes.size()), steps,
-        [&](std::uint32_t scope) { return in.step_of(when.moment_of(profile.scopes[scope])).value_or(steps); },
+        [&](std::uint32_t scope) { return std::min<std::size_t>(in.step_of(when.moment_of(profile.scopes[scope])), steps); },
         [&](std::uint32_t scope) { host_.add(profile.scopes[scope].path, profile.scopes[scope].time.duration(), self[scope]); },
         [&](std::size_t step) {
           auto& of_kind = kinds[found.of_step(step)].scopes;
