@@ -105,9 +105,6 @@ class trend_windows {
   /// @brief The windows in time order.
   [[nodiscard]] detail::own_vector<trend_window> const& windows() const noexcept { return windows_; }
 
-  /// @brief Number of steps of every window except the first and the last; a window has fewer if steps are missing, such as excluded ones.
-  [[nodiscard]] std::uint64_t steps_per_window() const noexcept { return std::uint64_t{1} << level_; }
-
  private:
   static constexpr unsigned max_level = 63;
 
