@@ -297,8 +297,7 @@ int run_capture(capture_arguments const& given) {
                each.steps.first, each.steps.last);
   }
   for (std::uint64_t const each : silent)
-    fmt::print(stderr, "profkit: process {} does not answer, because it is stopped or starved; if it is of this job, the capture is without it\n",
-               each);
+    fmt::print(stderr, "profkit: process {} does not answer (stopped or starved?); the capture is without it\n", each);
   fmt::print("profkit report {}\n", given.folder);
   return done.size() == asked.size() ? 0 : 1;
 }
