@@ -243,7 +243,7 @@ inline own_vector<lost_data> losses(summary const& all) {
           {quality.misnested_scopes + quality.unmatched_ends, scopes + quality.unmatched_ends, "scopes ended wrongly",
            "Open and close a scope on one thread, without longjmp; report=full names the places."},
           {quality.abandoned_steps, all.steps.host.count + all.steps.warmup + all.steps.excluded + quality.abandoned_steps,
-           "steps exited by an exception", "Find the exception: these steps are in no figure."}};
+           "steps that did not end", "An exception or the end of the program left them: they are in no figure."}};
 }
 
 /// (f) The largest loss.
