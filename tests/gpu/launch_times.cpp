@@ -74,9 +74,9 @@ void take_turns(int rounds) {
       times[kind].push_back(turn(kinds[kind]));
     }
   }
-  auto const print = [](std::string_view kind, std::vector<double> const& of) {
+  auto const print = [](std::string_view kind, std::vector<double> const& medians) {
     std::printf("%.*s:", static_cast<int>(kind.size()), kind.data());
-    for (double const each : of) std::printf(" %.1f", each);
+    for (double const each : medians) std::printf(" %.1f", each);
     std::printf("\n");
   };
   for (std::size_t i = 0; i < kinds.size(); ++i) print(kinds[i].empty() ? "no session" : kinds[i], times[i]);
