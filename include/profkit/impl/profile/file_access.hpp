@@ -146,6 +146,12 @@ inline constexpr std::chrono::milliseconds max_file_wait{4000};
   return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
+/// Whether a descriptor still is the file that was opened. Some programs close all unknown descriptors, so the number may refer to another.
+[[nodiscard]] inline bool is_still(int descriptor, struct ::stat const& opened) noexcept {
+  struct ::stat now {};
+  return descriptor >= 0 && ::fstat(descriptor, &now) == 0 && is_same_file(now, opened);
+}
+
 /// Replaces a new descriptor by one above that of stderr, because a closed standard stream must not become this file.
 /// @return -1 with `errno` if there is none, or if `opened` is -1.
 [[nodiscard]] inline int above_standard_streams(int opened) noexcept {
@@ -174,11 +180,7 @@ struct own_descriptor {
     if (is_own()) ::close(number);
   }
 
-  /// Whether it is still the file that was opened. A program may close all descriptors, and open a file of its own with this number.
-  [[nodiscard]] bool is_own() const noexcept {
-    struct ::stat now {};
-    return number >= 0 && ::fstat(number, &now) == 0 && is_same_file(now, opened_file);
-  }
+  [[nodiscard]] bool is_own() const noexcept { return is_still(number, opened_file); }
 
   int number;
   struct ::stat opened_file {};

@@ -256,7 +256,7 @@ class journal_output {
   /// Releases the lock.
   void close() noexcept {
     open_journal().store(nullptr);
-    if (descriptor_ >= 0 && is_still_open()) ::close(descriptor_);
+    if (is_still(descriptor_, opened_)) ::close(descriptor_);
     descriptor_ = -1;
   }
 
@@ -355,12 +355,6 @@ class journal_output {
     return ::link(file_.c_str(), earlier.c_str()) == 0 || ::rename(file_.c_str(), earlier.c_str()) == 0;
   }
 
-  /// Whether the descriptor is still open. Some programs close all unknown descriptors, so the number may refer to another file.
-  [[nodiscard]] bool is_still_open() const noexcept {
-    struct ::stat now {};
-    return ::fstat(descriptor_, &now) == 0 && is_same_file(now, opened_);
-  }
-
   /// @throws profkit::error if the open file does not have its name, or not the size that this object wrote.
   void check_file() const {
     struct ::stat now {};
@@ -386,7 +380,7 @@ class journal_output {
     open_journal().store(this);
     static int const registered = ::pthread_atfork(nullptr, nullptr, [] {
       journal_output const* const of_parent = open_journal().exchange(nullptr);
-      if (of_parent != nullptr && of_parent->is_still_open()) ::close(of_parent->descriptor_);
+      if (of_parent != nullptr && is_still(of_parent->descriptor_, of_parent->opened_)) ::close(of_parent->descriptor_);
     });
     static_cast<void>(registered);
   }
