@@ -28,21 +28,10 @@ def counts_of(report):
 def check_captures(checks, place):
     folder = place.out / "control"
     folder.mkdir(parents=True, exist_ok=True)
-    profkit = program_in(place.build, "profkit")
     command = [program_in(place.build, "transformer_train"), *RUN.options(WARMUP, STEPS), "--out", folder]
-    captured = []
-    with open(folder / "stdout.txt", "w", encoding="utf-8") as log, start(command, "control,kernels=capture", log) as process:
-        try:
-            wait_for_session(profkit, process.pid)
-            for i, first in enumerate(FIRST_STEPS):
-                run_logged([profkit, "capture", process.pid, "--from", first, "--steps", CAPTURED, "--kernels", "--trace", "--out", folder / str(i)],
-                           place.out / LOG)
-                captured.append(report_in(folder / str(i)))
-            code = process.wait(120)
-        finally:
-            process.kill()
-    if code != 0:
-        raise RuntimeError(f"the trainer ended with exit code {code}")
+    folders = [folder / str(i) for i in range(len(FIRST_STEPS))]
+    run_with_captures(place, command, folder / "stdout.txt", [["--from", first, "--steps", CAPTURED, "--trace", "--out", each] for first, each in zip(FIRST_STEPS, folders)])
+    captured = [report_in(each) for each in folders]
     alone, _ = train(place, RUN.options(WARMUP, CAPTURED), folder / "alone", LOG)
     wanted = counts_of(alone)
     notes = [next(each["reason"] for each in report["quality"]["collectors"] if each["name"] == "capture") for report in captured]
@@ -62,28 +51,36 @@ def wait_for_session(profkit, process):
     raise RuntimeError(f"profkit ps does not list the session of process {process}")
 
 
-def launches(place, profkit, steps, captures):
-    """@param captures the first steps of captures with kernels
-    @return the time of a launch in each step, in ns"""
-    program, asked = program_in(place.build, "profkit"), place.out / "control-launches"
-    command = [program_in(place.build, "profkit_gpu_programs"), "launch_times", "steps", steps]
-    printed = place.out / "launches.txt"
-    with open(printed, "w", encoding="utf-8") as log, start(command, profkit, log) as process:
+def run_with_captures(place, command, printed, captures):
+    """Runs a program with `kernels=capture`, with its output in a file.
+    @param captures the options of each capture, whose steps are later than those of the one before
+    @raises RuntimeError if the program or a capture fails"""
+    profkit = program_in(place.build, "profkit")
+    with open(printed, "w", encoding="utf-8") as log, start(command, "control,kernels=capture", log) as process:
         try:
-            wait_for_session(program, process.pid)
-            for first in captures:
-                run_logged([program, "capture", process.pid, "--from", first, "--steps", LAUNCH_CAPTURED, "--kernels", "--out", asked], place.out / LOG)
+            wait_for_session(profkit, process.pid)
+            for options in captures:
+                run_logged([profkit, "capture", process.pid, "--kernels", *options], place.out / LOG)
             code = process.wait(120)
         finally:
             process.kill()
+    if code != 0:
+        raise RuntimeError(f"exit code {code}: {printed.read_text(encoding='utf-8')[-300:]}")
+
+
+def launch_times(place):
+    """@return the time of a launch in each step, in ns"""
+    printed, asked = place.out / "launches.txt", place.out / "control-launches"
+    run_with_captures(place, [program_in(place.build, "profkit_gpu_programs"), "launch_times", "steps", LAUNCH_STEPS], printed,
+                      [["--from", first, "--steps", LAUNCH_CAPTURED, "--out", asked] for first in LAUNCH_CAPTURES])
     times = [float(line) for line in printed.read_text(encoding="utf-8").splitlines() if line[:1].isdigit()]
-    if code != 0 or len(times) != steps:
-        raise RuntimeError(f"exit code {code}, {len(times)} steps: {printed.read_text(encoding='utf-8')[-300:]}")
+    if len(times) != LAUNCH_STEPS:
+        raise RuntimeError(f"{len(times)} steps instead of {LAUNCH_STEPS}")
     return times
 
 
 def check_cost(checks, place):
-    times = launches(place, "control,kernels=capture", LAUNCH_STEPS, LAUNCH_CAPTURES)
+    times = launch_times(place)
     ends = [first + LAUNCH_CAPTURED for first in LAUNCH_CAPTURES]
     outside = [statistics.median(times[begin + LAUNCH_SETTLED:end]) for begin, end in zip([0, *ends], [*LAUNCH_CAPTURES, len(times)])]
     inside = [statistics.median(times[first:end]) for first, end in zip(LAUNCH_CAPTURES, ends)]

@@ -268,16 +268,29 @@ def launched_in_range(folder, of_range):
     return result, {value: name for name, value in mangled.items()}
 
 
-def read_ncu(text):
-    """@return from ncu's CSV how often each kernel was profiled, and its total nanoseconds."""
+def launches_in_ncu(text):
+    """@return from ncu's CSV the name and the metrics of each profiled launch."""
     lines = text.splitlines()
     begin = next((number for number, line in enumerate(lines) if line.startswith('"ID"')), len(lines))
-    counts, times = collections.Counter(), collections.Counter()
+    launches = collections.defaultdict(dict)
     for row in csv.DictReader(line for line in lines[begin:] if line.startswith('"')):
-        if row["Metric Name"] != NCU_METRIC:
-            continue
-        counts[row["Kernel Name"]] += 1
-        times[row["Kernel Name"]] += float(row["Metric Value"].replace(",", ""))
+        launches[row["ID"]]["kernel"] = row["Kernel Name"]
+        launches[row["ID"]][row["Metric Name"]] = float(row["Metric Value"].replace(",", ""))
+    return list(launches.values())
+
+
+def refusal_of_ncu(lines):
+    """@return the first line with which ncu refuses; None if it does not."""
+    return next((line for line in lines if any(each in line for each in NCU_REFUSALS)), None)
+
+
+def read_ncu(text):
+    """@return from ncu's CSV how often each kernel was profiled, and its total nanoseconds."""
+    counts, times = collections.Counter(), collections.Counter()
+    for launch in launches_in_ncu(text):
+        if NCU_METRIC in launch:
+            counts[launch["kernel"]] += 1
+            times[launch["kernel"]] += launch[NCU_METRIC]
     return counts, times
 
 
@@ -295,7 +308,7 @@ def run_ncu(checks, place, page, name, ncu, log, options, ours, shown_name):
     text = log.read_text(encoding="utf-8", errors="replace") if log.exists() else ""
     said = [line[:200] for line in text.splitlines() if line.startswith("==")]
     page.add(f"In `{log.name}`:", "", *(f"    {line}" for line in said[:4]), "    ...", "")
-    refusal = next((line for line in [*said, *failure] if any(each in line for each in NCU_REFUSALS)), None)
+    refusal = refusal_of_ncu([*said, *failure])
     if refusal is not None:
         checks.add(name, None, refusal)
         return

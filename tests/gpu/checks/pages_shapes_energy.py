@@ -1,10 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a GPU is asked to do: pages of unified memory, launch shapes, energy."""
-import collections
-import csv
-
-from checks.nsys import NCU_REFUSALS, find_ncu
-from checks.programs import Run, has_nsys, program_in, report_in, run_logged, train
+from checks.nsys import find_ncu, launches_in_ncu, refusal_of_ncu
+from checks.programs import Run, has_nsys, program_in, report_in, run_logged, run_under_nsys, table_of_nsys, train
 
 MIB = 256
 STEPS = 10
@@ -68,20 +65,13 @@ def check_pages_of_nsys(checks, place, with_pages):
         checks.add(name, None, "no nsys")
         return
     folder = place.out / "managed-nsys"
-    folder.mkdir(parents=True, exist_ok=True)
-    run_logged([place.nsys, "profile", "--trace=cuda", "--cuda-um-gpu-page-faults=true", "--cuda-um-cpu-page-faults=true", "--sample=none",
-                "--cpuctxsw=none", "--force-overwrite=true", f"--output={folder / 'nsys'}", *managed_command(place)], place.out / LOG, "off")
-    tables = {}
-    for table in ("cuda_gpu_mem_time_sum", "cuda_gpu_mem_size_sum"):
-        printed = run_logged([place.nsys, "stats", "--report", table, "--format", "csv", "--force-export=true", folder / "nsys.nsys-rep"], place.out / LOG)
-        lines = printed.splitlines()
-        begin = next(i for i, line in enumerate(lines) if line.startswith(("Time (%)", "Total (")))
-        tables[table] = {row["Operation"]: row for row in csv.DictReader(lines[begin:])}
+    run_under_nsys(place, managed_command(place), folder, LOG, "off", ["--cuda-um-gpu-page-faults=true", "--cuda-um-cpu-page-faults=true"])
+    tables = [{row["Operation"]: row for row in table_of_nsys(place, folder, f"cuda_gpu_mem_{of}_sum", LOG)} for of in ("time", "size")]
     ours = {each["name"]: each for each in with_pages["unified_memory"]["operations"]}
     steps = {TO_DEVICE: STEPS + 1, TO_HOST: STEPS}  # with warm-up, whose pages are new for the host
     right, figures = True, []
     for operation, count in steps.items():
-        time, size = (tables[table][operation] for table in tables)
+        time, size = (table[operation] for table in tables)
         theirs = [int(time["Count"]) / count, float(time["Total Time (ns)"]) / 1e6 / count, float(size["Total (MB)"]) / count]
         per_step = [ours[operation]["count"] / STEPS, ours[operation]["total_ms"] / STEPS, ours[operation]["bytes"] / 1e6 / STEPS]
         right = right and all(abs(a / b - 1.0) <= 0.25 for a, b in zip(per_step, theirs))
@@ -108,16 +98,13 @@ def check_shapes_of_ncu(checks, place):
         run_logged(words, place.out / LOG, "kernels=off")
     except RuntimeError as error:
         failure = str(error)
-    lines = log.read_text(encoding="utf-8", errors="replace").splitlines() if log.exists() else []
-    refusal = next((line for line in [*lines, failure] if any(each in line for each in NCU_REFUSALS)), None)
+    text = log.read_text(encoding="utf-8", errors="replace") if log.exists() else ""
+    refusal = refusal_of_ncu([*text.splitlines(), failure])
     if refusal is not None:
         checks.add(name, None, refusal[:300])
         return
-    launches = collections.defaultdict(dict)
-    for row in csv.DictReader(line for line in lines if line.startswith('"')):
-        launches[row["ID"]]["kernel"] = row["Kernel Name"]
-        launches[row["ID"]][row["Metric Name"]] = float(row["Metric Value"].replace(",", ""))
-    of_shape = {(each["kernel"], *(int(each[metric]) for metric in NCU_SHAPE)): each for each in launches.values()}
+    launches = launches_in_ncu(text)
+    of_shape = {(each["kernel"], *(int(each[metric]) for metric in NCU_SHAPE)): each for each in launches}
     compared, different, missing = 0, [], []
     for kernel in report["kernels"]:
         for launch in (kernel["median_launch"], kernel["worst_launch"]):

@@ -2,6 +2,7 @@
 """The programs that the checks run, and the rows of the result table."""
 import collections
 import contextlib
+import csv
 import datetime
 import json
 import os
@@ -124,11 +125,24 @@ def train_with_tables(place, arguments, folder, log):
     return result
 
 
-def run_under_nsys(place, command, folder, log, profkit=""):
+def run_under_nsys(place, command, folder, log, profkit="", options=()):
     """Runs a program once under Nsight Systems, which writes nsys.nsys-rep. @return what both print"""
     folder.mkdir(parents=True, exist_ok=True)
     return run_logged([place.nsys, "profile", "--trace=cuda,nvtx", "--sample=none", "--cpuctxsw=none", "--force-overwrite=true",
-                       f"--output={folder / 'nsys'}", *command], place.out / log, profkit)
+                       f"--output={folder / 'nsys'}", *options, *command], place.out / log, profkit)
+
+
+def table_of_nsys(place, folder, name, log):
+    """@return the rows of a report of `nsys stats` about nsys.nsys-rep in a folder"""
+    return rows_of_nsys(run_logged([place.nsys, "stats", "--report", name, "--format", "csv", "--force-export=true", folder / "nsys.nsys-rep"],
+                                   place.out / log))
+
+
+def rows_of_nsys(text):
+    """@return the rows of a table in the format of `nsys stats`, which may print other lines before it"""
+    lines = text.splitlines()
+    first = next(i for i, line in enumerate(lines) if line.startswith(("Time (%)", "Total (")))
+    return list(csv.DictReader(lines[first:]))
 
 
 def train_under_nsys(place, arguments, folder, log, profkit=""):

@@ -1,15 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks of `profkit run` on programs that were not built for profkit, against Nsight Systems: the same ranges and kernels, equal counts,
 equal times, and the cost of both."""
-import csv
-import io
 import json
 import re
 import shutil
 import statistics
 import sys
 
-from checks.programs import ROOT, has_nsys, program_in, report_in, run_logged, run_under_nsys
+from checks.programs import ROOT, has_nsys, program_in, report_in, rows_of_nsys, run_logged, run_under_nsys, table_of_nsys
 
 LOG = "run.log"
 STEPS = 100
@@ -40,18 +38,6 @@ def under_profkit(place, command, folder=None, options=(), profkit=""):
 def under_nsys(place, command, folder):
     printed = run_under_nsys(place, command, folder, LOG)
     return json.loads(next(line for line in printed.splitlines() if line.startswith("{")))
-
-
-def table_of_nsys(place, folder, name):
-    """@return the rows of a report of `nsys stats`"""
-    printed = run_logged([place.nsys, "stats", "--report", name, "--format", "csv", "--force-export=true", folder / "nsys.nsys-rep"], place.out / LOG)
-    return rows_of(printed)
-
-
-def rows_of(text):
-    lines = text.splitlines()
-    first = next(i for i, line in enumerate(lines) if line.startswith("Time (%)"))
-    return list(csv.DictReader(io.StringIO("\n".join(lines[first:]))))
 
 
 def row_of_range(name):
@@ -89,7 +75,7 @@ def check_program(checks, place, name, command):
     # Ranges. Steps have names of their own.
     ours = sums((re.sub(r"^step \d+$", "step", each["name"]), each["count"], each["host_total_ms"]) for each in report["scopes"])
     theirs = sums((re.sub(r"^step \d+$", "step", row_of_range(each["Range"])), int(each["Instances"]), float(each["Total Time (ns)"]) / 1e6)
-                  for each in table_of_nsys(place, folder, "nvtx_pushpop_sum"))
+                  for each in table_of_nsys(place, folder, "nvtx_pushpop_sum", LOG))
     counts, expected = ({each: row[0] for each, row in rows.items()} for rows in (ours, theirs))
     different = sorted(each for each in counts.keys() | expected.keys() if counts.get(each) != expected.get(each))
     checks.add(f"run, {name}: ranges have the counts of nsys", not different and len(counts) > 0,
@@ -100,7 +86,8 @@ def check_program(checks, place, name, command):
                f"at most {clock[0]:.2f} % ({clock[1]}); nsys in its run {nsys_clock[0]:.2f} % ({nsys_clock[1]})")
     # Kernels.
     kernels = [sums((each["Name"], int(each["Instances"]), float(each["Total Time (ns)"]) / 1e6) for each in rows)
-               for rows in (rows_of((folder / "cuda_gpu_kern_sum.csv").read_text(encoding="utf-8")), table_of_nsys(place, folder, "cuda_gpu_kern_sum"))]
+               for rows in (rows_of_nsys((folder / "cuda_gpu_kern_sum.csv").read_text(encoding="utf-8")),
+                            table_of_nsys(place, folder, "cuda_gpu_kern_sum", LOG))]
     counts, expected = ({each: row[0] for each, row in rows.items()} for rows in kernels)
     checks.add(f"run, {name}: kernels have the names and counts of nsys", counts == expected and len(counts) > 0,
                f"{sum(counts.values()):,} and {sum(expected.values()):,} kernels, {len(counts)} and {len(expected)} names")
