@@ -39,9 +39,9 @@ namespace profkit {
 /// Measures windows of one second or longer inside measured steps. A window may cover many steps, or a part of one. The figures are means
 /// over windows: they do not describe a single step, scope or kernel, and they include other programs on the same device.
 ///
-/// Reads once a second on the session's thread. Opens NVML at run time, does not change device settings,
-/// does not synchronise the device and needs no privileges. `PROFKIT=utilization=on` adds this collector to any program. Source: NVML API
-/// Reference, "GPM" and `nvmlDeviceGetUtilizationRates`.
+/// Reads once a second on the session's thread. Opens NVML at run time, does not change device settings, does not synchronise the device
+/// and needs no privileges. `PROFKIT=utilization=on` adds this collector to any program. Source: NVML API Reference, "GPM" and
+/// `nvmlDeviceGetUtilizationRates`.
 class gpu_utilization final : public detail::made_collector {
  public:
   /// @brief Measures windows of a second or longer.
@@ -57,9 +57,9 @@ class gpu_utilization final : public detail::made_collector {
 /// The counters change every 20 to 100 ms. The energy between two changes is interpolated, so the mean over a run is exact, and a step has
 /// a figure of its own only if it takes as long as ten changes. The report states the time between changes.
 ///
-/// Reads the counters on the session's thread, at most every 5 ms and at most 1 % of the time. Opens NVML at run time, does not change
-/// device settings and does not synchronise the device. `PROFKIT=energy` adds this collector to any program. Sources: NVML API Reference,
-/// `nvmlDeviceGetTotalEnergyConsumption`; Linux kernel, "Power Capping Framework".
+/// Reads the counters on the session's thread, at most every 5 ms and, once it has seen three changes, at most 1 % of the time. Opens NVML
+/// at run time, does not change device settings and does not synchronise the device. `PROFKIT=energy` adds this collector to any program.
+/// Sources: NVML API Reference, `nvmlDeviceGetTotalEnergyConsumption`; Linux kernel, "Power Capping Framework".
 class energy final : public detail::made_collector {
  public:
   /// @brief Creates the collector.
