@@ -6,7 +6,8 @@
 #   PYTHON=python3       an interpreter with torch 2.11 and CUDA
 #   NSYS=FILE            Nsight Systems; without it and without nsys on PATH, its checks are skipped
 #   DEPENDENCIES=DIR     a folder made by scripts/lib/pack_dependencies.sh, where fmt, CLI11, Catch2 and nlohmann-json are not installed
-# Needs nvcc, CMake 3.25, Ninja. About 15 minutes on an H200. CHECKS=long trains for 3 minutes and takes about 7; no other run includes it.
+# Needs nvcc, CMake 3.25, Ninja. About 15 minutes on an H200. CHECKS=long trains for 3 minutes and takes about 7; CHECKS=ranks_busy
+# runs two ranks beside busy loops and takes about 4. No other run includes them.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 out=${1:?usage: scripts/gpu_check.sh OUT_DIR [TEXT_FILE]}

@@ -23,7 +23,7 @@ from checks.memory import check_memory_by_scope, check_memory_polled, check_verd
 from checks.nsys import check_capture
 from checks.programs import Checks, Place, environment, program_in, text_of
 from checks.pages_shapes_energy import check_pages_shapes_energy
-from checks.ranks import check_ranks
+from checks.ranks import check_ranks, check_ranks_busy
 from checks.run import check_run
 from checks.samples import check_samples
 from checks.scopes import check_backward, check_budget, check_graph
@@ -67,6 +67,7 @@ CHECKS = {
     "backward": Check(check_backward, [TRAINER, "bridge_cost"]),
     "graph": Check(check_graph, [TRAINER, "torch_checks", TORCH]),
     "ranks": Check(check_ranks, [TRAINER, PROGRAM, "torch_checks"]),
+    "ranks_busy": Check(check_ranks_busy, [TRAINER, PROGRAM]),
     "compare": Check(check_compare, [TRAINER, PROGRAM, "profkit_gpu_programs"]),
     "run": Check(check_run, ["profkit_run_ranges", PROGRAM, "libprofkit_run.so", TORCH]),
     "launch_cost": Check(check_launch_cost, ["profkit_launch_cost"]),
@@ -81,7 +82,7 @@ CHECKS = {
     "long": Check(check_long, [TRAINER, PROGRAM, TORCH]),
 }
 # These run only if named, because they would make a run of all checks too long.
-ON_REQUEST = {"long"}
+ON_REQUEST = {"long", "ranks_busy"}
 
 
 def missing(check, build):

@@ -191,12 +191,14 @@ class Ranks:
             self.paced = job.options("small", 512, "fp32", 8, 5, 20)  # the GPU sets the pace, also on a slow host
             self.small, self.medium = (job.options(size, 512, "bf16", 8, 5, 20) for size in ("small", "medium"))
 
-    def all(self, after=lambda: None):
-        """@param after is called after each check"""
+    def all(self, after=lambda: None, on_busy_host=False):
+        """@param after is called after each check
+        @param on_busy_host only the checks whose host is kept busy"""
         gpu_only = not self.job.is_dry
-        for runs, needs_gpu, check in ((1, False, self.slow_gpu), (1, False, self.even), (1, False, self.same_training), (1, False, self.hidden_delay),
-                                       (3, False, self.torchrun_and_scaling), (2, True, self.nsys), (1, True, self.graph),
-                                       (2, False, self.hung), (2, True, self.nsys_of_graphs), (1, True, self.model_checks), (4, True, self.cost)):
+        checks = ((1, False, self.slow_gpu), (1, False, self.one_percent), (1, False, self.even), (1, False, self.same_training),
+                  (1, False, self.hidden_delay), (3, False, self.torchrun_and_scaling), (2, True, self.nsys), (1, True, self.graph),
+                  (2, False, self.hung), (2, True, self.nsys_of_graphs), (1, True, self.model_checks), (4, True, self.cost))
+        for runs, needs_gpu, check in ((1, False, self.busy_even), (1, False, self.busy_slow)) if on_busy_host else checks:
             title = self.title = check.__doc__
             if needs_gpu and not gpu_only:
                 self.checks.add(title, None, "not run: needs two GPUs")
@@ -213,10 +215,10 @@ class Ranks:
         """Times are not judged in a dry run."""
         return None if self.job.is_dry else passed
 
-    def repeated(self, name, options):
-        """Runs until REPETITIONS are done or the time is short. @return the results of each run, and its figures."""
+    def repeated(self, name, options, repetitions=REPETITIONS):
+        """Runs until the repetitions are done or the time is short. @return the results of each run, and its figures."""
         done = []
-        while not done or (not self.job.is_dry and len(done) < REPETITIONS and self.job.has_time_for(1)):
+        while not done or (not self.job.is_dry and len(done) < repetitions and self.job.has_time_for(1)):
             results = self.job.two(f"{name}{len(done)}", [*self.paced, *options])
             done.append((results, self.job.summary(results)))
         return done
@@ -225,19 +227,58 @@ class Ranks:
         """Adds the row of a check that ran several times."""
         self.checks.add(self.title, self.judged(all(rights)), f"{sum(rights)} of {len(rights)} runs: {'; '.join(sentences)}")
 
-    def slow_gpu(self):
-        """a GPU that is slower by 3 ms a step is named, with its scope and its milliseconds within 10 %"""
-        wanted, what = (30.0, "host") if self.job.is_dry else (3.0, "gpu")
+    def delayed(self, name, wanted):
+        """@param wanted ms that the forward pass of rank 1 takes longer
+        @return the runs, and of each whether its sentence is right within 10 %"""
+        what = "host" if self.job.is_dry else "gpu"
 
         def is_right(job):
             found = job["straggler"]
             return (bool(found) and job["ranks"][found["position"]]["rank"] == 1 and found["path"].startswith("step/forward") and
                     abs(found["excess_ms"] - wanted) <= 0.1 * wanted and (self.job.is_dry or found["is_gpu_time"]))
 
-        runs = self.repeated("slow", ["--slow-rank", f"1:{wanted:g}:{what}:forward"])
+        runs = self.repeated(name, ["--slow-rank", f"1:{wanted:g}:{what}:forward"])
+        return runs, [is_right(job) for _, job in runs]
+
+    def slow_gpu(self):
+        """a GPU that is slower by 3 ms a step is named, with its scope and its milliseconds within 10 %"""
+        runs, rights = self.delayed("slow", 30.0 if self.job.is_dry else 3.0)
         self.job.report(runs[0][0], "--html", self.job.out / "slow.html")
-        self.add_repeated([is_right(job) for _, job in runs], [named(job) for _, job in runs])
+        self.add_repeated(rights, [named(job) for _, job in runs])
         self.collectives(runs[0][1])
+
+    def one_percent(self):
+        """a GPU that is slower by 1 ms, 1 % of a step, is named, with its scope and its milliseconds within 10 %"""
+        runs, rights = self.delayed("percent", 30.0 if self.job.is_dry else 1.0)
+        self.add_repeated(rights, [named(job) for _, job in runs])
+
+    @contextlib.contextmanager
+    def busy_host(self):
+        """A busy loop for each processor."""
+        loops = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(os.cpu_count() or 1)]
+        try:
+            yield
+        finally:
+            for each in loops:
+                each.kill()
+                each.wait()
+
+    def busy_even(self):
+        """on a busy host, of two even ranks none is named in 20 runs"""
+        with self.busy_host():
+            jobs = [job for _, job in self.repeated("busy", [], repetitions=20)]
+        counts = collections.Counter(named(job) for job in jobs)
+        steps = sorted(job["step_ms"] for job in jobs)
+        self.checks.add(self.title, all(job["straggler"] is None for job in jobs),
+                        f"{'; '.join(f'{count} of {len(jobs)}: {sentence}' for sentence, count in counts.items())}; "
+                        f"steps of {steps[0]:.1f} to {steps[-1]:.1f} ms")
+
+    def busy_slow(self):
+        """on a busy host, a GPU that is slower by 3 ms is named, or nobody"""
+        with self.busy_host():
+            runs, rights = self.delayed("busy-slow", 30.0 if self.job.is_dry else 3.0)
+        self.checks.add(self.title, self.judged(all(right or job["straggler"] is None for right, (_, job) in zip(rights, runs))),
+                        f"named in {sum(rights)} of {len(runs)} runs: {'; '.join(named(job) for _, job in runs)}")
 
     def collectives(self, job):
         counts = {key: job[key] for key in ("matched", "incomplete", "contradictory", "unknown")}
@@ -464,6 +505,16 @@ def check_ranks(checks, place):
     write_results(place.out, checks.rows[first:], ranks.table, environment())
 
 
+def check_ranks_busy(checks, place):
+    """Two ranks on a host with a busy loop for each processor."""
+    if text_of("nvidia-smi", "-L").count("GPU ") < RANKS:
+        checks.add("ranks on a busy host", None, "not run: needs two GPUs")
+        return
+    job = Job(program_in(place.build, "transformer_train"), program_in(place.build, "profkit"), place.out)
+    Ranks(checks, job).all(on_busy_host=True)
+    shutil.rmtree(job.work, ignore_errors=True)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--trainer", type=pathlib.Path, required=True, help="transformer_train")
@@ -472,6 +523,7 @@ def main():
     parser.add_argument("--out", type=pathlib.Path, required=True, help="where results go")
     parser.add_argument("--seconds", type=float, help="starts nothing that would end later; default: no limit")
     parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
+    parser.add_argument("--busy", action="store_true", help="only the checks of a busy host")
     given = parser.parse_args()
     given.out.mkdir(parents=True, exist_ok=True)
     for name in ("ranks.log", "reports.txt"):
@@ -482,7 +534,7 @@ def main():
               given.torch_checks.resolve() if given.torch_checks else None)
     ranks = Ranks(checks, job)
     try:
-        ranks.all(lambda: write_results(given.out, checks.rows, ranks.table, facts.result()))
+        ranks.all(lambda: write_results(given.out, checks.rows, ranks.table, facts.result()), given.busy)
     finally:
         shutil.rmtree(job.work, ignore_errors=True)
     return 1 if any(state == "FAIL" for _, state, _ in checks.rows) else 0
