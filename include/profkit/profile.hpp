@@ -362,7 +362,7 @@ struct allocation_record {
 /// @brief A reading of the clocks, power and temperature of a device. Source: NVML.
 struct device_clock_record {
   timestamp time;                          ///< when the values were read
-  std::uint64_t step = 0;                  ///< `step_record::index` of the step that precedes the reading
+  std::uint64_t step = 0;                  ///< `step_record::index` of the step that ran, or that had ended at most 50 ms before
   std::int32_t device = 0;                 ///< CUDA device number
   std::uint32_t sm_mhz = 0;                ///< SM clock in MHz
   std::uint32_t max_sm_mhz = 0;            ///< maximum SM clock of the device

@@ -11,7 +11,9 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <chrono>
+#include <cstdint>
 #include <cstdlib>
+#include <set>
 #include <string>
 #include <thread>
 
@@ -49,48 +51,58 @@ void pass_reading_interval() { std::this_thread::sleep_for(std::chrono::millisec
 
 }  // namespace
 
-TEST_CASE("clocks, power and temperature are read after steps, of the device with CUDA's bus number", "[clocks]") {
+TEST_CASE("clocks, power and temperature are read in steps, of the device with CUDA's bus number", "[clocks]") {
   fresh_fakes const fresh;
   profkit::session session{plain_options(1, 2)};
   session.collect(profkit::gpu_clocks{});
-  for (profkit::step step : session) {
-    nvml().sm_mhz = step.is_warmup() ? 300 : 1700 + static_cast<unsigned>(step.index());
-    nvml().reasons = step.is_warmup() ? 0x40 : 0x4;
+  for (unsigned index = 0; session.wants_step(); ++index) {
+    nvml().sm_mhz = index == 0 ? 300 : 1702;
+    nvml().reasons = index == 0 ? 0x40 : 0x4;
+    profkit::step const step{session};
     pass_reading_interval();
   }
   profkit::report const report = session.report();
   CHECK(std::string{nvml().bus_id} == "0000:1B:00.0");
   CHECK(nvml().users == 0);
-  REQUIRE(report.profile().device_clocks.size() == 3);
-  CHECK(report.profile().device_clocks[0].step == 0);
-  CHECK(report.profile().device_clocks[1].step == 1);
-  CHECK(report.profile().device_clocks[2].step == 2);
+  std::set<std::uint64_t> read;
+  for (profkit::device_clock_record const& each : report.profile().device_clocks) read.insert(each.step);
+  CHECK(read == std::set<std::uint64_t>{0, 1, 2});
   REQUIRE(report.summary().steps.clocks.size() == 1);
   profkit::clock_summary const& clocks = report.summary().steps.clocks[0];
-  CHECK(clocks.readings == 2);  // without the reading of the warm-up step, which was throttled
-  CHECK(clocks.throttled_readings == 0);
-  CHECK(clocks.min_mhz == 1701);
+  CHECK(clocks.throttled_readings == 0);  // without the reading of the warm-up step, which was throttled
+  CHECK(clocks.min_mhz == 1702);
   CHECK(clocks.max_mhz == 1702);
   CHECK(clocks.device_max_mhz == 1980);
   CHECK(clocks.max_watt == 512.0);
   CHECK(clocks.max_celsius == 61U);
-  CHECK_THAT(report.full_text(), ContainsSubstring("device 0: SM clock 1701 to 1702 of 1980 MHz") && ContainsSubstring("power cap"));
+  CHECK_THAT(report.full_text(), ContainsSubstring("device 0: SM clock 1702 to 1702 of 1980 MHz") && ContainsSubstring("power cap"));
 }
 
-TEST_CASE("clocks are read after the first and the last measured step, however short they are, and rarely in between", "[clocks]") {
+TEST_CASE("the step thread does not wait for a reading", "[clocks]") {
+  fresh_fakes const fresh;
+  profkit::session session{plain_options(0, 40)};
+  session.collect(profkit::gpu_clocks{});
+  nvml().delay_us = 400'000;
+  auto const begin = std::chrono::steady_clock::now();
+  for (profkit::step step : session) std::this_thread::sleep_for(std::chrono::milliseconds{1});
+  auto const loop = std::chrono::steady_clock::now() - begin;
+  nvml().delay_us = 0;
+  CHECK(loop < std::chrono::milliseconds{300});  // a reading takes 400
+  CHECK_FALSE(session.report().profile().device_clocks.empty());
+}
+
+TEST_CASE("clocks are read for the last measured step, however short the steps are, and rarely before", "[clocks]") {
   fresh_fakes const fresh;
   profkit::session session{plain_options(1, 100)};
   session.collect(profkit::gpu_clocks{});
   for (profkit::step step : session) PROF_SCOPE("work");
   auto const clocks = session.report().profile().device_clocks;
-  REQUIRE(clocks.size() >= 3);
+  REQUIRE_FALSE(clocks.empty());
   CHECK(clocks.size() < 10);
-  CHECK(clocks[0].step == 0);
-  CHECK(clocks[1].step == 1);
   CHECK(clocks.back().step == 100);
 }
 
-TEST_CASE("an excluded step has no reading, and does not replace that of the last measured step", "[clocks]") {
+TEST_CASE("an excluded step does not replace the last measured step", "[clocks]") {
   fresh_fakes const fresh;
   profkit::session session{plain_options(0, 3)};
   session.collect(profkit::gpu_clocks{});
@@ -98,9 +110,8 @@ TEST_CASE("an excluded step has no reading, and does not replace that of the las
     if (step.index() == 2) step.exclude();
   }
   auto const clocks = session.report().profile().device_clocks;
-  REQUIRE(clocks.size() == 2);
-  CHECK(clocks[0].step == 0);
-  CHECK(clocks[1].step == 1);
+  REQUIRE_FALSE(clocks.empty());
+  CHECK(clocks.back().step == 1);
 }
 
 TEST_CASE("a clock that is read long after the last step says nothing about it", "[clocks]") {
@@ -109,7 +120,7 @@ TEST_CASE("a clock that is read long after the last step says nothing about it",
   session.collect(profkit::gpu_clocks{});
   for (profkit::step step : session) PROF_SCOPE("work");
   pass_reading_interval();
-  CHECK(session.report().profile().device_clocks.size() == 1);
+  CHECK(session.report().profile().device_clocks.size() <= 1);  // one if the session's thread has read before
 }
 
 TEST_CASE("if a device slowed down, the verdict is throttled, with the reason", "[clocks]") {

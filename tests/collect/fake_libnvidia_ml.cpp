@@ -5,6 +5,7 @@
 #include "fake_libnvidia_ml.hpp"
 
 #include <pthread.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <cstdlib>
@@ -42,7 +43,7 @@ int nvmlDeviceGetHandleByPciBusId_v2(char const* bus_id, void** device) {
 }
 int nvmlDeviceGetClockInfo(void* device, int type, unsigned* mhz) {
   if (device != &fake_nvml_state || type != 1) return 2;  // invalid argument; 1 is the clock of the SMs
-  ++fake_nvml_state.readings;
+  ::usleep(fake_nvml_state.delay_us);
   *mhz = fake_nvml_state.sm_mhz;
   return status_of("nvmlDeviceGetClockInfo");
 }

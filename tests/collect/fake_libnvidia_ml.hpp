@@ -7,6 +7,7 @@
 template <class T>
 struct shared_value {
   shared_value() = default;
+  shared_value(T initial) : value{initial} {}
   shared_value(shared_value const& other) : value{other.value.load()} {}
   shared_value& operator=(shared_value const& other) { return *this = other.value.load(); }
   shared_value& operator=(T to) {
@@ -21,12 +22,12 @@ struct shared_value {
 
 /// The values that the imitated NVML returns, and counts of its calls. `fake_nvml_state` in the library.
 struct fake_nvml {
-  unsigned sm_mhz = 1980;
-  unsigned long long reasons = 0;
+  shared_value<unsigned> sm_mhz = 1980;
+  shared_value<unsigned long long> reasons;
+  shared_value<unsigned> delay_us;  ///< duration of a reading of the clock
 
   char bus_id[32] = {};
-  int users = 0;     ///< calls of nvmlInit_v2 without nvmlShutdown
-  int readings = 0;  ///< number of clock readings
+  int users = 0;  ///< calls of nvmlInit_v2 without nvmlShutdown
 
   // How the device is used.
   unsigned has_gpm = 1;

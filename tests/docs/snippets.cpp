@@ -232,7 +232,7 @@ class polled_arena : public profkit::memory_source {
 
 void read_clocks(profkit::session& session, cudaStream_t stream) {
   session.collect(profkit::cuda_step_timer(stream));
-  session.collect(profkit::gpu_clocks());  // after the timer
+  session.collect(profkit::gpu_clocks());
 }
 
 void measure_utilization(profkit::session& session) { session.collect(profkit::gpu_utilization()); }

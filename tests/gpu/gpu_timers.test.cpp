@@ -201,7 +201,7 @@ TEST_CASE("a busy device reports its clocks and its power", "[gpu]") {
   profkit::step_summary const steps = session.report().summary().steps;
   CHECK(steps.gpu_verdict->measured == 10);
   REQUIRE(steps.clocks.size() == 1);
-  CHECK(steps.clocks[0].readings >= 3);
+  CHECK(steps.clocks[0].readings >= 1);
   CHECK(steps.clocks[0].min_mhz >= 100);
   CHECK(steps.clocks[0].max_mhz <= steps.clocks[0].device_max_mhz);
   CHECK(steps.clocks[0].device_max_mhz < 10'000);

@@ -93,6 +93,7 @@ inline int push_range(void const* key, range_name const& name, std::int64_t cons
   session.saw_range();
   bool const is_step = begin_step(thread, name.text, 0);
   thread.open[thread.depth] = {is_step ? 0 : profkit::detail::kept_scope::begin(name.site(), index), key, is_step, false};
+  if (session.steps().are_on(&thread, thread.is_main_thread)) session.followed.note();
   return static_cast<int>(thread.depth++);
 }
 
@@ -115,6 +116,7 @@ inline int pop_range(void const* key) noexcept {
     session.steps().end(thread.is_main_thread);
     done.is_step ? session.end_step() : profkit::detail::kept_scope::end(done.word);
   }
+  if (session.steps().are_on(&thread, thread.is_main_thread)) session.followed.note();
   return static_cast<int>(at - 1);
 }
 

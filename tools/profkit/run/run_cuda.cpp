@@ -7,6 +7,7 @@
 #include <cuda.h>
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>
+#include <pthread.h>
 #include <sys/auxv.h>
 
 #include <atomic>
@@ -14,9 +15,11 @@
 #include <cstdio>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <profkit/cuda.hpp>
 #include <profkit/cupti_code.hpp>
 #include <profkit/impl/session/session_exit.hpp>
+#include <string_view>
 
 #include "run_session.hpp"
 
@@ -76,7 +79,8 @@ CUdevice device_in_use() noexcept {
 /// While `cuInit` runs, the driver must not be called.
 std::atomic<bool> is_in_init{false};
 
-/// Describes the device as soon as the program uses one, and puts the end of the session before that of the driver.
+/// As soon as the program uses a device: describes it, adds the collectors that read it, and puts the end of the session before that of the
+/// driver.
 class device_note final : public profkit::collector {
  public:
   [[nodiscard]] std::string_view name() const noexcept override { return "device"; }
@@ -86,6 +90,8 @@ class device_note final : public profkit::collector {
     is_described_ = true;
     profkit::detail::session_exit::run_before_later_handlers();
     static_cast<void>(profkit::detail::describe_cuda(into.environment()));
+    run_session::only().take(std::make_unique<profkit::cuda_memory>());
+    run_session::only().take(std::make_unique<profkit::gpu_clocks>());
   }
 
  private:
@@ -93,12 +99,23 @@ class device_note final : public profkit::collector {
   bool is_described_ = false;
 };
 
-/// Collectors that read the device between steps. They wait until the program uses one.
-void begin_device_collectors() noexcept {
-  static profkit::detail::devices_in_use search;
-  if (search.find().empty()) return run_session::only().before_step.store(begin_device_collectors);
-  run_session::only().take(std::make_unique<profkit::cuda_memory>());
-  run_session::only().take(std::make_unique<profkit::gpu_clocks>());
+/// PyTorch runs backward passes of a device on a thread of its own, while the thread that asked for them waits. So what that thread
+/// launches is charged to the scope in which the other one waits. Called before each launch, on its thread.
+void follow_from_autograd_thread() noexcept {
+  enum : unsigned char { unknown, other, autograd };
+  static thread_local unsigned char kind = unknown;
+  static thread_local profkit::detail::scope_node const* charged = nullptr;
+  if (kind == unknown) {
+    char name[16] = {};
+    bool const has_name = ::pthread_getname_np(::pthread_self(), &name[0], sizeof name) == 0;
+    kind = has_name && std::string_view{&name[0]}.substr(0, 12) == "pt_autograd_" ? autograd : other;
+  }
+  if (kind == other) return;
+  std::optional<profkit::scope_token> const scope = run_session::only().followed.find();
+  if (!scope || scope->node() == charged) return;
+  static profkit::site engine{"autograd engine", "PyTorch", 0};
+  profkit::set_default_scope(engine, *scope);
+  charged = scope->node();
 }
 
 }  // namespace
@@ -112,9 +129,9 @@ extern "C" __attribute__((visibility("default"))) int InitializeInjection() {
   if (::getauxval(AT_SECURE) != 0 || has_begun.exchange(true) || !session.records()) return 1;
   is_in_init = true;
   profkit::detail::cuda.is_initialised = true;
+  profkit::detail::cupti_launches::before_launch().store(follow_from_autograd_thread);
   session.take(profkit::cupti_kernels{}.made);
   session.take(std::make_unique<device_note>());
-  session.before_step.store(begin_device_collectors);
   is_in_init = false;
   return 1;
 }

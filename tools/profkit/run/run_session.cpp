@@ -262,7 +262,6 @@ void run_session::take(std::unique_ptr<profkit::collector> taken) noexcept {
 bool run_session::begin_step() noexcept {
   static profkit::site where{"step", "", 0};
   if (is_step_open_.exchange(true)) return false;
-  if (auto const function = before_step.exchange(nullptr)) function();
   try {
     step_ = core_->begin_step();
   } catch (std::exception const&) {  // the thread of an earlier step has ended inside it

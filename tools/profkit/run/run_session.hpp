@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <profkit/impl/record/scope_token.hpp>
 #include <profkit/impl/session/session_factory.hpp>
 #include <profkit/options.hpp>
 #include <profkit/report.hpp>
@@ -38,6 +39,11 @@ class step_ranges {
   /// No further range is a step.
   void stop() noexcept { has_pattern_.store(false); }
 
+  /// Whether steps are on this thread, or on none so far and it is the main thread.
+  [[nodiscard]] bool are_on(void const* thread, bool is_main_thread) const noexcept {
+    void const* const found = thread_.load(std::memory_order_relaxed);
+    return found == nullptr ? is_main_thread : found == thread;
+  }
   /// Whether a range was a step.
   [[nodiscard]] bool has_any() const noexcept { return thread_.load() != nullptr; }
   /// A sentence for the user.
@@ -52,6 +58,29 @@ class step_ranges {
   std::string pattern_;
   step_finder finder_;
   std::atomic<void const*> thread_{nullptr};
+};
+
+/// The scope in which the thread of the steps is, for threads that work while it waits.
+class followed_scope {
+ public:
+  /// To be called by the thread of the steps after its scopes have changed. Costs a load unless another thread has asked.
+  void note() noexcept {
+    if (!is_wanted_.load(std::memory_order_relaxed)) return;
+    scope_.store(profkit::scope_token::current(), std::memory_order_relaxed);
+    is_known_.store(true, std::memory_order_release);
+  }
+
+  /// Any thread. @return n/a before the first change after the first request.
+  [[nodiscard]] std::optional<profkit::scope_token> find() noexcept {
+    is_wanted_.store(true, std::memory_order_relaxed);
+    if (!is_known_.load(std::memory_order_acquire)) return std::nullopt;
+    return scope_.load(std::memory_order_relaxed);
+  }
+
+ private:
+  std::atomic<bool> is_wanted_{false};
+  std::atomic<bool> is_known_{false};
+  std::atomic<profkit::scope_token> scope_{};
 };
 
 /// The session of this process. Never destroyed.
@@ -78,11 +107,11 @@ class run_session {
   void take(std::unique_ptr<profkit::collector> taken) noexcept;
 
   void saw_range() noexcept { has_ranges_.store(true, std::memory_order_relaxed); }
-  std::atomic<std::uint64_t> crossed{0};                  ///< ranges that ended before a range inside them
-  std::atomic<std::uint64_t> lost{0};                     ///< ranges that had no room
-  std::atomic<std::uint64_t> ended_elsewhere{0};          ///< steps that ended on another thread than they began
-  std::atomic<bool> has_ended_elsewhere{false};           ///< the open step has
-  std::atomic<void (*)() noexcept> before_step{nullptr};  ///< to be called once, before a step
+  std::atomic<std::uint64_t> crossed{0};          ///< ranges that ended before a range inside them
+  std::atomic<std::uint64_t> lost{0};             ///< ranges that had no room
+  std::atomic<std::uint64_t> ended_elsewhere{0};  ///< steps that ended on another thread than they began
+  followed_scope followed;
+  std::atomic<bool> has_ended_elsewhere{false};  ///< the open step has
 
  private:
   enum : int { idle, starting, running, refused };

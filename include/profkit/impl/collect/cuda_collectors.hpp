@@ -32,8 +32,8 @@ namespace profkit {
 ///
 ///     session.collect(profkit::cuda_step_timer(stream));
 ///
-/// Its functions run between steps, so host step times exclude them. Add the
-/// timer before collectors that take long in `after_step`, such as `gpu_clocks`; otherwise the second event is recorded late.
+/// Its functions run between steps, so host step times exclude them. Add the timer before collectors that take long in `after_step`;
+/// otherwise the second event is recorded late.
 class cuda_step_timer final : public collector {
  public:
   /// @brief Creates a timer; the session starts it.
@@ -163,17 +163,12 @@ class cuda_memory final : public memory_source {
 
 /// @brief Reads the SM clock, throttle reasons, power and temperature of the current device with NVML. The verdict `throttled` needs it.
 ///
-/// Reads between steps: after the first measured step, then at most every 50 ms and at most 1 % of the time. It also reads at the end of
-/// the session if that is within 50 ms of the last step. Does not synchronise the device.
-///
-/// Add it after a `cuda_step_timer`; otherwise the event at the end of a step waits for the reading:
-///
-///     session.collect(profkit::cuda_step_timer(stream));
 ///     session.collect(profkit::gpu_clocks());
 ///
-/// No step time includes a reading. If a reading fails, the collector
-/// stops and the report states the reason. Units: `device_clock_record`; one device per collector.
-/// Source: NVML API Reference.
+/// Reads on the session's thread, so that the program does not wait for NVML: in the first measured step or after it, then at most every 50
+/// ms and at most 1 % of the time. It also reads at the end of the session if that is within 50 ms of the last step. Does not synchronise
+/// the device. If a reading fails, the collector stops and the report states the reason. Units: `device_clock_record`; one device per
+/// collector. Source: NVML API Reference.
 class gpu_clocks final : public collector {
  public:
   /// @brief "gpu clocks".
@@ -196,41 +191,57 @@ class gpu_clocks final : public collector {
     static_cast<void>(read(0));
   }
 
-  /// @brief Reads the device if a reading is due. Ignores excluded steps.
-  /// @throws profkit::error if the device stopped reporting its clocks.
+  /// @brief Remembers that a step runs.
+  void before_step(step_record const& step) override { remember({step.index, step.warmup, true}); }
+  /// @brief Remembers when the step ended, unless it was excluded.
   void after_step(step_record const& step) override {
-    if (step.is_excluded) return;
-    auto const now = std::chrono::steady_clock::now();
-    last_step_ = {step.index, now, step.warmup};
-    bool const is_first_measured = !step.warmup && !has_measured_;
-    if (!is_first_measured && now < next_reading_) return;
-    has_measured_ = has_measured_ || !step.warmup;
-    records_.push(read(step.index));
-    last_step_.reset();
-    auto const end = std::chrono::steady_clock::now();
-    next_reading_ = end + std::max<std::chrono::steady_clock::duration>(min_interval, 100 * (end - now));
+    if (step.is_excluded) return remember(ended_);
+    ended_ = {step.index, step.warmup, false};
+    __atomic_store_n(&end_ns_, detail::monotonic_ns(), __ATOMIC_RELAXED);
+    remember(ended_);
   }
 
-  /// @brief Adds the readings to the profile (`profile::device_clocks`). The last call may read once more.
+  /// @brief Reads the device if a reading is due, and adds it to the profile (`profile::device_clocks`).
+  /// @throws profkit::error if the device stopped reporting its clocks.
   void drain(profile_builder& into, bool last) override {
-    if (last && ended_recently() && !last_step_->warmup) records_.push(read(last_step_->index));
-    records_.take_all([&](device_clock_record const& each) { into.add(each); });
+    known_step const step = latest();
+    std::chrono::nanoseconds const begin{detail::monotonic_ns()};
+    if (!is_due(step, begin, last)) return;
+    has_measured_ = has_measured_ || !step.is_warmup;
+    last_read_ = step.index;
+    into.add(read(step.index));
+    std::chrono::nanoseconds const end{detail::monotonic_ns()};
+    next_reading_ = end + (std::max)(std::chrono::nanoseconds{min_interval}, 100 * (end - begin));
   }
 
   /// @brief Closes NVML.
   void stop() override { nvml_.reset(); }
 
  private:
-  /// A step that no reading followed.
-  struct ended_step {
-    std::uint64_t index = 0;
-    std::chrono::steady_clock::time_point end;
-    bool warmup = false;
+  struct known_step {
+    std::uint64_t index = no_step;
+    bool is_warmup = false;
+    bool is_open = false;
   };
 
+  static constexpr std::uint64_t no_step = ~std::uint64_t{0} / 4;
   static constexpr std::chrono::milliseconds min_interval{50};  ///< between the end of a reading and the next one
 
-  [[nodiscard]] bool ended_recently() const { return last_step_ && std::chrono::steady_clock::now() - last_step_->end < min_interval; }
+  void remember(known_step const& step) noexcept {
+    __atomic_store_n(&latest_, step.index * 4 + (step.is_warmup ? 2U : 0U) + (step.is_open ? 1U : 0U), __ATOMIC_RELEASE);
+  }
+  [[nodiscard]] known_step latest() const noexcept {
+    std::uint64_t const word = __atomic_load_n(&latest_, __ATOMIC_ACQUIRE);
+    return {word / 4, (word & 2U) != 0, (word & 1U) != 0};
+  }
+
+  [[nodiscard]] bool is_due(known_step const& step, std::chrono::nanoseconds now, bool last) const {
+    if (step.index == no_step) return false;
+    std::chrono::nanoseconds const end{__atomic_load_n(&end_ns_, __ATOMIC_RELAXED)};
+    if (!step.is_open && now - end > min_interval) return false;  // says nothing about the step
+    if (last) return !step.is_warmup && last_read_ != step.index;
+    return (!step.is_warmup && !has_measured_) || now >= next_reading_;
+  }
 
   /// Reads the device. Power and temperature are n/a if it does not report them.
   /// @throws profkit::error if it does not report the clock or the reasons.
@@ -251,10 +262,12 @@ class gpu_clocks final : public collector {
   detail::nvml_library::device handle_ = nullptr;
   std::int32_t device_ = 0;
   unsigned max_sm_mhz_ = 0;
-  bool has_measured_ = false;            ///< a reading followed a measured step
-  std::optional<ended_step> last_step_;  ///< n/a if a reading followed the step
-  std::chrono::steady_clock::time_point next_reading_{};
-  detail::handoff_queue<device_clock_record> records_;  ///< from the step thread to the session's thread
+  known_step ended_;                    ///< the last one that was not excluded; for the step thread
+  std::uint64_t latest_ = no_step * 4;  ///< a `known_step`, from the step thread to the session's thread
+  std::int64_t end_ns_ = 0;             ///< of `ended_`, for both threads
+  std::uint64_t last_read_ = no_step;   ///< the step of the last reading
+  bool has_measured_ = false;           ///< a measured step has a reading
+  std::chrono::nanoseconds next_reading_{};
 };
 
 }  // namespace profkit

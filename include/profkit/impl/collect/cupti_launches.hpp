@@ -292,11 +292,19 @@ class cupti_launches {
     auto const& at = *static_cast<CUpti_CallbackData const*>(data);
     if (at.callbackSite == CUPTI_API_ENTER) {
       bool const is_wanted = is_recording().load(std::memory_order_relaxed);
+      auto const prepare = before_launch().load(std::memory_order_relaxed);
+      if (is_wanted && prepare != nullptr) prepare();
       *at.correlationData = is_wanted ? begin_api_call(where, at.correlationId) : 0;
     } else {
       end_api_call(*at.correlationData);
     }
     return true;
+  }
+
+  /// Called on the thread of a recorded call, before it; null: nothing. It may set the default scope of the thread.
+  static std::atomic<void (*)() noexcept>& before_launch() noexcept {
+    static std::atomic<void (*)() noexcept> value{nullptr};
+    return value;
   }
 
   /// Enables the callbacks.

@@ -368,11 +368,16 @@ class event_records {
   }
 
   void take_default_scope(scope_node const& node, thread_reading& at) {
-    thread_record changed = into_.so_far().threads[*at.thread];
+    auto const& threads = into_.so_far().threads;
+    thread_record changed = threads[*at.thread];
     std::uint32_t const path = nodes_.path_of(node, into_);
     if (changed.default_path == path) return;
     changed.default_path = path;
-    at.thread = into_.add(std::move(changed));
+    auto const is_entry = [&](thread_record const& each) {
+      return each.system_id == changed.system_id && each.default_path == path && each.name == changed.name;
+    };
+    auto const known = std::find_if(threads.begin(), threads.end(), is_entry);
+    at.thread = known != threads.end() ? static_cast<std::uint32_t>(known - threads.begin()) : into_.add(std::move(changed));
   }
 
   void take_allocation(allocation_kind kind, std::uint64_t const* event, thread_reading const& at, timestamp time) {

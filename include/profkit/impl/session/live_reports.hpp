@@ -139,7 +139,7 @@ class metrics_text {
     each_of(
         "energy_per_step_joules", "Measured energy of a step.", all.energy, [](auto const& each) { return label("meter", each.meter); },
         [](auto const& each) { return std::optional{each.joules_per_step}; });
-    each_of("gpu_temperature_max_celsius", "Highest temperature after a measured step.", clocks, device,
+    each_of("gpu_temperature_max_celsius", "Highest temperature in measured steps.", clocks, device,
             [](auto const& each) { return each.max_celsius ? std::optional<double>{*each.max_celsius} : std::nullopt; });
     each_of("gpu_throttled_ratio", "Share of the readings that show a reduced clock.", clocks, device, [](auto const& each) {
       return each.readings > 0 ? std::optional{static_cast<double>(each.throttled_readings) / static_cast<double>(each.readings)}
