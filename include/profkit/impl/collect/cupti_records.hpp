@@ -41,7 +41,9 @@ struct cupti_buffer {
 /// thread. There is one pool per process. It is never destroyed, because CUPTI may return buffers while the process exits.
 class cupti_buffers {
  public:
-  static constexpr std::size_t buffer_bytes = std::size_t{4} << 20U;  ///< CUPTI's manual recommends 1 to 10 MB
+  /// CUPTI's manual recommends 1 to 10 MB. While a thread waits to launch, only full buffers arrive: one of 1 MiB holds 25 ms of short
+  /// kernels.
+  static constexpr std::size_t buffer_bytes = std::size_t{1} << 20U;
 
   static cupti_buffers& instance() {
     static cupti_buffers* const buffers = new cupti_buffers;

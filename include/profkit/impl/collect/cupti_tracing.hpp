@@ -135,7 +135,7 @@ class cupti_tracing {
   static constexpr std::array api_kinds{CUPTI_ACTIVITY_KIND_RUNTIME, CUPTI_ACTIVITY_KIND_DRIVER};
 
   /// Free buffers kept for launching threads, because each launching thread fills its own buffer.
-  static constexpr std::size_t spare_buffers = 8;
+  static constexpr std::size_t spare_buffers = 16;
 
   static std::atomic<bool>& is_running() {
     static std::atomic<bool> value{false};
