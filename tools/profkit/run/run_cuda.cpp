@@ -114,8 +114,8 @@ void follow_from_autograd_thread() noexcept {
   std::optional<profkit::scope_token> const scope = run_session::only().followed.find();
   if (!scope || scope->node() == charged) return;
   static profkit::site engine{"autograd engine", "PyTorch", 0};
-  profkit::set_default_scope(engine, *scope);
   charged = scope->node();
+  charged != nullptr ? profkit::detail::charge_launches_to(charged, engine) : profkit::set_default_scope(engine, {});
 }
 
 }  // namespace

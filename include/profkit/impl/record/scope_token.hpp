@@ -52,6 +52,20 @@ class scope_token {
   detail::scope_node const* node_ = nullptr;
 };
 
+namespace detail {
+
+/// Charges GPU operations that this thread launches outside any scope to a place in the tree of scopes. @param name any site.
+inline void charge_launches_to(scope_node const* node, site& name) noexcept {
+  std::uint32_t const flags = __atomic_load_n(&recorder.flags, __ATOMIC_RELAXED);
+  thread_log* const log = (flags & recording) != 0 && node != nullptr ? log_of_this_thread() : nullptr;
+  auto const claimed = log != nullptr ? log->claim(3) : 0;
+  if (claimed == 0) return;
+  log->default_scope = node;
+  log->put(claimed, tagged(name, event_kind::default_scope), ticks(flags), reinterpret_cast<std::uint64_t>(node));
+}
+
+}  // namespace detail
+
 /// @brief Sets the default scope of this thread. From now on, it is charged with GPU operations that the thread launches outside any scope.
 ///
 /// For threads of a library that runs work of the program, such as an autograd engine. Does nothing without a session. Does not lock,
@@ -59,14 +73,8 @@ class scope_token {
 /// @param name the name of the default scope.
 /// @param under its parent; an empty token for a root.
 inline void set_default_scope(site& name, scope_token under) noexcept {
-  std::uint32_t const flags = __atomic_load_n(&detail::recorder.flags, __ATOMIC_RELAXED);
-  if ((flags & detail::recording) == 0) return;
-  detail::scope_node const* const node = detail::scope_nodes.find(under.node(), detail::tagged(name, detail::event_kind::enter), 0);
-  detail::thread_log* const log = detail::log_of_this_thread();
-  auto const claimed = node != nullptr && log != nullptr ? log->claim(3) : 0;
-  if (claimed == 0) return;
-  log->default_scope = node;
-  log->put(claimed, detail::tagged(name, detail::event_kind::default_scope), detail::ticks(flags), reinterpret_cast<std::uint64_t>(node));
+  if ((__atomic_load_n(&detail::recorder.flags, __ATOMIC_RELAXED) & detail::recording) == 0) return;
+  detail::charge_launches_to(detail::scope_nodes.find(under.node(), detail::tagged(name, detail::event_kind::enter), 0), name);
 }
 
 /// @brief A scope that links work, usually on another thread, to the scope that requested it. Use it through `PROF_ADOPT_SCOPE`.
