@@ -207,9 +207,10 @@ def cuda(folder):
     equal((done.returncode, done.stdout), (0, "done\n"))
     report = report_in(folder)
     passes = ("step/backward", "step/backward of the other model")
-    equal(counts(report), dict.fromkeys(("step", "step/solve", *passes), 7))
-    equal({kernel["name"]: kernel["count"] for kernel in report["kernels"]}, {"spin(float*)": 7, "grad(float*)": 14})
-    equal({scope["path"]: scope["kernels"] for scope in report["scopes"]}, {"step": 21} | dict.fromkeys(("step/solve", *passes), 7))
+    sorts = [f"{each}/sort" for each in passes]
+    equal(counts(report), dict.fromkeys(("step", "step/solve", *passes, *sorts), 7))
+    equal({kernel["name"]: kernel["count"] for kernel in report["kernels"]}, {"spin(float*)": 7, "grad(float*)": 14, "sort(float*)": 14})
+    equal({scope["path"]: scope["kernels"] for scope in report["scopes"]}, {"step": 35} | dict.fromkeys(passes, 14) | dict.fromkeys(("step/solve", *sorts), 7))
     equal(report["environment"]["gpu"], "imitated GPU")
     states = {each["name"]: each["status"] for each in report["quality"]["collectors"]}
     equal({states[name] for name in ("kernels", "device", "cuda device", "gpu clocks", "host")}, {"collected"})

@@ -13,6 +13,7 @@
 #include <mutex>
 #include <new>
 #include <profkit/impl/record/named_scope.hpp>
+#include <profkit/impl/record/scope_token.hpp>
 #include <profkit/impl/record/thread_registry.hpp>
 #include <string_view>
 
@@ -39,11 +40,31 @@ struct open_range {
   bool is_over;  ///< it has ended, but a range inside it has not
 };
 
+/// Whether this thread belongs to PyTorch's autograd engine. It runs backward passes of a device while the thread that asked for them
+/// waits.
+inline bool is_autograd_thread() noexcept {
+  char name[16] = {};
+  return ::pthread_getname_np(::pthread_self(), &name[0], sizeof name) == 0 && std::string_view{&name[0]}.substr(0, 12) == "pt_autograd_";
+}
+
+/// A range that lies in a scope of another thread.
+class range_elsewhere : private profkit::adopting_scope {
+ public:
+  static profkit::detail::open_scope_word begin(profkit::site& where, profkit::scope_token under) noexcept {
+    range_elsewhere opened{where, under};
+    return opened.release();
+  }
+
+ private:
+  range_elsewhere(profkit::site& where, profkit::scope_token under) noexcept : adopting_scope{where, {}, under} {}
+};
+
 /// The open ranges of a thread, outermost first. In zero-initialised memory, without a constructor.
 struct thread_ranges {
   static constexpr std::uint32_t max_depth = 256;
   std::uint32_t depth;
   bool is_main_thread;
+  bool is_autograd;
   std::uint64_t too_deep;
   open_range open[max_depth];
 };
@@ -61,6 +82,7 @@ inline thread_ranges* find_ranges() noexcept {
   ranges_of_thread = static_cast<thread_ranges*>(std::calloc(1, sizeof(thread_ranges)));
   if (ranges_of_thread == nullptr) return nullptr;
   ranges_of_thread->is_main_thread = ::syscall(SYS_gettid) == ::getpid();
+  ranges_of_thread->is_autograd = is_autograd_thread();
   ::pthread_setspecific(key, ranges_of_thread);
   return ranges_of_thread;
 }
@@ -78,6 +100,14 @@ inline bool begin_step(thread_ranges& thread, std::string_view name, std::uint64
   return session.begin_step();
 }
 
+/// Begins the scope of a range. The outermost ranges of the autograd engine lie in the scope that waits for it.
+inline profkit::detail::open_scope_word begin_scope(thread_ranges const& thread, profkit::site& where, std::int64_t const* index) noexcept {
+  if (thread.is_autograd && thread.depth == 0 && index == nullptr) {
+    if (auto const waiting = run_session::only().followed.find()) return range_elsewhere::begin(where, *waiting);
+  }
+  return profkit::detail::kept_scope::begin(where, index);
+}
+
 /// Begins a range on this thread. @return the number of ranges around it, as NVTX wants it.
 inline int push_range(void const* key, range_name const& name, std::int64_t const* index) noexcept {
   run_session& session = run_session::only();
@@ -92,7 +122,7 @@ inline int push_range(void const* key, range_name const& name, std::int64_t cons
   }
   session.saw_range();
   bool const is_step = begin_step(thread, name.text, 0);
-  thread.open[thread.depth] = {is_step ? 0 : profkit::detail::kept_scope::begin(name.site(), index), key, is_step, false};
+  thread.open[thread.depth] = {is_step ? 0 : begin_scope(thread, name.site(), index), key, is_step, false};
   if (session.steps().are_on(&thread, thread.is_main_thread)) session.followed.note();
   return static_cast<int>(thread.depth++);
 }

@@ -7,7 +7,6 @@
 #include <cuda.h>
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>
-#include <pthread.h>
 #include <sys/auxv.h>
 
 #include <atomic>
@@ -19,8 +18,8 @@
 #include <profkit/cuda.hpp>
 #include <profkit/cupti_code.hpp>
 #include <profkit/impl/session/session_exit.hpp>
-#include <string_view>
 
+#include "ranges.hpp"
 #include "run_session.hpp"
 
 namespace profkit_run {
@@ -99,17 +98,12 @@ class device_note final : public profkit::collector {
   bool is_described_ = false;
 };
 
-/// PyTorch runs backward passes of a device on a thread of its own, while the thread that asked for them waits. So what that thread
-/// launches is charged to the scope in which the other one waits. Called before each launch, on its thread.
+/// Charges what the autograd engine launches outside ranges to the scope that waits for it. Called before each launch, on its thread.
 void follow_from_autograd_thread() noexcept {
   enum : unsigned char { unknown, other, autograd };
   static thread_local unsigned char kind = unknown;
   static thread_local profkit::detail::scope_node const* charged = nullptr;
-  if (kind == unknown) {
-    char name[16] = {};
-    bool const has_name = ::pthread_getname_np(::pthread_self(), &name[0], sizeof name) == 0;
-    kind = has_name && std::string_view{&name[0]}.substr(0, 12) == "pt_autograd_" ? autograd : other;
-  }
+  if (kind == unknown) kind = is_autograd_thread() ? autograd : other;
   if (kind == other) return;
   std::optional<profkit::scope_token> const scope = run_session::only().followed.find();
   if (!scope || scope->node() == charged) return;

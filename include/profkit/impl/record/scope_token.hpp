@@ -85,7 +85,7 @@ inline void set_default_scope(site& name, scope_token under) noexcept {
 ///
 /// If the table of scope nodes is full (see `scope_token::current`), or the path would exceed `max_path_length`, it is a plain scope named
 /// after the role. Threads, errors and cost: see `scope`.
-class adopting_scope : private scope {
+class adopting_scope : protected scope {
  public:
   /// @brief Maximum number of names in a path, including those of adopted scopes. It bounds the paths of tasks that pass tokens on forever.
   static constexpr std::uint32_t max_path_length = 256;
