@@ -9,7 +9,7 @@
 #include "profile.hpp"
 #include "summary.hpp"
 
-namespace profkit {
+namespace PROFKIT_NAMESPACE {
 
 /// @brief Options of an analysis.
 struct analyze_options {
@@ -24,4 +24,4 @@ struct analyze_options {
 /// @return the summary.
 [[nodiscard]] PROFKIT_TAGGED_FUNCTION summary analyze(profile const& profile, analyze_options const& with = {});
 
-}  // namespace profkit
+}  // namespace PROFKIT_NAMESPACE

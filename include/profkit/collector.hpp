@@ -13,7 +13,7 @@
 #include "impl/profile/library_abi.hpp"
 #include "profile_builder.hpp"
 
-namespace profkit {
+namespace PROFKIT_NAMESPACE {
 
 namespace detail {
 class calendar_clock;
@@ -151,4 +151,4 @@ class made_collector {
 
 }  // namespace detail
 
-}  // namespace profkit
+}  // namespace PROFKIT_NAMESPACE

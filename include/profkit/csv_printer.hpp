@@ -14,7 +14,7 @@
 #include "impl/report/numbers.hpp"
 #include "impl/report/shown_text.hpp"
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// A line of CSV (RFC 4180): cells with a comma, quote or line break are quoted. Bytes that are not UTF-8 become U+FFFD.
 inline std::string csv_line(own_vector<std::string> const& cells) {
@@ -72,4 +72,4 @@ struct named_csv {
   own_string content;  ///< all lines, with a header line
 };
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

@@ -16,7 +16,7 @@
 #include "impl/record/scope.hpp"
 #include "scope.hpp"
 
-namespace profkit {
+namespace PROFKIT_NAMESPACE {
 
 /// @brief A scope that also records a CUDA event on a stream at its beginning and at its end. Use it through `PROF_GPU_SCOPE`.
 ///
@@ -74,7 +74,7 @@ class gpu_scope : private scope {
   cudaStream_t stream_ = nullptr;
 };
 
-}  // namespace profkit
+}  // namespace PROFKIT_NAMESPACE
 
 #ifndef PROFKIT_DISABLE
 /// @brief Opens a scope to the end of the block and times `stream` between two CUDA events. Does not synchronise the device. Costs about

@@ -11,7 +11,7 @@
 
 #include "impl/collect/built_in_collectors.hpp"
 
-namespace profkit {
+namespace PROFKIT_NAMESPACE {
 
 /// @brief Options of `cupti_kernels`.
 struct kernel_options {
@@ -64,4 +64,4 @@ class unified_memory final : public detail::made_collector {
   unified_memory() : made_collector{detail::collect_unified_memory()} {}
 };
 
-}  // namespace profkit
+}  // namespace PROFKIT_NAMESPACE

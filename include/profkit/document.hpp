@@ -18,7 +18,7 @@
 #include "impl/profile/own_memory.hpp"
 #include "time.hpp"
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// The meaning of a colour. It is the same on all pages.
 enum class colour : std::uint8_t {
@@ -454,4 +454,4 @@ struct document {
   std::string version;  ///< "profkit 0.1.0"
 };
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

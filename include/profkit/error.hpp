@@ -7,11 +7,13 @@
 #include <stdexcept>
 #include <string>
 
+#include "version.hpp"
+
 #if !defined(__cpp_exceptions) && !defined(__EXCEPTIONS)
 #error "profkit: sessions, collectors and reports need exceptions. With -fno-exceptions include <profkit/scope.hpp> only"
 #endif
 
-namespace profkit {
+namespace PROFKIT_NAMESPACE {
 
 /// @brief The exception of the library. Constructors and explicit operations throw it; scopes and destructors never throw.
 class error : public std::runtime_error {
@@ -28,4 +30,4 @@ class error : public std::runtime_error {
   int code_;
 };
 
-}  // namespace profkit
+}  // namespace PROFKIT_NAMESPACE

@@ -15,7 +15,7 @@
 
 #include "impl/profile/record_types.hpp"
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// The environment variables of a launcher. Sources: PyTorch "torchrun (Elastic Launch)", "Environment Variables"; Open MPI 5.0,
 /// "Environment variables set for user processes"; MPICH "Hydra Process Management Framework" and Intel MPI "Developer Reference"; Slurm
@@ -103,4 +103,4 @@ template <class ValueOf>
   return find_rank([](char const* name) { return ::secure_getenv(name); });
 }
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

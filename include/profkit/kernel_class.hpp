@@ -11,7 +11,7 @@
 
 #include "impl/profile/own_memory.hpp"
 
-namespace profkit {
+namespace PROFKIT_NAMESPACE {
 
 /// @brief A rule for kernel classes: a kernel whose name contains one of the patterns belongs to the class.
 struct kernel_class_rule {
@@ -152,4 +152,4 @@ class kernel_classifier {
   return detail::kernel_classifier{rules}(demangled_name);
 }
 
-}  // namespace profkit
+}  // namespace PROFKIT_NAMESPACE

@@ -20,7 +20,7 @@
 #include "profile.hpp"
 #include "summary.hpp"
 
-namespace profkit {
+namespace PROFKIT_NAMESPACE {
 
 namespace detail {
 
@@ -76,4 +76,4 @@ detail::own_vector<kernel_summary> kernels_launched_in(profile const& profile, a
   return detail::kernels_launched_in(profile, with, [](std::uint32_t path) { return path == attribution::none; });
 }
 
-}  // namespace profkit
+}  // namespace PROFKIT_NAMESPACE

@@ -9,7 +9,7 @@
 #include "impl/profile/library_abi.hpp"
 #include "report.hpp"
 
-namespace profkit {
+namespace PROFKIT_NAMESPACE {
 
 /// @brief Creates the report of a saved profile or of a journal. For a journal with more than two files, the figures cover the whole
 /// session, and the profile has the records of the last two files.
@@ -18,4 +18,4 @@ namespace profkit {
 /// @throws profkit::error that names the file and states whether it cannot be read, is not a profile, has another format or is damaged.
 [[nodiscard]] PROFKIT_TAGGED_FUNCTION report load_report(std::string const& path);
 
-}  // namespace profkit
+}  // namespace PROFKIT_NAMESPACE

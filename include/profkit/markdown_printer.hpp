@@ -18,7 +18,7 @@
 #include "impl/report/shown_text.hpp"
 #include "impl/report/text_width.hpp"
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// A table as text, as full text and Markdown print it: without bars, and without columns that apply to no row.
 class listed_table {
@@ -148,4 +148,4 @@ inline own_string markdown_of(document const& what) {
   return text;
 }
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

@@ -16,7 +16,7 @@
 #include "impl/record/handoff_queue.hpp"
 #include "impl/record/memory_poll.hpp"
 
-namespace profkit {
+namespace PROFKIT_NAMESPACE {
 
 /// @brief One figure of a memory source.
 struct memory_reading {
@@ -123,4 +123,4 @@ class memory_source : public collector {
   bool was_reset_ = false;
 };
 
-}  // namespace profkit
+}  // namespace PROFKIT_NAMESPACE

@@ -27,7 +27,7 @@
 #include "impl/collect/mpi_functions.hpp"
 #include "scope.hpp"
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// After the initialisation. Sets `PMI_RANK` and `PMI_SIZE` if the launcher set no rank.
 inline int mpi_initialised(int result) {
@@ -61,4 +61,4 @@ int MPI_Finalize() {
 }  // extern "C"
 // NOLINTEND(misc-definitions-in-headers,readability-identifier-naming)
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

@@ -19,7 +19,7 @@
 #include "impl/collect/nccl_plugin.hpp"
 #include "profile_builder.hpp"
 
-namespace profkit {
+namespace PROFKIT_NAMESPACE {
 
 /// @brief Collects the collectives of NCCL, and its sends and receives: communicator, function, sequence number, bytes, data type,
 /// algorithm, protocol, the scope that issued them, and with `cupti_kernels` the launch of their kernel (`profile::collectives`).
@@ -61,7 +61,7 @@ class nccl_collectives final : public collector {
     }
     using plugin = decltype(detail::ncclProfiler_v5);
     auto const* const exported = static_cast<plugin const*>(found);
-    if (std::strcmp(exported->profiler.name, detail::ncclProfiler_v5.profiler.name) != 0) {
+    if (std::strcmp(exported->profiler.name, detail::ncclProfiler_v5.profiler.name) != 0 || exported->recorder != &detail::recorder) {
       throw error{"the program has another profiler plugin of NCCL, " + std::string{exported->profiler.name}};
     }
     state_ = exported->state;
@@ -88,4 +88,4 @@ class nccl_collectives final : public collector {
   detail::nccl_plugin_state* state_ = nullptr;  ///< state of the plugin that the executable exports
 };
 
-}  // namespace profkit
+}  // namespace PROFKIT_NAMESPACE

@@ -14,7 +14,7 @@
 #include "impl/profile/record_types.hpp"
 #include "work.hpp"
 
-namespace profkit {
+namespace PROFKIT_NAMESPACE {
 
 /// @brief The options of a session. The environment variable `PROFKIT`, a comma-separated list of the keys below, sets them through
 /// `from_env`.
@@ -132,4 +132,4 @@ struct options {
 /// @return n/a if no launcher set its variables, or if their values are not a rank and a number of ranks.
 [[nodiscard]] std::optional<rank_record> process_rank();
 
-}  // namespace profkit
+}  // namespace PROFKIT_NAMESPACE

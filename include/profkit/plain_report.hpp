@@ -13,7 +13,7 @@
 #include "impl/profile/own_memory.hpp"
 #include "impl/report/report_code.hpp"
 
-namespace profkit {
+namespace PROFKIT_NAMESPACE {
 
 /// @brief The first screen of a report, as in `report::text`. Also works for a loaded summary (`load_summary`).
 [[nodiscard]] detail::own_string report_text(summary const& what);
@@ -88,4 +88,4 @@ class PROFKIT_TAGGED_TYPE report {
   std::shared_ptr<profkit::summary const> summary_;
 };
 
-}  // namespace profkit
+}  // namespace PROFKIT_NAMESPACE

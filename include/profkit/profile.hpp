@@ -16,7 +16,7 @@
 #include "time.hpp"
 #include "work.hpp"
 
-namespace profkit {
+namespace PROFKIT_NAMESPACE {
 
 /// @brief A function found by host samples. Entries of a profile differ in name, module or caller.
 struct function_record {
@@ -488,4 +488,4 @@ struct PROFKIT_TAGGED_TYPE profile {
   detail::own_vector<replayed_scope_record> replayed_scopes;         ///< table: captures outside steps, by scope of the replay
 };
 
-}  // namespace profkit
+}  // namespace PROFKIT_NAMESPACE

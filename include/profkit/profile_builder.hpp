@@ -16,7 +16,7 @@
 #include "impl/profile/own_memory.hpp"
 #include "profile.hpp"
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// Whether a member of a profile is a list that only grows. All other members are replaced as a whole.
 template <class Member>
@@ -43,9 +43,9 @@ using owned_builder_tables = std::unique_ptr<builder_tables, builder_tables_dele
 
 PROFKIT_TAGGED_FUNCTION owned_builder_tables make_builder_tables();
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail
 
-namespace profkit {
+namespace PROFKIT_NAMESPACE {
 
 /// @brief The only writer of the profile of a running session. The session drains the logs into it and passes it to its collectors.
 ///
@@ -199,4 +199,4 @@ class profile_builder {
   detail::owned_builder_tables tables_ = detail::make_builder_tables();
 };
 
-}  // namespace profkit
+}  // namespace PROFKIT_NAMESPACE

@@ -11,7 +11,7 @@
 #include "impl/profile/library_abi.hpp"
 #include "profile.hpp"
 
-namespace profkit {
+namespace PROFKIT_NAMESPACE {
 
 /// @brief The content of a journal.
 struct journal_content {
@@ -46,4 +46,4 @@ void save(profile const& profile, std::string const& path);
 /// @throws profkit::error that names the file and says whether it cannot be read, is not a profile, has another format or is damaged.
 [[nodiscard]] PROFKIT_TAGGED_FUNCTION profile load(std::string const& path);
 
-}  // namespace profkit
+}  // namespace PROFKIT_NAMESPACE

@@ -16,7 +16,7 @@
 #include "plain_report.hpp"
 #include "step.hpp"
 
-namespace profkit {
+namespace PROFKIT_NAMESPACE {
 
 /// @brief Records from its construction until `report()` or its destruction.
 ///
@@ -125,4 +125,4 @@ class PROFKIT_TAGGED_TYPE session final : public step_loop {
   detail::session_core* core_;  ///< owned; outlives the session if `session_core::end` returns false
 };
 
-}  // namespace profkit
+}  // namespace PROFKIT_NAMESPACE

@@ -12,7 +12,7 @@
 
 #include "impl/profile/own_memory.hpp"
 
-namespace profkit {
+namespace PROFKIT_NAMESPACE {
 
 /// @brief Mean, standard deviation, minimum and maximum of a stream of numbers, without storing them.
 ///
@@ -124,4 +124,4 @@ template <class At>
   return detail::interpolated_quantile(sorted.size(), q, [&](std::size_t rank) { return sorted[rank]; });
 }
 
-}  // namespace profkit
+}  // namespace PROFKIT_NAMESPACE

@@ -11,7 +11,7 @@
 #include "impl/record/scope.hpp"
 #include "impl/record/step_code.hpp"
 
-namespace profkit {
+namespace PROFKIT_NAMESPACE {
 
 /// @brief The interface between `step` and its session. `session` is the only step loop that programs use.
 class step_loop {
@@ -86,4 +86,4 @@ class step : private scope {
   int exceptions_ = std::uncaught_exceptions();
 };
 
-}  // namespace profkit
+}  // namespace PROFKIT_NAMESPACE

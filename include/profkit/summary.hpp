@@ -17,7 +17,7 @@
 #include "profile.hpp"
 #include "time.hpp"
 
-namespace profkit {
+namespace PROFKIT_NAMESPACE {
 
 /// @brief A share of a time, estimated from host samples, with its 95 % interval (Wilson's score interval for binomial counts).
 struct sampled_share {
@@ -452,4 +452,4 @@ struct PROFKIT_TAGGED_TYPE summary {
   std::uint64_t scopes_recorded = 0;                     ///< number of scopes in the measured steps, on all threads
 };
 
-}  // namespace profkit
+}  // namespace PROFKIT_NAMESPACE

@@ -10,7 +10,7 @@
 #include "impl/report/report_code.hpp"
 #include "summary.hpp"
 
-namespace profkit {
+namespace PROFKIT_NAMESPACE {
 
 /// @brief Saves a summary to a file, like `summary.profkit` of a report. `profkit compare` and `profkit report` read it. Its size does not
 /// depend on the length of the run. The file is replaced atomically.
@@ -30,4 +30,4 @@ void save_summary(summary const& what, std::string const& path);
 /// @throws profkit::error that names the file and says whether it cannot be read, is not a summary, has another layout or is damaged.
 [[nodiscard]] PROFKIT_TAGGED_FUNCTION summary load_summary(std::string const& path);
 
-}  // namespace profkit
+}  // namespace PROFKIT_NAMESPACE

@@ -17,7 +17,7 @@
 #include "impl/report/text_width.hpp"
 #include "markdown_printer.hpp"
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// A table with its caption, as aligned lines without a length limit.
 inline own_string text_of(data_table const& what, text_style const& style) {
@@ -78,4 +78,4 @@ inline own_string text_of(document const& what, text_style style) {
   return text;
 }
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

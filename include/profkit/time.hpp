@@ -7,7 +7,9 @@
 #include <chrono>
 #include <ratio>
 
-namespace profkit {
+#include "version.hpp"
+
+namespace PROFKIT_NAMESPACE {
 
 /// @brief A point in time, in nanoseconds since 1970: CLOCK_MONOTONIC plus the offset to CLOCK_REALTIME at the beginning of the session.
 ///
@@ -27,4 +29,4 @@ struct interval {
   [[nodiscard]] constexpr std::chrono::nanoseconds duration() const noexcept { return end - begin; }
 };
 
-}  // namespace profkit
+}  // namespace PROFKIT_NAMESPACE

@@ -6,7 +6,9 @@
 
 #include <cstdint>
 
-namespace profkit {
+#include "version.hpp"
+
+namespace PROFKIT_NAMESPACE {
 
 /// @brief Types of arithmetic with different peak rates. What counts is the arithmetic, not the type of the tensors. Peaks by device:
 /// docs/roofline.md.
@@ -52,4 +54,4 @@ struct work {
   float backward = 0.0F;  ///< work of the backward pass as a multiple of this, such as 2 for matrix products; 0: unknown
 };
 
-}  // namespace profkit
+}  // namespace PROFKIT_NAMESPACE

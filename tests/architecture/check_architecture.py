@@ -243,21 +243,32 @@ class Checker:
                 else:
                     self.complain(header, include.line, f"<{include.text}>: no folder may include this; see FOREIGN in {__file__}")
 
+    def reached_from(self, header):
+        reached, todo = {header}, [header]
+        while todo:
+            new = {include.target for include in self.includes[todo.pop()]} - reached - {None}
+            reached |= new
+            todo += new
+        return reached
+
     def check_light(self):
         found = set()
         for light in (header for header in LIGHT if header in self.texts):
-            reached = {light}
-            todo = [light]
-            while todo:
-                header = todo.pop()
+            for header in self.reached_from(light):
                 for include in self.includes[header]:
-                    if include.target is None:
-                        if include.text not in LIGHT[light] and (header, include.line) not in found:
-                            found.add((header, include.line))
-                            self.complain(header, include.line, f"<{include.text}>: too heavy, {light} includes this header")
-                    elif include.target not in reached:
-                        reached.add(include.target)
-                        todo.append(include.target)
+                    if include.target is None and include.text not in LIGHT[light] and (header, include.line) not in found:
+                        found.add((header, include.line))
+                        self.complain(header, include.line, f"<{include.text}>: too heavy, {light} includes this header")
+
+    def check_namespaces(self):
+        """All names are in the namespace of the version, except what all versions share."""
+        for header in self.headers:
+            for number, line in enumerate(without_comments(self.texts[header]).split("\n"), 1):
+                opened = re.match(r"\s*namespace (PROFKIT_NAMESPACE|profkit)\b(?!::layout_\d+ \{)", line)
+                if opened and opened[1] == "profkit" and header != VERSION:
+                    self.complain(header, number, "names belong in namespace PROFKIT_NAMESPACE")
+                elif opened and VERSION not in self.reached_from(header):
+                    self.complain(header, number, f"PROFKIT_NAMESPACE is not defined here: include {VERSION}")
 
     def check_cycles(self):
         done = set()
@@ -381,9 +392,9 @@ class Checker:
                 self.violations.append(f"tests/{name}:1: is built by no list of tests/")
 
     def check(self):
-        for check in (self.check_folders, self.check_public_headers, self.check_users_include_public_headers, self.check_foreign, self.check_light,
-                      self.check_cycles, self.check_text, self.check_file_sets, self.check_calls, self.check_suppressions, self.check_names,
-                      self.check_tests_are_built):
+        for check in (self.check_folders, self.check_public_headers, self.check_users_include_public_headers, self.check_foreign,
+                      self.check_light, self.check_namespaces, self.check_cycles, self.check_text, self.check_file_sets, self.check_calls,
+                      self.check_suppressions, self.check_names, self.check_tests_are_built):
             check()
         return self.violations
 

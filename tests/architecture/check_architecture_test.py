@@ -46,7 +46,9 @@ def bad(header, body, line, what, **others):
 
 GOOD_TREES = [
     {},
-    {"changes": {"version.hpp": "", "impl/report/json.hpp": '#include "../../version.hpp"\n'}},  # the version is for every folder
+    {"changes": {"version.hpp": "namespace PROFKIT_NAMESPACE {\nnamespace profkit {\n",  # the version is for every folder
+                 "impl/report/json.hpp": '#include "../../version.hpp"\nnamespace PROFKIT_NAMESPACE::detail {\nnamespace profkit::layout_3 {\n',
+                 "impl/report/xml.hpp": '#include "json.hpp"\nnamespace PROFKIT_NAMESPACE {\n'}},
     {"changes": {**PUBLIC, "impl/report/good.hpp": '#include "../../summary.hpp"\n', "options.hpp": '#include "summary.hpp"\n#include "impl/record/clock.hpp"\n'}},
     {"changes": public_headers(35)},
     *({"tests": {path: text}} for path, text in (
@@ -73,6 +75,9 @@ FAULTS = [
     bad("impl/profile/bad.hpp", '#include "../analyze/analyze.hpp"\n', 3, "profile/ may not include analyze/"),
     bad("impl/record/bad.hpp", '#include "../../scope.hpp"\n', 3, "it is at the top"),
     bad("version.hpp", "#include <string>\n", 6, "may include nothing"),
+    *(bad("impl/record/bad.hpp", f"namespace profkit{rest} {{\n", 3, "names belong in namespace PROFKIT_NAMESPACE")
+      for rest in ("", "::detail", "::layout_3::detail")),
+    bad("impl/record/bad.hpp", '#include "scope.hpp"\nnamespace PROFKIT_NAMESPACE {\n', 4, "is not defined here", changes={"version.hpp": ""}),
     *(bad(header, "", 1, "lies neither at the top nor in one of the folders impl/profile,")
       for header in ("util/bad.hpp", "impl/util/bad.hpp", "impl/bad.hpp", "record/bad.hpp")),
     # Public headers obey the rules of their folder.

@@ -12,7 +12,7 @@ struct described_values {
 #endif
 };
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 constexpr auto describe(described_type<described_values>) {
 #if defined(MEMBER_DESCRIBED_TWICE)
   return field_list{field{"first", &described_values::first}, field{"second", &described_values::first}};
@@ -20,7 +20,7 @@ constexpr auto describe(described_type<described_values>) {
   return field_list{field{"first", &described_values::first}, field{"second", &described_values::second}};
 #endif
 }
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail
 
 struct ignoring_archive {
   void operator()(int) const {}

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The same code as with_scopes.cpp, without profkit except for the name of a type.
+#include <profkit/version.hpp>
 
-namespace profkit {
+namespace PROFKIT_NAMESPACE {
 class scope_token;
 }
 

@@ -12,7 +12,7 @@ import re
 import sys
 
 MIN_SHARE = 0.30
-HELPERS = r"PROFKIT_(JOIN|FIRST|VARIABLE|FUNCTION_|ABI_TAG|TAGGED_|MPI_)"  # macros that only other macros use
+HELPERS = r"PROFKIT_(JOIN|FIRST|NAMESPACE_|VARIABLE|FUNCTION_|ABI_TAG|TAGGED_|MPI_)"  # macros that only other macros use
 COMMENT_OR_TEXT = re.compile(r'//[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|(?<!\w)\'(?:\\.|[^\'\\\n])+\'', re.S)
 TEMPLATE = r"(template ?<.*?> ?)?"
 # Forward declarations, and functions that need no description or inherit it.
@@ -45,7 +45,7 @@ def declarations(code):
             if c == "}":
                 scopes.pop()
             elif c == "{" and opened and opened[2] == "namespace":
-                scopes.append(["namespace", words.startswith("namespace profkit") and "detail" not in words, ""])
+                scopes.append(["namespace", words.startswith("namespace PROFKIT_NAMESPACE") and "detail" not in words, ""])
             elif c == "{":
                 scopes.append([opened[2], opened[2] != "class" and len(scopes) > 1, named[1] if named else ""] if opened else ["body", False, ""])
             text = ""

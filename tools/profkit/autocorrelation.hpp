@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <profkit/version.hpp>
+
 #include <algorithm>
 #include <cstddef>
 
-namespace profkit {
+namespace PROFKIT_NAMESPACE {
 
 /// @brief Corrects the bias of the plain estimate of a lag-1 autocorrelation, -(1 + 4 r) / n, and limits it to 0 to 1. The plain estimate
 /// is too small for short series, because their mean is estimated too. 0 with fewer than 8 values. Source: M. G. Kendall, "Note on bias in
@@ -24,4 +26,4 @@ namespace profkit {
   return std::max(std::min(n, 3.0), n * (1.0 - autocorrelation) / (1.0 + autocorrelation));
 }
 
-}  // namespace profkit
+}  // namespace PROFKIT_NAMESPACE

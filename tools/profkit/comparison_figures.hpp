@@ -11,7 +11,7 @@
 #include <profkit/impl/report/numbers.hpp>
 #include <string>
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// A difference, shown as the sum of its parts.
 struct waterfall_figure {
@@ -158,4 +158,4 @@ inline own_string html_of(pairs_figure const& figure, std::string const& finding
   return html_pairs{figure, limits}.print(finding);
 }
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

@@ -11,7 +11,7 @@
 #include <utility>
 #include <variant>
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// Prints a document as JSON, for programs that display or store reports: the content of the text form, with unrounded numbers in tables.
 /// Times are in ms, sizes in bytes, shares and changes as fractions; n/a is null. Figures and bars are omitted, because tables have their
@@ -141,4 +141,4 @@ class json_printer {
   document const& document_;
 };
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

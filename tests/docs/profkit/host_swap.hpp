@@ -11,7 +11,7 @@
 #include "error.hpp"
 #include "memory_source.hpp"
 
-namespace profkit {
+namespace PROFKIT_NAMESPACE {
 
 /// @brief Memory of this process that the system has swapped out, read after each step. Source: `VmSwap` in `/proc/self/status`.
 class host_swap final : public memory_source {
@@ -34,4 +34,4 @@ class host_swap final : public memory_source {
   std::string path_;
 };
 
-}  // namespace profkit
+}  // namespace PROFKIT_NAMESPACE

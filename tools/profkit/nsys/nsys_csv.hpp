@@ -20,7 +20,7 @@
 
 #include "nsys_summary.hpp"
 
-namespace profkit {
+namespace PROFKIT_NAMESPACE {
 
 namespace detail {
 
@@ -143,4 +143,4 @@ inline std::vector<std::string> write_nsys_csv(profile const& profile, attributi
   return names;
 }
 
-}  // namespace profkit
+}  // namespace PROFKIT_NAMESPACE

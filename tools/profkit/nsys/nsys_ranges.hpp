@@ -22,7 +22,7 @@
 #include "nvidia_demangler_names.hpp"
 #include "nvidia_demangler_types.hpp"
 
-namespace profkit {
+namespace PROFKIT_NAMESPACE {
 
 /// @brief The kernel name exactly as Nsight Systems prints it. Names that NVIDIA's demangler cannot read stay mangled.
 /// @param name a kernel; for copies and memsets the profile already has the name.
@@ -246,4 +246,4 @@ inline detail::own_vector<nsys_range_kernel_row> nsys_range_kernels(nsys_view co
 }
 
 }  // namespace detail
-}  // namespace profkit
+}  // namespace PROFKIT_NAMESPACE

@@ -9,7 +9,7 @@
 #include <profkit/statistics.hpp>
 #include <string>
 
-namespace profkit {
+namespace PROFKIT_NAMESPACE {
 
 /// @brief Statistics of integers (nanoseconds or bytes), as defined by the summaries of Nsight Systems.
 struct nsys_statistics {
@@ -95,4 +95,4 @@ class nsys_groups {
 };
 
 }  // namespace detail
-}  // namespace profkit
+}  // namespace PROFKIT_NAMESPACE

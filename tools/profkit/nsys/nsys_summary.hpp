@@ -16,7 +16,7 @@
 #include "nsys_ranges.hpp"
 #include "nsys_statistics.hpp"
 
-namespace profkit {
+namespace PROFKIT_NAMESPACE {
 
 /// @brief The figures of the summaries of `nsys stats`, in the same order. Scopes take the place of NVTX ranges. `ranges` covers the
 /// measured steps; all other lists cover the measured steps with kernels collected. Source: the report scripts of Nsight Systems 2025.3.1;
@@ -106,4 +106,4 @@ inline detail::own_vector<nsys_row> nsys_api(profile const& profile, measured_ti
 /// @brief Computes the summaries of `nsys stats`; computes the attribution.
 [[nodiscard]] inline nsys_summary summarize_like_nsys(profile const& profile) { return summarize_like_nsys(profile, attribute(profile)); }
 
-}  // namespace profkit
+}  // namespace PROFKIT_NAMESPACE

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <utility>
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// A C++ type as text, in two parts around the declarator, such as the `*` of a pointer.
 struct demangled_type {
@@ -164,4 +164,4 @@ class nvidia_demangler {
   bool is_in_conversion_ = false;  ///< inside the type of a conversion function, whose template arguments follow it
 };
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

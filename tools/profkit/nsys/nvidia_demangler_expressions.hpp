@@ -10,7 +10,7 @@
 #include "nvidia_demangler.hpp"
 #include "nvidia_demangler_names.hpp"
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 // NOLINTBEGIN(misc-no-recursion): limited by `nesting` to `max_depth` levels
 /// Prints no parentheses for operator precedence, like NVIDIA's demangler.
@@ -160,4 +160,4 @@ inline std::string nvidia_demangler::expressions_to_end() {
 }
 // NOLINTEND(misc-no-recursion)
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

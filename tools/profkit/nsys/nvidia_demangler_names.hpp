@@ -10,7 +10,7 @@
 
 #include "nvidia_demangler.hpp"
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 // NOLINTBEGIN(misc-no-recursion): limited by `nesting` to `max_depth` levels
 struct operator_spelling {
@@ -296,4 +296,4 @@ inline std::string nvidia_demangler::template_arg() {
 }
 // NOLINTEND(misc-no-recursion)
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

@@ -9,7 +9,7 @@
 
 #include "nvidia_demangler.hpp"
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 // NOLINTBEGIN(misc-no-recursion): limited by `nesting` to `max_depth` levels
 /// Source: Itanium C++ ABI, 5.1.5.2.
@@ -294,4 +294,4 @@ inline demangled_type nvidia_demangler::substitution() {
 }
 // NOLINTEND(misc-no-recursion)
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

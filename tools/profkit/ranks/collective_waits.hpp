@@ -15,7 +15,7 @@
 #include "matched_collectives.hpp"
 #include "rank_clocks.hpp"
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// @return the length of the parts of a list before a moment.
 inline std::chrono::nanoseconds length_before(own_vector<interval> const& list, timestamp moment) {
@@ -132,4 +132,4 @@ struct collective_waits {
   }
 };
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

@@ -12,7 +12,7 @@
 #include <tuple>
 #include <utility>
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// The id, the name and the size of a communicator, equal on all its ranks.
 using communicator_key = std::tuple<std::uint64_t, std::string, std::uint32_t>;
@@ -100,4 +100,4 @@ class communicator_parts {
   bool is_ambiguous_ = false;
 };
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

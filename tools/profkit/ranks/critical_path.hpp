@@ -23,7 +23,7 @@
 #include "matched_collectives.hpp"
 #include "rank_clocks.hpp"
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// The longest chain of dependent work and transfers in the compared steps. Backwards from the end, it follows a rank to a collective in
 /// which the rank waited with nothing else to do, goes on with the rank that arrived last, and so on. If a part of the chain disappears,
@@ -209,4 +209,4 @@ class critical_path {
   std::map<part_key, std::map<std::size_t, double>> times_;  ///< in ns, by compared step
 };
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

@@ -16,7 +16,7 @@
 #include "job_summary.hpp"
 #include "slow_host.hpp"
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// The mean GPU time of each scope per step. A scope cannot be compared if only some ranks charged its time to its parent.
 inline std::map<std::string, double> gpu_paces(job_rank const& rank, std::set<std::uint64_t> const& steps) {
@@ -77,4 +77,4 @@ inline own_vector<scope_difference_summary> find_differing_scopes(own_vector<job
   return result;
 }
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

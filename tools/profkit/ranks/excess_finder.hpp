@@ -20,7 +20,7 @@
 #include "slow_host.hpp"
 #include "straggler_rule.hpp"
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// Times in a scope, on one rank and on the others.
 struct scope_excess {
@@ -214,4 +214,4 @@ class work_of_ranks {
   bool is_host_only_ = false;
 };
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

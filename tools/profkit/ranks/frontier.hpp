@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <profkit/impl/profile/own_memory.hpp>
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// The contribution of each stage to the longest step of all ranks: the maximum over the ranks of the time until the end of the stage,
 /// minus the same maximum for the preceding stage. The parts add up to the longest step. Needs no common clock. Source: StageFrontier,
@@ -29,4 +29,4 @@ inline own_vector<double> frontier_of(own_vector<own_vector<double>> const& time
   return result;
 }
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

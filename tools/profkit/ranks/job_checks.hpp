@@ -17,7 +17,7 @@
 #include "rank_clocks.hpp"
 #include "stale_ranks.hpp"
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// "rank 3", "ranks 3, 4 and 12 more". At most 4 numbers.
 inline std::string rank_list(own_vector<std::uint32_t> const& ranks) {
@@ -157,4 +157,4 @@ inline void check_job(own_vector<job_rank>& ranks, job_summary& to) {
   name_outliers(ranks, "memory bandwidth", "%", 0.0, 10.0, percent(&utilization_summary::dram), to.differences);
 }
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

@@ -21,7 +21,7 @@
 #include "job_summary.hpp"
 #include "matched_collectives.hpp"
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// The factor from the bandwidth of a collective to the bandwidth of a link (the bus bandwidth of nccl-tests); n/a for other functions. The
 /// size of an all-gather, a reduce-scatter and an all-to-all is the part of one rank. Source: nccl-tests, doc/PERFORMANCE.md.
@@ -113,4 +113,4 @@ class job_collectives {
   std::map<group_key, group> groups_;
 };
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

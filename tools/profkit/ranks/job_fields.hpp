@@ -7,7 +7,7 @@
 
 // Describes the members of a job summary: their keys in JSON, which end in the unit.
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 constexpr auto describe(described_type<job_rank_summary>) {
   using s = job_rank_summary;
@@ -184,4 +184,4 @@ constexpr auto describe(described_type<job_summary>) {
                     field{"differences", &s::differences}};
 }
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

@@ -17,7 +17,7 @@
 #include "job_rank.hpp"
 #include "job_summary.hpp"
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// A sampled function on the ranks that have samples of it.
 struct function_on_ranks {
@@ -100,4 +100,4 @@ inline void merge_functions(own_vector<job_rank> const& ranks, job_summary& to) 
   if (to.functions.size() > max_functions) to.functions.resize(max_functions);
 }
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

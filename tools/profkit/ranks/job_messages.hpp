@@ -16,7 +16,7 @@
 #include "job_summary.hpp"
 #include "matched_collectives.hpp"
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// The waits for messages of the compared steps, by scope, waiting rank and late partner. A receiver waits until the sender has started to
 /// send; a sender that is not buffered waits until the receiver has started to receive (Scalasca's "late sender" and "late receiver").
@@ -74,4 +74,4 @@ class job_messages {
   std::map<std::uint32_t, awaited> last_;  ///< by waiting rank
 };
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

@@ -10,7 +10,7 @@
 #include <string>
 #include <utility>
 
-namespace profkit {
+namespace PROFKIT_NAMESPACE {
 
 /// @brief The data of one rank from which the report of many ranks is computed.
 struct job_rank {
@@ -67,4 +67,4 @@ inline std::string why_no_collectives(rank_timeline const& timeline, bool has_al
   return result;
 }
 
-}  // namespace profkit
+}  // namespace PROFKIT_NAMESPACE

@@ -8,7 +8,7 @@
 #include <profkit/time.hpp>
 #include <string>
 
-namespace profkit {
+namespace PROFKIT_NAMESPACE {
 
 /// @brief One rank of a job. Times are means per step over the measured steps that all ranks have in common.
 struct job_rank_summary {
@@ -253,4 +253,4 @@ struct job_summary {
   detail::own_vector<std::string> differences;  ///< differences between ranks: machines, versions, clocks, power, temperature
 };
 
-}  // namespace profkit
+}  // namespace PROFKIT_NAMESPACE

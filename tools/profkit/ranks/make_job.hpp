@@ -32,7 +32,7 @@
 #include "wait_origins.hpp"
 #include "wait_union.hpp"
 
-namespace profkit {
+namespace PROFKIT_NAMESPACE {
 
 namespace detail {
 
@@ -408,4 +408,4 @@ class job_maker {
   return result;
 }
 
-}  // namespace profkit
+}  // namespace PROFKIT_NAMESPACE

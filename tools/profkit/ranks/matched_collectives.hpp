@@ -16,7 +16,7 @@
 #include "communicator_parts.hpp"
 #include "job_rank.hpp"
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// One collective on one rank.
 struct participant {
@@ -223,4 +223,4 @@ class collective_matcher {
   own_vector<std::uint32_t> group_of_;  ///< by element of `all_`
 };
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

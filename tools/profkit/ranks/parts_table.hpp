@@ -10,7 +10,7 @@
 
 #include "job_summary.hpp"
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// A table of the parts of a whole, with their sum.
 /// @param columns columns of the part, its time and its share.
@@ -25,4 +25,4 @@ inline data_table parts_table(std::string name, std::initializer_list<fixed_colu
   return result;
 }
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

@@ -19,7 +19,7 @@
 #include "job_summary.hpp"
 #include "matched_collectives.hpp"
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// A straight line: offset plus slope times x.
 struct fitted_line {
@@ -229,4 +229,4 @@ class rank_clocks {
   job_clock_summary summary_;
 };
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

@@ -14,7 +14,7 @@
 #include <string>
 #include <utility>
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// A value for each row and column, such as each rank in each step, shown as a colour.
 struct heat_figure {
@@ -147,4 +147,4 @@ inline own_string html_of(lanes_figure const& figure, std::string const& finding
   return html_lanes{figure, limits}.print(finding);
 }
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

@@ -20,7 +20,7 @@
 
 // Sections of the report of many ranks that compare the ranks: one step, the scopes that differ, and functions.
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// Adds a collective as two stretches: before and after the start of the last rank.
 inline void add_stretches(own_vector<lanes_figure::stretch>& to, job_span_of_collective const& span) {
@@ -159,4 +159,4 @@ inline section job_functions_section(job_summary const& job) {
   return result;
 }
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

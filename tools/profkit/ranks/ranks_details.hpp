@@ -20,7 +20,7 @@
 
 // Further sections of the report of many ranks: collectives, stages and data quality.
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 inline section job_collectives_section(job_summary const& job) {
   section result{"collectives", "Collectives"};
@@ -257,4 +257,4 @@ inline section job_quality_section(job_summary const& job) {
   return result;
 }
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

@@ -19,7 +19,7 @@
 #include "ranks_map_section.hpp"
 #include "ranks_sections.hpp"
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// "4 ranks on 1 host, 20 measured steps after 5 of warm-up".
 inline std::string job_subtitle(job_summary const& job) {
@@ -70,4 +70,4 @@ inline document ranks_document(job_summary const& job) {
   return result;
 }
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

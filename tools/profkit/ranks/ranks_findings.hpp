@@ -18,7 +18,7 @@
 
 // The sentences at the top of the report of many ranks.
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// The scope of a straggler, in words for a sentence.
 inline std::string scope_words(std::string const& path) {
@@ -313,4 +313,4 @@ inline own_vector<finding> job_findings(job_summary const& job) {
   return result;
 }
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

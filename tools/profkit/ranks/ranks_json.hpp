@@ -13,7 +13,7 @@
 #include "job_fields.hpp"
 #include "job_summary.hpp"
 
-namespace profkit {
+namespace PROFKIT_NAMESPACE {
 
 namespace detail {
 
@@ -88,4 +88,4 @@ inline own_string straggler_json(job_summary const& job) {
   return document.text() + "\n";
 }
 
-}  // namespace profkit
+}  // namespace PROFKIT_NAMESPACE

@@ -16,7 +16,7 @@
 #include "rank_figures.hpp"
 #include "shown_ranks.hpp"
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// The map of a value of each rank in each step, those shown first above: up to 64 ranks all; beyond 50 steps, a column is the maximum of
 /// neighbouring steps.
@@ -115,4 +115,4 @@ inline section job_map_section(job_summary const& job) {
   return result;
 }
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

@@ -17,7 +17,7 @@
 
 #include "rank_figures.hpp"
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// Prints the document of a job of many ranks: at most 60 lines of at most 120 columns. If the space is not sufficient, rows of tables are
 /// left out first, then stages and maps. Findings, and rows of up to 8 ranks, are never left out.
@@ -157,4 +157,4 @@ class ranks_screen {
   text_style style_;
 };
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

@@ -20,7 +20,7 @@
 
 // The first sections of the report of many ranks: the ranks, and the budget of the step.
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// Remarks about a rank.
 inline std::string rank_remark(job_summary const& job, std::size_t rank) {
@@ -169,4 +169,4 @@ inline section job_budget_section(job_summary const& job) {
   return result;
 }
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

@@ -17,7 +17,7 @@
 #include "matched_collectives.hpp"
 #include "rank_clocks.hpp"
 
-namespace profkit {
+namespace PROFKIT_NAMESPACE {
 
 namespace detail {
 
@@ -112,4 +112,4 @@ class ranks_trace_writer {
   return detail::ranks_trace_writer{ranks}.write();
 }
 
-}  // namespace profkit
+}  // namespace PROFKIT_NAMESPACE

@@ -9,7 +9,7 @@
 
 #include "job_summary.hpp"
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// The ranks that a report shows first: up to 8, all in order. Beyond, those that it names, and the ranks with the longest, the median and
 /// the shortest time of their own, without collectives.
@@ -41,4 +41,4 @@ inline own_vector<std::size_t> shown_ranks(job_summary const& job) {
   return result;
 }
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

@@ -16,7 +16,7 @@
 #include "job_summary.hpp"
 #include "rank_clocks.hpp"
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// The stages of all ranks. A stage that only some ranks have follows the stage that precedes it there.
 inline own_vector<std::string> stage_order(own_vector<job_rank> const& ranks) {
@@ -94,4 +94,4 @@ inline std::optional<slow_host_summary> find_slow_host(own_vector<job_rank> cons
   return result;
 }
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

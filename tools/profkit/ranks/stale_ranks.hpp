@@ -16,7 +16,7 @@
 #include "communicator_parts.hpp"
 #include "job_rank.hpp"
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// The number of ranks of the job: the largest job size that any rank recorded, which also reveals missing last ranks; at least the number
 /// of the present ranks.
@@ -183,4 +183,4 @@ class stale_rank_finder {
   own_vector<std::size_t> set_of_;  ///< by position: another rank of the same set of connected ranks, or the rank itself
 };
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

@@ -14,7 +14,7 @@
 
 #include "job_summary.hpp"
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// A value of each rank in each compared step, in ms.
 using rank_steps = own_vector<own_vector<double>>;
@@ -474,4 +474,4 @@ class straggler_rule {
   std::optional<unproven_host> unproven_;
 };
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

@@ -19,7 +19,7 @@
 #include "straggler_rule.hpp"
 #include "wait_union.hpp"
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// A collective of a compared step in which the others waited, with the rank that started it last.
 struct last_start {
@@ -203,4 +203,4 @@ class straggler_search {
   own_vector<waits_for_rank> const& caused_;
 };
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

@@ -21,7 +21,7 @@
 #include "matched_collectives.hpp"
 #include "rank_clocks.hpp"
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// The activity of the ranks in the step whose length is nearest to the median.
 class typical_step {
@@ -142,4 +142,4 @@ class typical_step {
   std::set<std::uint64_t> const& steps_;
 };
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

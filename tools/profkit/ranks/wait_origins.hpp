@@ -10,7 +10,7 @@
 #include <profkit/impl/profile/own_memory.hpp>
 #include <utility>
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// Charges the waits in collectives to the ranks whose own work caused them. A rank that is late because it waited itself passes the delay
 /// on: with the pairs {0, 1} and {2, 3}, and then a collective of all, ranks 2 and 3 wait for rank 0 even if rank 1 arrives last.
@@ -73,4 +73,4 @@ class wait_origins {
   own_vector<std::shared_ptr<delays const>> delays_;  ///< by rank
 };
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

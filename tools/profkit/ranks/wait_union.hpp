@@ -7,7 +7,7 @@
 #include <profkit/impl/profile/own_memory.hpp>
 #include <profkit/time.hpp>
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// Waiting times of several ranks.
 struct wait_sums {
@@ -68,4 +68,4 @@ class wait_union {
   own_vector<interval> last_;  ///< by rank: the latest union of waits without a gap
 };
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

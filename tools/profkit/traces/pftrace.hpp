@@ -13,7 +13,7 @@
 #include "pftrace_format.hpp"
 #include "pftrace_output.hpp"
 
-namespace profkit {
+namespace PROFKIT_NAMESPACE {
 
 namespace detail {
 
@@ -59,4 +59,4 @@ inline void write_pftrace(profile const& profile, attribution const& launched, s
   file.close();
 }
 
-}  // namespace profkit
+}  // namespace PROFKIT_NAMESPACE

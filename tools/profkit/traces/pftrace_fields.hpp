@@ -8,11 +8,11 @@
 #include <protozero/basic_pbf_writer.hpp>
 #include <protozero/buffer_tmpl.hpp>
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 using pftrace_writer = protozero::basic_pbf_writer<own_string>;
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail
 
 /// @cond
 // How protozero writes into an `own_string`, as into a `std::string` (`protozero/buffer_string.hpp`).
@@ -31,7 +31,7 @@ struct protozero::buffer_customization<profkit::detail::own_string> {
 };
 /// @endcond
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// Field numbers and values of Perfetto's trace format that profkit writes. Source: perfetto/protos/perfetto/trace, version 59.1.
 namespace pftrace {
@@ -102,4 +102,4 @@ constexpr std::int32_t bytes_unit = 3;  // UNIT_SIZE_BYTES
 
 }  // namespace pftrace
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

@@ -26,7 +26,7 @@
 #include "pftrace_output.hpp"
 #include "pftrace_sequence.hpp"
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// Writes the packets of a trace. Each track is a packet sequence. The numbers of tracks, sequences and arrows start at a number that
 /// depends on the rank. So the concatenated traces of all ranks of a job are one valid trace.
@@ -255,4 +255,4 @@ class pftrace_format {
   std::uint32_t sequences_ = 0;
 };
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

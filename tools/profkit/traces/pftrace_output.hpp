@@ -10,7 +10,7 @@
 
 #include "pftrace_fields.hpp"
 
-namespace profkit {
+namespace PROFKIT_NAMESPACE {
 
 /// @brief How packets are stored in a compact trace. Perfetto opens both forms.
 enum class pftrace_packing {
@@ -63,4 +63,4 @@ class pftrace_output {
 };
 
 }  // namespace detail
-}  // namespace profkit
+}  // namespace PROFKIT_NAMESPACE

@@ -15,7 +15,7 @@
 #include "pftrace_fields.hpp"
 #include "pftrace_output.hpp"
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 inline void append_varint(own_string& bytes, std::uint64_t number) { protozero::add_varint_to_buffer(&bytes, number); }
 
@@ -142,4 +142,4 @@ class pftrace_sequence {
   std::array<own_hash_map<std::string, std::uint64_t>, 4> numbers_;
 };
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

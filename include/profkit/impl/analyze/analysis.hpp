@@ -8,7 +8,7 @@
 #include "../../summary.hpp"
 #include "../../time.hpp"
 
-namespace profkit {
+namespace PROFKIT_NAMESPACE {
 
 struct attribution;
 struct window;
@@ -87,4 +87,4 @@ class analysis {
   detail::boxed<detail::analysis_parts> parts_;
 };
 
-}  // namespace profkit
+}  // namespace PROFKIT_NAMESPACE

@@ -49,7 +49,7 @@
 #include "work/model_flops.hpp"
 #include "work/scope_work.hpp"
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// The tables of a session and its single values, from the last window.
 struct session_tables {
@@ -333,9 +333,9 @@ class analysis_work {
 }
 [[gnu::used]] inline void destroy(analysis_parts* value) noexcept { delete value; }
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail
 
-namespace profkit {
+namespace PROFKIT_NAMESPACE {
 
 [[gnu::used]] inline summary analyze(profile const& profile, analyze_options const& with) {
   return detail::analysis_work::of_whole(profile, with);
@@ -359,4 +359,4 @@ namespace profkit {
   return detail::complete_summary(*copy, [](detail::kind_table&, bool) {});
 }
 
-}  // namespace profkit
+}  // namespace PROFKIT_NAMESPACE

@@ -12,7 +12,7 @@
 #include "../../work.hpp"
 #include "../profile/own_memory.hpp"
 
-namespace profkit {
+namespace PROFKIT_NAMESPACE {
 
 /// @brief Number of values of `precision`.
 inline constexpr std::size_t precision_count = sizeof precision_names / sizeof precision_names[0];
@@ -142,4 +142,4 @@ struct energy_summary {
   detail::own_vector<energy_scope_summary> scopes{};  ///< by scope; without scopes that are too short for the counter
 };
 
-}  // namespace profkit
+}  // namespace PROFKIT_NAMESPACE

@@ -26,7 +26,7 @@
 #include "time/path_tree.hpp"
 #include "windows/state.hpp"
 
-namespace profkit {
+namespace PROFKIT_NAMESPACE {
 
 namespace detail {
 
@@ -156,9 +156,9 @@ class clock_sums {
 
 }  // namespace detail
 
-}  // namespace profkit
+}  // namespace PROFKIT_NAMESPACE
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// The members of a summary by unit. Exactly one of the two is not null.
 struct unit_member {
@@ -484,4 +484,4 @@ class reading_sums {
   std::map<std::pair<std::string, std::string>, row> rows_;
 };
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

@@ -6,7 +6,7 @@
 
 // Describes the members of a summary about steps: see `summary_fields.hpp`.
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 constexpr file_enum file_enum_of(described_type<step_verdict>) { return {step_verdict::uneven, "verdict on steps"}; }
 constexpr file_enum file_enum_of(described_type<series_shape>) { return {series_shape::tailed, "shape of a series"}; }
@@ -154,4 +154,4 @@ constexpr auto describe(described_type<listed_step>) {
                     field{"kind", &s::kind},  field{"host_ms", &s::host},     field{"gpu_ms", &s::gpu}};
 }
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

@@ -11,7 +11,7 @@
 #include "../../time.hpp"
 #include "../profile/own_memory.hpp"
 
-namespace profkit {
+namespace PROFKIT_NAMESPACE {
 
 /// @brief Whether the warm-up of a series of steps was long enough.
 enum class warmup_finding : std::uint8_t {
@@ -291,4 +291,4 @@ struct listed_step {
   std::optional<milliseconds> gpu;  ///< between CUDA events, else the GPU period; n/a if neither is known
 };
 
-}  // namespace profkit
+}  // namespace PROFKIT_NAMESPACE

@@ -13,7 +13,7 @@
 #include "ranks/timeline_part.hpp"
 #include "step_fields.hpp"
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 // Records that a summary copies from the profile. Their binary form is described in `record_fields.hpp`.
 constexpr auto describe(described_type<host_speed_record>) {
@@ -549,4 +549,4 @@ constexpr auto describe(described_type<summary>) {
                     field{"-timeline", &s::timeline}};
 }
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

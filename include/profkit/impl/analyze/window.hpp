@@ -10,7 +10,7 @@
 #include "gpu/gpu_step_periods.hpp"
 #include "memory/scope_memory.hpp"
 
-namespace profkit {
+namespace PROFKIT_NAMESPACE {
 
 /// @brief A stretch of a session whose figures can be computed without the rest of the session, and appended to those before it.
 ///
@@ -70,4 +70,4 @@ struct window {
   window_frame frame;  ///< the stretch, and figures from outside it
 };
 
-}  // namespace profkit
+}  // namespace PROFKIT_NAMESPACE

@@ -14,7 +14,7 @@
 #include "../../profile_builder.hpp"
 #include "../record/log_event.hpp"
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// Times of `gpu_utilization`. The counters of a Hopper GPU change about every 100 ms, with a delay of the same length. So shorter windows
 /// give wrong values.
@@ -29,9 +29,9 @@ struct utilization_times {
 std::unique_ptr<collector> measure_utilization(utilization_times const& times);
 std::unique_ptr<collector> measure_energy(std::string powercap);
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail
 
-namespace profkit {
+namespace PROFKIT_NAMESPACE {
 
 /// @brief Measures the utilization of the GPUs of this process: SMs, tensor and other pipes, memory, NVLink, PCIe. Reads counters of the
 /// whole device (NVML's GPM, Hopper and later); on other devices NVML's utilization rates.
@@ -145,4 +145,4 @@ class measured_roof final : public collector {
   std::vector<measured_roof_record> roofs_;
 };
 
-}  // namespace profkit
+}  // namespace PROFKIT_NAMESPACE

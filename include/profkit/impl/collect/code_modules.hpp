@@ -18,7 +18,7 @@
 
 #include "../profile/own_memory.hpp"
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// Finds functions in the symbol table of a 64-bit ELF file.
 ///
@@ -298,4 +298,4 @@ class code_modules {
   own_vector<code_module> all_;
 };
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

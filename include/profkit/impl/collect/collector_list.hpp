@@ -22,7 +22,7 @@
 #include "../record/quiet_thread.hpp"
 #include "../record/ticks.hpp"
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// Says which collector a thread calls. One thread at a time calls; any thread may ask.
 class called_collector {
@@ -199,4 +199,4 @@ class collector_list {
   std::atomic<std::size_t> size_{0};
 };
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

@@ -23,7 +23,7 @@
 #include "../record/ticks.hpp"
 #include "perf_ring.hpp"
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// The alternate signal stack of a thread. For each signal the kernel writes some KiB to the stack. A coroutine may have a smaller stack,
 /// and then a signal would end the program without an alternate stack.
@@ -340,4 +340,4 @@ class cpu_timer_ring {
   std::uint64_t first_weight_ns_ = 0;
 };
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

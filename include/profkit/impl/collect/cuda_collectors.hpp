@@ -22,7 +22,7 @@
 #include "cuda_timing_log.hpp"
 #include "device_windows.hpp"
 
-namespace profkit {
+namespace PROFKIT_NAMESPACE {
 
 /// @brief Times each step on a stream between two CUDA events. Source: `cudaEventElapsedTime`, resolution about 0.5 us.
 ///
@@ -270,4 +270,4 @@ class gpu_clocks final : public collector {
   std::chrono::nanoseconds next_reading_{};
 };
 
-}  // namespace profkit
+}  // namespace PROFKIT_NAMESPACE

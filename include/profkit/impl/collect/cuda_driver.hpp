@@ -13,7 +13,7 @@
 #include "../../profile.hpp"
 #include "opened_libraries.hpp"
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// The functions of the CUDA runtime that profkit calls, and the driver functions that it calls often, named as in CUDA's headers. They are
 /// in a table, so that tests can make each of them fail.
@@ -183,4 +183,4 @@ class cuda_driver {
   CUresult (*exchange_capture_mode_)(CUstreamCaptureMode*) = needed("cuThreadExchangeStreamCaptureMode");
 };
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

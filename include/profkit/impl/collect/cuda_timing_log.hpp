@@ -19,7 +19,7 @@
 #include "../record/recorder.hpp"
 #include "cuda_driver.hpp"
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 template <class Function>
 void find_stream_call(char const* name, Function*& into) noexcept {
@@ -196,9 +196,8 @@ struct gpu_timing_log {
 /// The GPU scopes of the process.
 struct gpu_timing_lists {
   gpu_timing_log* logs = nullptr;
-  std::uint64_t untimed = 0;
   bool is_listed = false;
-  side_log side;
+  side_log side{};
 
   // Used by the step thread, and at the end of a session by the session's thread: finished timings without a duration, oldest first.
   gpu_timing* pending = nullptr;
@@ -220,7 +219,12 @@ inline std::int64_t oldest_gpu_timing();
 /// Registers these logs for draining. Called by the first GPU scope of the process.
 inline void list_gpu_timings() noexcept {
   if (__atomic_exchange_n(&gpu_timings.is_listed, true, __ATOMIC_ACQ_REL)) return;
-  gpu_timings.side = {poll_gpu_timings, drain_gpu_timings, reset_gpu_timings, oldest_gpu_timing,
+  gpu_timings.side = {poll_gpu_timings,
+                      drain_gpu_timings,
+                      reset_gpu_timings,
+                      oldest_gpu_timing,
+                      version,
+                      0,
                       __atomic_load_n(&recorder.side_logs, __ATOMIC_RELAXED)};
   while (!__atomic_compare_exchange_n(&recorder.side_logs, &gpu_timings.side.next, &gpu_timings.side, true, __ATOMIC_RELEASE,
                                       __ATOMIC_RELAXED)) {
@@ -289,7 +293,7 @@ inline gpu_timing* take_gpu_timing(cudaStream_t stream) noexcept {
   gpu_timing_log* const log = gpu_timing_log_of_this_thread();
   CUcontext const context = log == nullptr ? nullptr : current_cuda_context();
   gpu_timing* timing = nullptr;
-  if (context != nullptr && !is_capturing(stream)) {
+  if (context != nullptr && is_session_of_this_version() && !is_capturing(stream)) {
     timing = take_free_gpu_timing(*log, context);
     if (timing == nullptr) {
       make_gpu_timings(*log, context);
@@ -297,7 +301,7 @@ inline gpu_timing* take_gpu_timing(cudaStream_t stream) noexcept {
     }
   }
   if (timing == nullptr) {
-    __atomic_fetch_add(&gpu_timings.untimed, 1, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&gpu_timings.side.untimed, 1, __ATOMIC_RELAXED);
     return nullptr;
   }
   timing->list = &gpu_timings.known;
@@ -421,7 +425,7 @@ inline void drain_gpu_timings(profile_builder& into, bool last) {
   for (gpu_timing const* timing = gpu_timings.pending; timing != nullptr; timing = timing->next)
     unread += timing->session == __atomic_load_n(&recorder.session, __ATOMIC_RELAXED) ? 1U : 0U;
   into.count(&quality_record::unread_gpu_times, unread);
-  into.count(&quality_record::untimed_gpu_scopes, __atomic_exchange_n(&gpu_timings.untimed, std::uint64_t{0}, __ATOMIC_RELAXED));
+  into.count(&quality_record::untimed_gpu_scopes, __atomic_exchange_n(&gpu_timings.side.untimed, std::uint64_t{0}, __ATOMIC_RELAXED));
   known = {};  // the next session returns those that are pending
 }
 
@@ -437,8 +441,8 @@ inline std::int64_t oldest_gpu_timing() {
 }
 
 inline void reset_gpu_timings() {
-  __atomic_store_n(&gpu_timings.untimed, std::uint64_t{0}, __ATOMIC_RELAXED);
+  __atomic_store_n(&gpu_timings.side.untimed, std::uint64_t{0}, __ATOMIC_RELAXED);
   gpu_timings.known = {};
 }
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

@@ -25,7 +25,7 @@
 #include "function_names.hpp"
 #include "scope_node_paths.hpp"
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// Converts times of CUPTI records (CLOCK_REALTIME) to the clock of the session. If CLOCK_REALTIME was set back, one value can mean several
 /// moments, and the earliest possible one is chosen. An operation cannot begin before its launch, and a call cannot end before the previous
@@ -371,4 +371,4 @@ class unified_memory_collection final : public collector {
   return std::make_unique<cupti_collection>(wanted);
 }
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

@@ -23,7 +23,7 @@
 #include "../record/slow_path.hpp"
 #include "cupti_library.hpp"
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// The scopes in which nodes of CUDA graphs were captured, from CUPTI callbacks for the creation and copying of nodes. Instantiating a
 /// graph copies its nodes, and operations have the number of the copy. Copies of nodes whose capture was not recorded are not stored.
@@ -357,4 +357,4 @@ class cupti_launches {
   bool is_listening_ = false;
 };
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

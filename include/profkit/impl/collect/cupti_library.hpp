@@ -14,7 +14,7 @@
 #include "../profile/own_memory.hpp"
 #include "opened_libraries.hpp"
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// libcupti, opened at run time, so that programs start on machines without CUPTI. profkit reads only record fields that exist since CUDA
 /// 12.0, independently of the version of the headers and of the library.
@@ -124,4 +124,4 @@ class cupti_library {
   }
 };
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

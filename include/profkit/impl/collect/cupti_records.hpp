@@ -30,7 +30,7 @@
 #include "cupti_library.hpp"
 #include "function_names.hpp"
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 struct cupti_buffer {
   std::uint8_t* bytes = nullptr;
@@ -510,4 +510,4 @@ class cupti_record_reader {
   own_hash_map<std::uint64_t, std::uint32_t> calls_;
 };
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

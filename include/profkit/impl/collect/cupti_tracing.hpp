@@ -24,7 +24,7 @@
 #include "cupti_library.hpp"
 #include "cupti_records.hpp"
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// Records all operations of all devices with CUPTI, from construction until `finish`. One per process at a time.
 class cupti_tracing {
@@ -302,4 +302,4 @@ class cupti_tracing {
   std::atomic<CUptiResult> flush_status_{CUPTI_SUCCESS};  ///< of the latest `flush_now`
 };
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

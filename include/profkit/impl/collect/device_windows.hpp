@@ -30,7 +30,7 @@
 
 // The structs of NVML's GPM (GPU performance monitoring) and utilization rates, as in nvml.h of CUDA 12 and 13. Source: NVML API Reference.
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// nvmlGpmMetric_t
 struct gpm_metric {
@@ -381,4 +381,4 @@ class utilization_measurement final : public collector {
   std::string unusable_;  ///< why a device cannot be measured
 };
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

@@ -31,7 +31,7 @@
 #include "device_windows.hpp"
 #include "opened_libraries.hpp"
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// The energy that a meter has counted, over time: straight lines between the moments at which its counter changed. A change is as exact
 /// as the time between two readings, or between two changes if that is shorter.
@@ -363,4 +363,4 @@ class energy_measurement final : public collector {
   std::string why_no_host_;
 };
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

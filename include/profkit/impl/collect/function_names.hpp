@@ -24,7 +24,7 @@
 #include "code_modules.hpp"
 #include "opened_libraries.hpp"
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// The C++ name of a symbol, by the C++ runtime: "foo(int)" for `_Z3fooi`; nothing if the symbol is not a mangled name.
 ///
@@ -337,4 +337,4 @@ class function_names {
   bool are_of_change_ = false;                         ///< `names_` is for samples taken while modules changed
 };
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

@@ -22,7 +22,7 @@
 
 #include "../../profile.hpp"
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// The host name, the boot id, and the id and command line of this process (`/proc/self/cmdline`).
 inline environment_record describe_host() {
@@ -245,4 +245,4 @@ class host_probe {
   std::chrono::steady_clock::time_point begin_;
 };
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

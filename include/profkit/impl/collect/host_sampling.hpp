@@ -31,7 +31,7 @@
 #include "host_probe.hpp"
 #include "perf_ring.hpp"
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// A sampled thread, identified by its log.
 struct sampled_thread {
@@ -328,4 +328,4 @@ class host_sampling final : public collector, private sample_source {
   own_vector<std::pair<sampled_thread*, code_sample>> read_;
 };
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

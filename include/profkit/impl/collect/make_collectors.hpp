@@ -25,7 +25,7 @@
 #include "energy_meters.hpp"
 #include "host_sampling.hpp"
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// A small file of `/proc/self` that is read often. It stays open, because opening it takes four times as long as reading it. Constant-
 /// initialised and never destroyed. Any thread may read it at any time.
@@ -129,4 +129,4 @@ class kept_file {
   return std::sscanf(text, "%*u %llu", &pages) == 1 ? pages * page : polled_allocator::unknown;
 }
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

@@ -19,7 +19,7 @@
 
 // What the functions of MPI in mpi_functions.hpp record.
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// The communicators of MPI that the program has used. Their ids are equal on all their ranks: a hash of the members, and the number of
 /// earlier communicators with these members. Creating a communicator is collective, so all members count alike.
@@ -309,4 +309,4 @@ inline void mpi_remember(MPI_Comm comm, MPI_Status const& status, std::uint64_t 
   thread.probed = since;
 }
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

@@ -9,7 +9,7 @@
 #include "../record/scope.hpp"
 #include "mpi_calls.hpp"
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 // The functions of MPI. Those with C linkage are the same in each namespace.
 // clang-format off
@@ -196,4 +196,4 @@ PROFKIT_MPI_CREATE(Cart_sub, (MPI_Comm comm, int const remaining[]), (comm, rema
 // NOLINTEND(misc-definitions-in-headers,readability-identifier-naming)
 // clang-format on
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

@@ -11,7 +11,7 @@
 
 #include "../record/scope_work.hpp"
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 // The parts of NCCL's profiler interface that profkit uses. Layouts as in `src/include/plugin/profiler/profiler_v4.h`, `profiler_v5.h` and
 // `profiler_v6.h` of NCCL (commits 276b2fe, 0e3a403 and 07cbae8). NCCL 2.27 uses version 4, and NCCL 2.28 version 5. Later versions use
@@ -191,6 +191,7 @@ struct nccl_plugin_state {
 template <class Init, class Event>
 struct nccl_plugin {
   nccl_profiler<Init, Event> profiler;
+  void const* recorder;  ///< its address also says which layout `state` has
   nccl_plugin_state* state;
 };
 
@@ -280,15 +281,18 @@ extern "C" {
 __attribute__((used, visibility("default"))) inline nccl_plugin<nccl_init_v4, nccl_event_v4> ncclProfiler_v4{
     {"profkit", nccl_callbacks::init_v4, nccl_callbacks::start_v4, nccl_callbacks::stop, nccl_callbacks::record_state,
      nccl_callbacks::finalize},
+    &recorder,
     &nccl_state};
 __attribute__((used, visibility("default"))) inline nccl_plugin<nccl_init_v5, nccl_event_v5> ncclProfiler_v5{
     {"profkit", nccl_callbacks::init_v5, nccl_callbacks::start_v5, nccl_callbacks::stop, nccl_callbacks::record_state,
      nccl_callbacks::finalize},
+    &recorder,
     &nccl_state};
 __attribute__((used, visibility("default"))) inline nccl_plugin<nccl_init_v5, nccl_event_v5> ncclProfiler_v6{
     {"profkit", nccl_callbacks::init_v5, nccl_callbacks::start_v5, nccl_callbacks::stop, nccl_callbacks::record_state,
      nccl_callbacks::finalize},
+    &recorder,
     &nccl_state};
 }
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-namespace profkit::detail {
+#include "../../version.hpp"
+
+namespace PROFKIT_NAMESPACE::detail {
 
 /// Makes every scope of the program an NVTX range in the domain `profkit`, if a tool listens. @return whether one does.
 bool install_nvtx() noexcept;
@@ -9,4 +11,4 @@ bool install_nvtx() noexcept;
 /// Initialised before `main`, once per program.
 __attribute__((visibility("default"))) inline bool const nvtx_is_installed = install_nvtx();
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

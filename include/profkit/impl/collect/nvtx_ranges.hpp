@@ -31,7 +31,7 @@
 #define PROFKIT_HAS_NVTX 0
 #endif
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// Returns false if the environment variable contains `nvtx=off`, such as `PROFKIT=...,nvtx=off,...`. It is read here, because scopes may
 /// open before a session reads the options. Also returns false in a program with more privileges than its user, because NVTX opens the
@@ -261,4 +261,4 @@ inline void end_nvtx_range(std::uint64_t number) noexcept {
 #endif
 }
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

@@ -11,7 +11,7 @@
 
 // Libraries that are opened at run time, so that programs start on machines without them.
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// The address of a function of an opened library; null if the library does not have it.
 class library_function {
@@ -128,4 +128,4 @@ class devices_in_use {
   int (*get_bus_id_)(char*, int, int) = nullptr;
 };
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

@@ -22,7 +22,7 @@
 #include "../record/process_identity.hpp"
 #include "../record/thread_log.hpp"
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// One sample of a thread, as addresses.
 struct code_sample {
@@ -260,4 +260,4 @@ class perf_ring {
   std::uint64_t lost_ = 0;
 };
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

@@ -11,7 +11,7 @@
 #include "../profile/own_containers.hpp"
 #include "../record/scope_node.hpp"
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// The path of a step. It differs from the path of a scope that the program names `step`.
 [[nodiscard]] inline path_record path_of_step(site const& where) {
@@ -85,4 +85,4 @@ class scope_node_paths {
   own_hash_map<scope_node const*, std::uint32_t> paths_;
 };
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

@@ -26,7 +26,7 @@
 #include "../record/thread_registry.hpp"
 #include "open_ranges.hpp"
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 // The layout of events in a log: see `event_kind`. `event` points to the first slot.
 
@@ -456,4 +456,4 @@ class event_records {
   recent_sites allocators_;
 };
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

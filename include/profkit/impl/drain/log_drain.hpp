@@ -17,7 +17,7 @@
 #include "../record/thread_registry.hpp"
 #include "log_reader.hpp"
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// Converts the logs of all threads, and the steps, to records with times on one clock, which it calibrates. Skips records from before its
 /// construction.
@@ -246,4 +246,4 @@ class drain_pace {
   bool has_journal_;
 };
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

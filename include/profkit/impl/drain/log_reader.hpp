@@ -19,7 +19,7 @@
 #include "../record/thread_registry.hpp"
 #include "event_records.hpp"
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// Such as "load (a.cpp:40)".
 [[nodiscard]] inline std::string text_of(site const* where) {
@@ -241,4 +241,4 @@ class log_reader {
   std::uint64_t slice_end_ = 0;  ///< total number of slots at which the slice ends
 };
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

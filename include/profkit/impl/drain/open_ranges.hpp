@@ -14,7 +14,7 @@
 #include "../profile/path_table.hpp"
 #include "../record/log_event.hpp"
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// Finds the paths of scopes by their sites. Does not compare names for scopes that it has seen before.
 ///
@@ -198,4 +198,4 @@ class open_ranges {
   std::size_t depth_ = 0;
 };
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

@@ -28,7 +28,7 @@
 #include "record_fields.hpp"
 #include "validate.hpp"
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// Accepts amounts from a file that are added up later (durations, counts, and sums of products of durations) as long as their sum does not
 /// overflow.
@@ -317,4 +317,4 @@ void read_state(own_string const& bytes, State& state) {
   check_read(archive.at_end(), "figures continue after their end");
 }
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

@@ -24,7 +24,7 @@
 #include "own_memory.hpp"
 #include "record_fields.hpp"
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// A destination for bytes.
 class byte_output {
@@ -191,4 +191,4 @@ class archive_writer {
   std::size_t open_records_ = 0;  ///< records in `bytes_` whose size is not known yet
 };
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

@@ -24,7 +24,7 @@
 #include "archive_writer.hpp"
 #include "file_access.hpp"
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// Whether an `atomic_file` may replace a file that has its name.
 enum class replacing { any_file, nothing };
@@ -157,4 +157,4 @@ inline void write_file(std::filesystem::path const& path, std::string_view conte
   file.finish();
 }
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

@@ -29,7 +29,7 @@
 
 #include "own_memory.hpp"
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// The size of an open file in bytes; 0 if it has none. Moves the read position to the beginning.
 inline std::uint64_t size_of(std::istream& file) {
@@ -264,4 +264,4 @@ enum class output_kind {
   return own.number < 0 ? write_all(descriptor, bytes, limit, output_kind::blocking) : write_all(own.number, bytes, limit);
 }
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

@@ -13,7 +13,7 @@
 #include "../../profile.hpp"
 #include "record_fields.hpp"
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// The number of bytes of each value of a type in files; 0 if it differs between values.
 template <class T>
@@ -139,4 +139,4 @@ struct flat_writing {
   }
 };
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

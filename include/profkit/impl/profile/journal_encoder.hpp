@@ -19,7 +19,7 @@
 #include "own_memory.hpp"
 #include "record_fields.hpp"
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// Encodes a growing profile as a journal, frame by frame.
 class journal_encoder {
@@ -194,4 +194,4 @@ class journal_encoder {
   bool has_ended_ = false;
 };
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

@@ -13,7 +13,7 @@
 #include "own_memory.hpp"
 #include "record_fields.hpp"
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 using crc_tables = std::array<std::array<std::uint32_t, 256>, sizeof(std::uint64_t)>;
 
@@ -137,4 +137,4 @@ constexpr auto members_of(described_type<journal_open>) {
 /// The name of the previous journal file. If a journal is a symbolic link, its files are beside the file that it names.
 [[nodiscard]] inline std::string earlier_journal(std::string const& file) { return target_of_links(file).string() + ".1"; }
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

@@ -34,7 +34,7 @@
 #include "record_fields.hpp"
 #include "validate.hpp"
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// Reads one file of a journal, frame by frame, while it grows. Validates every number.
 class journal_file {
@@ -391,4 +391,4 @@ class journal_output {
   std::uint64_t written_ = 0;  ///< size of the file in bytes
 };
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

@@ -13,7 +13,7 @@
 #include "journal_format.hpp"
 #include "journal_output.hpp"
 
-namespace profkit {
+namespace PROFKIT_NAMESPACE {
 
 /// @brief The result of `journal_reader::read`.
 struct journal_progress {
@@ -141,4 +141,4 @@ class journal_reader {
   std::uint64_t forgotten_ = 0;  ///< number of records that are no longer in any file
 };
 
-}  // namespace profkit
+}  // namespace PROFKIT_NAMESPACE

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "../../version.hpp"
+
 #include <cstddef>  // defines the macros of the standard library
 
 // The layout of containers depends on the standard library and its macros. The ABI tags below put them into the names of symbols, so that a
@@ -25,11 +27,11 @@
 #define PROFKIT_TAGGED_TYPE
 #endif
 
-namespace profkit {
+namespace PROFKIT_NAMESPACE {
 
 // A type has its tag from the first declaration on.
 class PROFKIT_TAGGED_TYPE profile_builder;
 struct PROFKIT_TAGGED_TYPE profile;
 struct PROFKIT_TAGGED_TYPE summary;
 
-}  // namespace profkit
+}  // namespace PROFKIT_NAMESPACE

@@ -34,7 +34,7 @@
 #include "record_fields.hpp"
 #include "validate.hpp"
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 inline void write_profile(profile const& profile, byte_output& to) {
   to.write(profile_magic);
@@ -80,9 +80,9 @@ inline profile load_profile(std::string const& path) {
   }
 }
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail
 
-namespace profkit {
+namespace PROFKIT_NAMESPACE {
 
 [[gnu::used]] inline void save(profile const& profile, std::string const& path) {
   detail::atomic_file file{path};
@@ -113,9 +113,9 @@ namespace profkit {
   return is_journal_file(path) ? load_journal(path).content : detail::load_profile(path);
 }
 
-}  // namespace profkit
+}  // namespace PROFKIT_NAMESPACE
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// Extends the 32-bit correlations of CUPTI to 64 bits, so that they are unique in a session, and knows when recent launches began.
 class launch_numbers {
@@ -219,9 +219,9 @@ constexpr auto list_of() {
 
 [[gnu::used]] inline void builder_tables_deleter::operator()(builder_tables* tables) const noexcept { delete tables; }
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail
 
-namespace profkit {
+namespace PROFKIT_NAMESPACE {
 
 [[gnu::used]] inline void profile_builder::take_rest(profile& to) { detail::move_entries(rest_, to); }
 
@@ -357,4 +357,4 @@ template bool profile_builder::add(collective_record const&);
 template bool profile_builder::add(sample_record const&);
 /// @endcond
 
-}  // namespace profkit
+}  // namespace PROFKIT_NAMESPACE

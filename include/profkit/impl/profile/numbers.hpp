@@ -4,7 +4,9 @@
 #include <cstdint>
 #include <type_traits>
 
-namespace profkit::detail {
+#include "../../version.hpp"
+
+namespace PROFKIT_NAMESPACE::detail {
 
 // Classifies doubles by their bits (IEEE 754), because with -ffast-math the compiler assumes that `std::isfinite` is true.
 
@@ -38,4 +40,4 @@ template <class T>
 inline constexpr bool is_signed_number = std::is_signed_v<T> || std::is_same_v<T, wide_integer>;
 static_assert(is_signed_number<wide_integer>);
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

@@ -14,7 +14,7 @@
 
 // Further containers with the memory of `own_memory.hpp`. Separate, because each program with a session includes that header.
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 template <class T>
 using own_deque = std::deque<T, block_allocator<T>>;
@@ -84,4 +84,4 @@ Iterator own_stable_partition(Iterator first, Iterator last, Predicate const& is
   return to;
 }
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

@@ -13,6 +13,8 @@
 #include <utility>
 #include <vector>
 
+#include "../../version.hpp"
+
 // Memory of containers that grow with what is recorded or printed.
 //
 // Their large blocks come from mappings of their own, never from the heap of the program: when a program frees a large block, glibc raises
@@ -25,7 +27,7 @@ extern "C" __attribute__((weak)) void __lsan_register_root_region(void const* me
 // NOLINTNEXTLINE(bugprone-reserved-identifier): like the other
 extern "C" __attribute__((weak)) void __lsan_unregister_root_region(void const* memory, std::size_t bytes);
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// Smaller blocks come from the heap: they cannot reach glibc's threshold for mapping, which is at least 128 KiB.
 inline constexpr std::size_t min_mapped_bytes = std::size_t{64} << 10U;
@@ -203,4 +205,4 @@ class own_string : public std::basic_string<char, std::char_traits<char>, block_
   }
 };
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

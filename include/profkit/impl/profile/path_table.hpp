@@ -12,7 +12,7 @@
 #include "../../profile.hpp"
 #include "own_containers.hpp"
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// Maps unique texts to positions in a list.
 class name_positions {
@@ -134,4 +134,4 @@ class path_table {
   std::uint64_t long_bytes_ = 0;  ///< sum of the lengths above `long_path_bytes`
 };
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

@@ -14,7 +14,7 @@
 #include "own_memory.hpp"
 #include "record_fields.hpp"
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// The state of a running session's data: how far it has arrived in the profile.
 struct arrival {
@@ -65,4 +65,4 @@ inline void move_entries(profile& from, profile& to) {
   });
 }
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

@@ -12,7 +12,7 @@
 #include "../../profile.hpp"
 #include "../../version.hpp"
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// The version of a file format: a newer `addition` adds members at the end of records and lists at the end of the profile, and readers of
 /// the same `number` skip them. Everything else requires a new `number`.
@@ -520,4 +520,4 @@ void for_each_list_in_budget(Profile& profile, Visit const& visit) {
   return result;
 }
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

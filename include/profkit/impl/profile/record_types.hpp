@@ -9,7 +9,7 @@
 
 #include "../../time.hpp"
 
-namespace profkit {
+namespace PROFKIT_NAMESPACE {
 
 /// @brief The direction of a copy. A CUDA array is device memory with a layout for textures. Values as in CUPTI's
 /// `CUpti_ActivityMemcpyKind`.
@@ -119,4 +119,4 @@ namespace detail {
 
 }  // namespace detail
 
-}  // namespace profkit
+}  // namespace PROFKIT_NAMESPACE

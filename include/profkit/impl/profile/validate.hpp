@@ -14,7 +14,7 @@
 #include "path_table.hpp"
 #include "record_fields.hpp"
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// @throws profkit::error with `what` unless the condition holds.
 inline void check_read(bool is_right, char const* what) {
@@ -209,4 +209,4 @@ inline void validate(profile const& profile) {
   check.tables(profile);
 }
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

@@ -21,7 +21,7 @@
 #include <cpuid.h>
 #endif
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// Whether the kernel uses the time-stamp counter of this processor as its clock source. True if the kernel does not provide this
 /// information.
@@ -234,4 +234,4 @@ class calendar_clock {
   std::int64_t change_ns_ = 0;
 };
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

@@ -3,7 +3,9 @@
 
 #include <cstddef>
 
-namespace profkit::detail {
+#include "../../version.hpp"
+
+namespace PROFKIT_NAMESPACE::detail {
 
 /// A name that is computed at compile time.
 struct function_name {
@@ -159,4 +161,4 @@ constexpr function_name short_function_name(char const* pretty, char const* plai
   return result;
 }
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

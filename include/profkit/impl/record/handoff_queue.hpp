@@ -3,7 +3,9 @@
 
 #include <utility>
 
-namespace profkit::detail {
+#include "../../version.hpp"
+
+namespace PROFKIT_NAMESPACE::detail {
 
 /// Passes values from any threads to one reader, in the order in which each thread added them. Lock-free. A move leaves the queue that is
 /// moved from empty; no thread may use it meanwhile.
@@ -62,4 +64,4 @@ class handoff_queue {
   node* oldest_ = nullptr;  ///< used by the reader; `next` is the next newer value
 };
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

@@ -5,7 +5,7 @@
 
 #if !defined(PROFKIT_DISABLE) && !defined(__CUDACC__)
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// The recorder that this module uses, for `other_modules.hpp`: usually the one that all modules of the process share.
 __attribute__((visibility("hidden"),
@@ -24,7 +24,7 @@ asm(R"(
 .popsection
 )");
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail
 
 #endif
 
@@ -33,7 +33,7 @@ asm(R"(
 
 #include <dlfcn.h>
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// Keeps this shared library loaded after `dlclose`, because logs contain addresses of its sites, ending threads may call its functions,
 /// and tools may use its strings. Most libraries built by g++ stay loaded anyway, because inline variables get unique symbols. This
@@ -49,6 +49,6 @@ __attribute__((constructor, visibility("hidden"))) inline void pin_this_library(
   }
 }
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail
 
 #endif

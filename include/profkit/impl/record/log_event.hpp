@@ -3,7 +3,9 @@
 
 #include <cstdint>
 
-namespace profkit {
+#include "../../version.hpp"
+
+namespace PROFKIT_NAMESPACE {
 
 /// @brief The source location that opens a scope or samples a counter. The macros define one per use.
 ///
@@ -16,9 +18,9 @@ struct alignas(16) site {
   void* nvtx_name = nullptr;  ///< handle of the registered string; owned by the NVTX hooks
 };
 
-}  // namespace profkit
+}  // namespace PROFKIT_NAMESPACE
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// The word that a scope stores until it ends: the address of the log that contains its beginning, its depth in that log, and flags.
 /// Without a log address, the scope was not recorded. If it is 0, the end does nothing.
@@ -107,4 +109,4 @@ struct lost_events {
   }
 };
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

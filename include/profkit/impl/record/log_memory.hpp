@@ -16,7 +16,7 @@
 
 // The memory of logs, from the system without malloc.
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// Restores `errno` at the end of a block, because scopes must not change it.
 class errno_keeper {
@@ -152,4 +152,4 @@ inline log_chunk* map_chunk(thread_log& log) noexcept {
   return chunk;
 }
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

@@ -7,7 +7,7 @@
 #include "quiet_thread.hpp"
 #include "recorder.hpp"
 
-namespace profkit {
+namespace PROFKIT_NAMESPACE {
 namespace detail {
 
 inline void record_memory_event(site& source, event_kind kind, void const* address, std::uint64_t bytes) noexcept {
@@ -102,4 +102,4 @@ inline void stop_polling() noexcept {
 }
 
 }  // namespace detail
-}  // namespace profkit
+}  // namespace PROFKIT_NAMESPACE

@@ -7,7 +7,7 @@
 #include "recorder.hpp"
 #include "scope.hpp"
 
-namespace profkit {
+namespace PROFKIT_NAMESPACE {
 
 namespace detail {
 
@@ -166,4 +166,4 @@ class named_scope : private scope {
   }
 };
 
-}  // namespace profkit
+}  // namespace PROFKIT_NAMESPACE

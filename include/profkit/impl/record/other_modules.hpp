@@ -19,7 +19,7 @@
 // a symbol can be hidden or bound in many ways: a version script, --exclude-libs, -Bsymbolic, RTLD_DEEPBIND, dlmopen, an executable that
 // exports nothing, another version of the library. So modules are found by a note (`library_pin.hpp`) and not by symbols.
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// Calls a function with each note of profkit in a module, and its value.
 template <class Found>
@@ -185,4 +185,4 @@ void find_replaced_libraries(Found&& found) {
   static_cast<void>(std::fclose(maps));
 }
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

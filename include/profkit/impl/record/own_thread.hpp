@@ -20,7 +20,7 @@
 
 #include "quiet_thread.hpp"
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// A thread of the library. It blocks all signals, has a small stack, and records nothing: see `quiet_thread`. Join it before destruction.
 /// In the child of a `fork` the thread does not exist: release the object instead.
@@ -106,4 +106,4 @@ class own_thread {
   ::pthread_t thread_{};
 };
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

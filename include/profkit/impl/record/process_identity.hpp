@@ -18,7 +18,7 @@
 // The identity is a number in a page that reads as zero in a child (MADV_WIPEONFORK, Linux 4.14), unless the child shares the memory of its
 // parent (`vfork`), and with it the logs. Without such a page, it is that number with `getpid`, and the fork handler clears it.
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// Maps the page. @return null if the system has no memory, or the kernel is older than 4.14, or an emulator ignores all advice (QEMU 7.2).
 inline process_mark* map_process_mark() noexcept {
@@ -97,4 +97,4 @@ inline std::uint64_t identify_process() noexcept {
   return next;
 }
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

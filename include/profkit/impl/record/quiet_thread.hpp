@@ -5,7 +5,7 @@
 
 #include "recorder.hpp"
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// `pthread_setcancelstate`, without <pthread.h>, which would take 5 ms more to compile in each file with scopes.
 int set_cancel_state(int wanted, int* before) __asm__("pthread_setcancelstate");
@@ -95,4 +95,4 @@ struct foreign_call {
   no_cancellation not_cancelled;
 };
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

@@ -8,7 +8,7 @@
 #include "thread_log.hpp"
 #include "ticks.hpp"
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// The ways in which the end of a scope can be wrong.
 enum class wrong_end_kind : std::uint32_t {
@@ -95,11 +95,13 @@ struct side_log {
   void (*poll)(std::int64_t max_ns);
   /// Moves complete records to the profile. Called on the session's thread, like the functions below. @param last the session ends.
   void (*drain)(profile_builder& into, bool last);
-  /// Discards records of earlier sessions.
+  /// Discards records of earlier sessions, and sets `untimed` to 0.
   void (*reset)();
   /// The beginning of the oldest scope that `drain` has not moved; the maximum value if there is none.
   std::int64_t (*oldest_ns)();
-  side_log* next = nullptr;
+  char const* version;    ///< of the code of `drain`: a session of another version has another `profile_builder`
+  std::uint64_t untimed;  ///< number of scopes without a time, since `reset`
+  side_log* next;
 };
 
 /// A module of the process, such as a shared library, that has its own recorder.
@@ -145,6 +147,7 @@ struct alignas(64) recorder_state {
   side_log* side_logs;     ///< list of all side logs
   other_recorder* others;  ///< modules that have their own recorder
   void const* owner;       ///< the running session
+  char const* version;     ///< of the code of the running or last session; null: no session yet
 
   process_mark* mark;            ///< null: no session yet
   process_mark unwiped_mark;     ///< used if the kernel has no page for `mark`
@@ -166,12 +169,20 @@ struct this_thread_state {
   bool has_ended;         ///< the thread runs its last destructors: scopes are counted but not recorded
 };
 
-// The namespace names the layout, so that a library built with another layout gets its own recorder instead of a corrupt one.
-inline namespace layout_12 {
+}  // namespace PROFKIT_NAMESPACE::detail
 
-__attribute__((visibility("default"))) inline recorder_state recorder{};
+// What all versions of profkit share. Each version has its own types for it, with one layout: `recorder_state`, what it points to, the
+// events of logs (`log_event.hpp`) and what they point to, `scope_node_table`. The namespace names the layout, so that a library built with
+// another layout gets its own recorder instead of a corrupt one.
+namespace profkit::layout_13 {
 
-}  // namespace layout_12
+__attribute__((visibility("default"))) inline detail::recorder_state recorder{};
+
+}  // namespace profkit::layout_13
+
+namespace PROFKIT_NAMESPACE::detail {
+
+using layout_13::recorder;
 
 /// The storage for `place_thread_states`: one per module, in the static TLS block. (nvcc does not support the attribute.)
 #ifndef __CUDACC__
@@ -224,6 +235,12 @@ inline void place_thread_states() noexcept {
 /// installed before it.
 [[nodiscard]] inline std::uint32_t flags_with_what_is_installed() noexcept { return __atomic_load_n(&recorder.flags, __ATOMIC_ACQUIRE); }
 
+/// Whether the running or last session has the code of this version.
+[[nodiscard]] inline bool is_session_of_this_version() noexcept {
+  char const* const of_session = __atomic_load_n(&recorder.version, __ATOMIC_ACQUIRE);
+  return of_session != nullptr && __builtin_strcmp(of_session, version) == 0;
+}
+
 /// `recorder_state::enter`.
 inline open_scope_word enter_slow_path(site& where, event_kind kind, std::uint64_t payload) noexcept {
   std::uint32_t const flags = flags_with_what_is_installed();
@@ -248,4 +265,4 @@ inline void leave_slow_path(open_scope_word open, std::uint64_t now) noexcept {
   return reinterpret_cast<std::uint64_t>(&where) + static_cast<std::uint64_t>(kind);
 }
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

@@ -7,7 +7,7 @@
 #include "recorder.hpp"
 #include "scope_work.hpp"
 
-namespace profkit {
+namespace PROFKIT_NAMESPACE {
 
 namespace detail {
 
@@ -159,4 +159,4 @@ void sample_counter(site& where, Number const& value) noexcept {
   sample_counter(where, static_cast<double>(value));
 }
 
-}  // namespace profkit
+}  // namespace PROFKIT_NAMESPACE

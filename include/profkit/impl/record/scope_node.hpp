@@ -5,7 +5,7 @@
 
 #include "recorder.hpp"
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// A place in the tree of scopes, with its parent. Created on first use and never removed.
 struct scope_node {
@@ -56,11 +56,17 @@ struct scope_node_table {
   }
 };
 
-inline namespace layout_12 {
+}  // namespace PROFKIT_NAMESPACE::detail
 
-__attribute__((visibility("default"))) inline scope_node_table scope_nodes{};
+namespace profkit::layout_13 {
 
-}  // namespace layout_12
+__attribute__((visibility("default"))) inline detail::scope_node_table scope_nodes{};
+
+}  // namespace profkit::layout_13
+
+namespace PROFKIT_NAMESPACE::detail {
+
+using layout_13::scope_nodes;
 
 /// The node of the innermost recorded scope that is open on this thread. Null if no scope is open, if the table is full, or in a signal
 /// handler that interrupted the recorder.
@@ -103,4 +109,4 @@ inline bool is_inside_scope(thread_log const& log) noexcept {
   return false;
 }
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

@@ -8,7 +8,7 @@
 #include "scope_node.hpp"
 #include "slow_path.hpp"
 
-namespace profkit {
+namespace PROFKIT_NAMESPACE {
 
 /// @brief Identifies the scope that requested some work, so that the work can be linked to it on any thread and at any later time.
 ///
@@ -162,4 +162,4 @@ class scope_listener {
   bool is_attached_ = false;
 };
 
-}  // namespace profkit
+}  // namespace PROFKIT_NAMESPACE

@@ -10,7 +10,7 @@
 
 // What a program declares about a scope: its work, and that it is a collective operation.
 
-namespace profkit {
+namespace PROFKIT_NAMESPACE {
 
 namespace detail {
 
@@ -245,4 +245,4 @@ inline void add_collective(collective const& done) noexcept {
   if (log != nullptr) detail::put_collective(*log, flags, done);
 }
 
-}  // namespace profkit
+}  // namespace PROFKIT_NAMESPACE

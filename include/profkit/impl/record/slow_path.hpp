@@ -10,7 +10,7 @@
 // The slow path of scopes: the first scope of a thread, a full log, a signal handler, a wrong end, NVTX, a listener, another clock. It is
 // called through two function pointers of the recorder, so that measured code stays small.
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// Calls the listener and the memory poll, unless one of them opened the scope. @param now end of the scope in ticks; 0: a scope is about
 /// to begin.
@@ -127,4 +127,4 @@ inline void end_api_call(open_scope_word call) noexcept {
   if (call != 0) record_leave(call, ticks(__atomic_load_n(&recorder.flags, __ATOMIC_RELAXED)));
 }
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

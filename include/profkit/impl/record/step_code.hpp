@@ -10,7 +10,7 @@
 #include "recorder.hpp"
 #include "slow_path.hpp"
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// The values of a step, with times in ticks. The step loop converts them.
 struct raw_step {
@@ -78,4 +78,4 @@ inline void find_thread_exit_mark() noexcept {
   leave_slow_path(open, values.end_ticks);
 }
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

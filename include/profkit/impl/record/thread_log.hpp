@@ -7,7 +7,7 @@
 #include "log_event.hpp"
 #include "ticks.hpp"
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// A chunk of a log. Its slots follow it in memory.
 struct log_chunk {
@@ -377,4 +377,4 @@ struct thread_log {
   }
 };
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

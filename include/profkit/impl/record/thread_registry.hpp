@@ -25,7 +25,7 @@
 #include "slow_path.hpp"
 #include "step_code.hpp"
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// Reads the name of a thread of this process from `/proc`. Does not allocate.
 /// @param system_id of the thread.
@@ -334,10 +334,11 @@ inline std::uint32_t start_recording(std::uint64_t log_slots, profile_builder& i
   keep_spare_logs();
   into.set(&quality_record::cost_of_1000_scopes, measure_cost_of_1000_scopes(clock_flag));
   __atomic_fetch_add(&recorder.session, 1, __ATOMIC_RELAXED);
+  __atomic_store_n(&recorder.version, version, __ATOMIC_RELEASE);
   for (side_log* side = __atomic_load_n(&recorder.side_logs, __ATOMIC_ACQUIRE); side != nullptr; side = side->next) {
     side->reset();
   }
   return clock_flag;
 }
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

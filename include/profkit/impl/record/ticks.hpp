@@ -4,7 +4,9 @@
 #include <cstdint>
 #include <ctime>
 
-namespace profkit::detail {
+#include "../../version.hpp"
+
+namespace PROFKIT_NAMESPACE::detail {
 
 /// Reads a system clock, in nanoseconds.
 inline std::int64_t clock_ns(clockid_t clock) noexcept {
@@ -33,4 +35,4 @@ inline std::uint64_t counter_ticks() noexcept {
 #endif
 }
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

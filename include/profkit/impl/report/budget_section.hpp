@@ -20,7 +20,7 @@
 
 // The section "Where the step went": the time of each part of the step, and the activity of the GPU in it.
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// The colour of each idle cause, in the order of `idle_cause`.
 inline constexpr std::array<colour, idle_causes> idle_cause_colours{colour::launch_bound, colour::host_bound, colour::synchronisation,
@@ -253,4 +253,4 @@ inline std::optional<section> budget_section(report_view const& view) {
   return result;
 }
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

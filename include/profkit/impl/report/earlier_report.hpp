@@ -20,7 +20,7 @@
 #include "../profile/file_access.hpp"
 #include "../profile/own_memory.hpp"
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// The files of a folder of reports. Some reports do not have the ones from `first_occasional_file` on; those after `kernels.csv` are of
 /// earlier versions.
@@ -111,4 +111,4 @@ template <class String>
   return result;
 }
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

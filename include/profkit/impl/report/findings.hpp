@@ -24,7 +24,7 @@
 
 // Findings about steps that differ from the others.
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// Mean time of a step of a kind, in milliseconds.
 inline double mean_ms(step_kind_summary const& kind) { return mean_step_time(kind.times).count(); }
@@ -503,4 +503,4 @@ inline own_vector<finding> findings(report_view const& view) {
   return result;
 }
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

@@ -17,7 +17,7 @@
 #include "numbers.hpp"
 #include "text_width.hpp"
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// A table as aligned lines of at most the width of the style. If the columns do not fit, it removes ranges, shortens the first column,
 /// removes bars, and removes the last columns, in this order.
@@ -458,4 +458,4 @@ class first_screen {
   text_style style_;
 };
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

@@ -15,7 +15,7 @@
 #include "../profile/own_containers.hpp"
 #include "numbers.hpp"
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// All measured steps as one kind; without steps, the whole session.
 inline step_kind_summary kind_of_all(summary const& all) {
@@ -426,4 +426,4 @@ class folded_tree {
   std::optional<folded_scope> step_;
 };
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

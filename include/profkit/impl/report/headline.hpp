@@ -20,7 +20,7 @@
 #include "quality_section.hpp"
 #include "report_view.hpp"
 
-namespace profkit {
+namespace PROFKIT_NAMESPACE {
 
 /// @brief A progress line such as "00:20:11: 1234 steps measured; host step time 1.310 ms, p95 1.402 ms; GPU busy 93.0 %".
 /// @param summary the figures so far.
@@ -272,11 +272,11 @@ inline std::string stop_words(stop_record const& stop, std::uint64_t measured, b
   return text;
 }
 
-}  // namespace profkit
+}  // namespace PROFKIT_NAMESPACE
 
 // The sentence at the top of a report.
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// The bound of a step of the main kind.
 enum class step_bound : std::uint8_t { gpu, communication, launching, host, synchronisation, copies };
@@ -410,4 +410,4 @@ inline std::string headline(report_view const& view) {
   return text;
 }
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

@@ -13,7 +13,7 @@
 #include "numbers.hpp"
 #include "shown_text.hpp"
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// Three significant digits, or two for values below 1, for labels in pictures.
 inline own_string html_amount(double value) {
@@ -200,4 +200,4 @@ class html_icicle {
   html_limits limits_;
 };
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

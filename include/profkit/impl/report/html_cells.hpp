@@ -15,7 +15,7 @@
 #include "html_plots.hpp"
 #include "numbers.hpp"
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// The axis of a column of changes. It is logarithmic, so that half and twice the time have the same distance from no change.
 class html_change_axis {
@@ -230,4 +230,4 @@ class html_cells {
   double max_amount_ = 0.0;
 };
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

@@ -18,7 +18,7 @@
 #include "numbers.hpp"
 #include "shown_text.hpp"
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// The name of a scope in the first cell of its row, without the number of scopes: "Layer_* × 12" -> "Layer_*".
 inline std::string_view name_in_cell(std::string_view text) {
@@ -360,4 +360,4 @@ inline constexpr std::size_t max_html_bytes = 1'000'000;
 /// The page of a document, of at most `max_html_bytes`.
 own_string html_page(document const& document);
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

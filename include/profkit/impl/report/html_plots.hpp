@@ -16,7 +16,7 @@
 #include "numbers.hpp"
 #include "shown_text.hpp"
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// An axis of a picture. Maps values to shares of its length and chooses round ticks.
 class html_axis {
@@ -452,4 +452,4 @@ class html_roofline {
   html_log_axis y_;
 };
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

@@ -17,7 +17,7 @@
 #include "html_table.hpp"
 #include "numbers.hpp"
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// The script of a page. It folds, sorts, shows tooltips and enlarges boxes. A page is complete without it. The content security policy of
 /// the page allows only this script, by its hash, so that a name that escaped as markup could not run anything.
@@ -285,4 +285,4 @@ class html_printer {
 
 [[gnu::used]] inline own_string html_page(document const& document) { return html_printer{document}.print(); }
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

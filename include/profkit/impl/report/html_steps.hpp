@@ -18,7 +18,7 @@
 #include "html_plots.hpp"
 #include "numbers.hpp"
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// A step in the picture of steps. If there are more steps than marks, a mark stands for several neighbouring steps.
 struct step_mark {
@@ -370,4 +370,4 @@ class html_steps {
   own_vector<step_mark> marks_;
 };
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

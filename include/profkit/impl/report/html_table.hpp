@@ -14,7 +14,7 @@
 #include "numbers.hpp"
 #include "shown_text.hpp"
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// Prints a table with its bars and ranges. Without scripts, trees are open and all rows are visible; the script of the page folds and
 /// sorts. It reads the depth of a row from `--d` and the role of a row from its class.
@@ -265,4 +265,4 @@ class html_table {
   bool is_tree_ = false;
 };
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

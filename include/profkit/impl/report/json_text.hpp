@@ -19,7 +19,7 @@
 
 // The meaning of the names of `summary_fields.hpp` in `report.json`, for its writer and its reader.
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// The parsed name of a described member.
 struct json_name {
@@ -273,4 +273,4 @@ class json_object {
   own_hash_map<std::string, json_object*> objects_;  ///< the members that are objects, by key
 };
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

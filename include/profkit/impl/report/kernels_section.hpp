@@ -23,7 +23,7 @@
 
 // Lists of GPU operations and API calls over all measured steps.
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 inline void add_times_columns(data_table& to) {
   constexpr column_kind each = column_kind::duration;
@@ -371,4 +371,4 @@ inline std::optional<section> kernels_section(report_view const& view) {
   return result;
 }
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

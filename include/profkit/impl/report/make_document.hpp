@@ -26,7 +26,7 @@
 #include "trend_section.hpp"
 #include "work_section.hpp"
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// The last part of the path of the program.
 inline std::string program_name(summary const& all) {
@@ -201,4 +201,4 @@ inline document make_document(summary const& all) {
 
 [[gnu::used]] inline document report_code::describe(summary const& what) { return make_document(what); }
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

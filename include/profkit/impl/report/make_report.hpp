@@ -48,7 +48,7 @@
 #include "summary_json.hpp"
 #include "text_width.hpp"
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// Writes several files. If one file fails, the others are still written.
 class file_attempts {
@@ -348,9 +348,9 @@ inline void write_summary_files(summary const& what, document const& made, std::
   return summary_json_writer{what, files}.write();
 }
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail
 
-namespace profkit {
+namespace PROFKIT_NAMESPACE {
 
 [[gnu::used]] inline detail::own_string report_text(summary const& what) {
   return detail::report_code::first_screen(detail::report_code::describe(what), -1, {});
@@ -387,4 +387,4 @@ namespace profkit {
   }
 }
 
-}  // namespace profkit
+}  // namespace PROFKIT_NAMESPACE

@@ -19,7 +19,7 @@
 
 // Tables of memory by scope and by allocator.
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 inline own_vector<bool> rows_with_memory(summary const& summary, std::size_t allocator) {
   own_vector<bool> result(summary.scopes.size());
@@ -324,4 +324,4 @@ inline std::optional<section> memory_section(report_view const& view) {
   return result;
 }
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

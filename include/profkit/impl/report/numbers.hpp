@@ -20,7 +20,7 @@
 #include "../profile/own_memory.hpp"
 #include "shown_text.hpp"
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// `fmt::vformat` for results that may be large.
 inline own_string own_vformat(fmt::string_view text, fmt::format_args arguments) {
@@ -368,4 +368,4 @@ inline data_table text_list(char const* name, std::string caption) {
   return result;
 }
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

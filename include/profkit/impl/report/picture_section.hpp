@@ -22,7 +22,7 @@
 #include "report_view.hpp"
 #include "shown_text.hpp"
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 // The section "Host samples": the functions in the self time of scopes.
 
@@ -373,4 +373,4 @@ inline std::optional<section> picture_section(report_view const& view) {
   return result;
 }
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

@@ -20,7 +20,7 @@
 #include "report_view.hpp"
 #include "shown_text.hpp"
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// Lines that say what the figures cover if there are no measured steps, or if the session has not ended; otherwise empty.
 inline std::string coverage_text(summary const& summary) {
@@ -179,7 +179,8 @@ inline std::string quality_text(summary const& summary) {
   count(quality.open_scopes,
         quality.snapshot ? "scopes were open and are not in the report" : "scopes were still open at the end and are not in the report");
   count(quality.abandoned_steps, "steps were exited by an exception, or by the end of the program, and are excluded");
-  count(quality.untimed_gpu_scopes, "GPU scopes could not be timed (stream capture, or no usable device)");
+  count(quality.untimed_gpu_scopes,
+        "GPU scopes could not be timed (stream capture, no usable device, or a library with another version of profkit)");
   count(quality.unread_gpu_times,
         "GPU times of scopes and steps could not be read, or were not complete at the end, and are not in the report");
   count(quality.dropped_operations, "records of GPU operations and API calls were dropped: CUPTI had no buffer for them");
@@ -447,4 +448,4 @@ inline section quality_section(report_view const& view) {
   return result;
 }
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

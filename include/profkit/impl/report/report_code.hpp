@@ -10,7 +10,7 @@
 #include "../profile/library_abi.hpp"  // declares profile and summary
 #include "../profile/own_memory.hpp"
 
-namespace profkit {
+namespace PROFKIT_NAMESPACE {
 
 namespace detail {
 
@@ -48,4 +48,4 @@ struct report_code {
 
 }  // namespace detail
 
-}  // namespace profkit
+}  // namespace PROFKIT_NAMESPACE

@@ -21,7 +21,7 @@
 #include "folded_scopes.hpp"
 #include "numbers.hpp"
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 // Measured causes of steps that differ. Rule: docs/statistics.md.
 
@@ -216,4 +216,4 @@ inline double kernel_ms(step_kind_summary const& kind) {
   return sum.count() / gpu_steps(kind);
 }
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

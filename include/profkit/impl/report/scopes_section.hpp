@@ -18,7 +18,7 @@
 #include "report_view.hpp"
 #include "shown_text.hpp"
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 // Tables of scopes over all measured steps: one row per path, or one row per name.
 
@@ -402,4 +402,4 @@ inline section scopes_section(report_view const& view) {
   return result;
 }
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

@@ -13,7 +13,7 @@
 
 // Names come from the program and may contain any bytes. These functions make them valid UTF-8, and single lines where necessary.
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// The length of the valid UTF-8 sequence at the beginning of `text`; 0 if there is none. Source: Unicode 15, table 3-7.
 inline std::size_t utf8_sequence(std::string_view text) {
@@ -140,4 +140,4 @@ inline own_vector<std::string> distinct_names(own_vector<std::string> const& nam
   return result;
 }
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

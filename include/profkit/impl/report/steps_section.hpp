@@ -29,7 +29,7 @@
 
 // The section "Steps": how reliable the step time is.
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// The half-width of the 95 % interval of the mean; n/a if it is unknown.
 inline std::optional<milliseconds> half_interval(verdict_summary const& verdict) {
@@ -348,4 +348,4 @@ inline section steps_section(report_view const& view) {
   return result;
 }
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

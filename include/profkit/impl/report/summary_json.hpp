@@ -26,7 +26,7 @@
 #include "json_text.hpp"
 #include "report_view.hpp"
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// Grows when a field of `report.json` changes its meaning or is removed.
 inline constexpr std::uint32_t report_json_schema = 1;
@@ -381,4 +381,4 @@ class summary_json_writer {
   budget_summary const* budget_ = nullptr;  ///< the budget that is being written
 };
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

@@ -18,7 +18,7 @@
 #include "../profile/own_memory.hpp"
 #include "shown_text.hpp"
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// The style of printed text.
 struct text_style {
@@ -247,4 +247,4 @@ inline std::string text_curve(own_vector<double> const& values, std::size_t widt
   return text;
 }
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

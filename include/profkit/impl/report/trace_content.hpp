@@ -27,7 +27,7 @@
 #include "../profile/own_memory.hpp"
 #include "../profile/record_types.hpp"
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// A scope or an API call on the track of a thread.
 struct host_slice {
@@ -460,4 +460,4 @@ class trace_content {
   std::uint64_t host_ = 1;
 };
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

@@ -33,7 +33,7 @@
 #include "report_view.hpp"
 #include "trace_content.hpp"
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// Writes a trace to a file in pieces, because it may be large. Without a file it keeps the whole text.
 class trace_output {
@@ -72,9 +72,9 @@ class trace_output {
   own_string text_;
 };
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail
 
-namespace profkit {
+namespace PROFKIT_NAMESPACE {
 
 namespace detail {
 
@@ -347,4 +347,4 @@ namespace detail {
 
 }  // namespace detail
 
-}  // namespace profkit
+}  // namespace PROFKIT_NAMESPACE

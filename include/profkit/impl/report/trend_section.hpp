@@ -17,7 +17,7 @@
 #include "numbers.hpp"
 #include "report_view.hpp"
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// Such as "00:20:11"; two days are "48:00:00".
 inline std::string format_clock(std::chrono::nanoseconds time) {
@@ -221,4 +221,4 @@ inline std::optional<section> energy_section(report_view const& view) {
   return result;
 }
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

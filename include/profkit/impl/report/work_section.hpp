@@ -25,7 +25,7 @@
 
 // Sentences about declared work and the limits of the device.
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// A number with four significant digits, or all digits before the decimal point.
 inline std::string format_figure(std::optional<double> value, double unit = 1.0) {
@@ -482,4 +482,4 @@ inline std::optional<section> utilization_section(report_view const& view) {
   return result;
 }
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

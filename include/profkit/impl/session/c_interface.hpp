@@ -12,7 +12,7 @@
 #include "console.hpp"
 #include "session_factory.hpp"
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// The session of `profkit_step_begin`. Never destroyed: it ends with the process.
 class c_session {
@@ -36,7 +36,7 @@ class c_session {
 
 inline bool has_c_session = false;  ///< steps are on one thread
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail
 
 // Declared in `profkit/c.h`.
 extern "C" {

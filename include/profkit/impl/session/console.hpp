@@ -21,7 +21,7 @@
 #include "../../error.hpp"
 #include "../profile/file_access.hpp"
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// Whether stdout and stderr were open when this code was loaded. If one of them was closed, a file of the program gets its number.
 class streams_at_start {
@@ -107,4 +107,4 @@ inline void warn(char const* message, char const* reason = "") noexcept {
 
 inline void warn(std::string const& message) noexcept { warn(message.c_str()); }
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

@@ -35,7 +35,7 @@
 #include "../record/process_identity.hpp"
 #include "session_journal.hpp"
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 // The control socket of a session (`PROFKIT=control`): a Unix stream socket FOLDER/PID. FOLDER is $XDG_RUNTIME_DIR/profkit, or
 // /tmp/profkit-UID if that variable names no private folder of the user.
@@ -393,4 +393,4 @@ class control_socket {
   std::vector<std::unique_ptr<connection>> connections_;
 };
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

@@ -32,7 +32,7 @@
 #include "../report/shown_text.hpp"
 #include "console.hpp"
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// The figures of a session in Prometheus' text format, version 0.0.4. Source: "Exposition formats" in Prometheus' documentation.
 class metrics_text {
@@ -349,4 +349,4 @@ class live_reports {
   std::unique_ptr<own_thread> thread_;
 };
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

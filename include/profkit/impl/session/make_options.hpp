@@ -21,7 +21,7 @@
 #include "../profile/own_memory.hpp"
 #include "console.hpp"
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// The minimum number of letters to insert, remove or replace to turn one word into the other. Source: Wagner and Fischer, "The
 /// String-to-String Correction Problem", 1974.
@@ -264,9 +264,9 @@ class options_parser : private options {
   }
 };
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail
 
-namespace profkit {
+namespace PROFKIT_NAMESPACE {
 
 [[gnu::used]] inline options options::from_env() {
   char const* const text = ::secure_getenv("PROFKIT");
@@ -295,4 +295,4 @@ namespace profkit {
 
 [[gnu::used]] inline std::optional<rank_record> process_rank() { return detail::find_rank().rank; }
 
-}  // namespace profkit
+}  // namespace PROFKIT_NAMESPACE

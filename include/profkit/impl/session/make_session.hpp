@@ -37,7 +37,7 @@ asm(R"(
 )");
 #endif
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 inline void session_impl::start() {
   if (options_.log_slots_per_thread < 16) {
@@ -170,4 +170,4 @@ inline std::uint64_t session_impl::max_kept_steps() const noexcept {
   return std::make_unique<session_impl>(std::move(wanted));
 }
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

@@ -29,7 +29,7 @@
 #include "session_owner.hpp"
 #include "session_recording.hpp"
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// Answers the requests of clients. Only the owner uses it, except where a comment says so.
 class session_control {
@@ -288,4 +288,4 @@ class session_control {
   clock::time_point next_snapshot_{};
 };
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

@@ -29,7 +29,7 @@
 #include "session_impl.hpp"
 #include "session_owner.hpp"
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// Whether the end of a session prints or writes anything.
 [[nodiscard]] inline bool has_outputs(options const& wanted) noexcept {
@@ -242,4 +242,4 @@ inline void session_impl::set_ended() noexcept {
   owner_.end();
 }
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

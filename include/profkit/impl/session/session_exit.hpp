@@ -15,7 +15,7 @@
 #include "console.hpp"
 #include "session_owner.hpp"
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// The interface of a session for the end of the process.
 class ends_with_process {
@@ -166,4 +166,4 @@ class session_signals {
   }
 };
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

@@ -10,7 +10,7 @@
 #include "../../step.hpp"
 #include "../profile/library_abi.hpp"
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// The interface between `profkit::session` and its implementation, `session_impl`.
 class session_core : public step_loop {
@@ -45,4 +45,4 @@ class session_core : public step_loop {
 /// Creates the implementation of a session.
 PROFKIT_TAGGED_FUNCTION std::unique_ptr<session_core> make_session(options wanted);
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

@@ -44,7 +44,7 @@
 #include "session_recording.hpp"
 #include "step_side.hpp"
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// Replaces the placeholders of a path: "%p" by the process id, "%r" by the rank, "%h" by the host name. Slashes in the host name become
 /// "_". The result is absolute, so that it stays the same if the program changes its directory.
@@ -384,4 +384,4 @@ class session_impl final : public session_core, private ends_with_process {
   live_reports live_reports_;
 };
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

@@ -39,7 +39,7 @@
 #include "../profile/record_fields.hpp"
 #include "console.hpp"
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// Writes the file of `PROFKIT=journal=FILE`. Written data survives the end of the process, however it ends, but not a crash of the
 /// machine, because nothing is synced to the disk. Not thread-safe.
@@ -271,9 +271,9 @@ inline std::optional<summary> figures_of_journal(std::filesystem::path const& pa
   return windows.sums().finish();
 }
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail
 
-namespace profkit {
+namespace PROFKIT_NAMESPACE {
 
 [[gnu::used]] inline report load_report(std::string const& path) {
   auto const content = std::make_shared<profile const>(load(path));
@@ -287,4 +287,4 @@ namespace profkit {
   }
 }
 
-}  // namespace profkit
+}  // namespace PROFKIT_NAMESPACE

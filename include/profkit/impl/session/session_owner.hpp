@@ -18,7 +18,7 @@
 #include "../record/log_memory.hpp"
 #include "../record/own_thread.hpp"
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// The locks of sessions, in the order in which a thread may take them. All other state belongs to one thread or is atomic.
 enum class lock_order : int {
@@ -366,4 +366,4 @@ class session_owner {
   waker left_;
 };
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

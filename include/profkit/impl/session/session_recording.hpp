@@ -5,6 +5,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <cstring>
 #include <exception>
 #include <memory>
 #include <optional>
@@ -27,7 +28,7 @@
 #include "session_journal.hpp"
 #include "session_owner.hpp"
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 [[nodiscard]] inline char const* why_not_shared() noexcept {
   return "the module has a recorder of its own: leave profkit's symbols out of its version script and of --exclude-libs, link it without "
@@ -286,6 +287,7 @@ class session_recording {
       for_each_side_log([](side_log& each) { each.poll(side_log::until_the_end); });
       phase_ = phase::collectors;
       for_each_side_log([&](side_log& each) { each.drain(content_, true); });
+      count_scopes_of_other_versions();
     }
     if (phase_ == phase::collectors) {
       phase_ = phase::content;
@@ -344,7 +346,17 @@ class session_recording {
 
   template <class Visit>
   static void for_each_side_log(Visit const& visit) {
-    for (side_log* side = __atomic_load_n(&recorder.side_logs, __ATOMIC_ACQUIRE); side != nullptr; side = side->next) visit(*side);
+    for (side_log* side = __atomic_load_n(&recorder.side_logs, __ATOMIC_ACQUIRE); side != nullptr; side = side->next) {
+      if (std::strcmp(side->version, version) == 0) visit(*side);
+    }
+  }
+
+  /// The GPU scopes of libraries with another version of profkit have no times.
+  void count_scopes_of_other_versions() {
+    for (side_log* side = __atomic_load_n(&recorder.side_logs, __ATOMIC_ACQUIRE); side != nullptr; side = side->next) {
+      if (std::strcmp(side->version, version) == 0) continue;
+      content_.count(&quality_record::untimed_gpu_scopes, __atomic_exchange_n(&side->untimed, std::uint64_t{0}, __ATOMIC_RELAXED));
+    }
   }
 
   /// The beginning of the oldest GPU scope that is not in the profile; nothing if there is none.
@@ -521,4 +533,4 @@ class session_recording {
   phase phase_ = phase::logs;
 };
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

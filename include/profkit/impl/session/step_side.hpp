@@ -20,7 +20,7 @@
 #include "session_owner.hpp"
 #include "session_recording.hpp"
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// Limits how far the host runs ahead of the device with `steps=auto`. Without a limit, the host could finish hundreds of steps before the
 /// first GPU step time is known. Does not synchronise the device, which stays busy with queued work.
@@ -172,4 +172,4 @@ class step_side {
   std::atomic<bool> has_enough_{false};
 };
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

@@ -11,7 +11,7 @@
 #include "../../profile/own_memory.hpp"
 #include "../time/path_tree.hpp"
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// Positions of records by group, stored contiguously.
 class grouped_positions {
@@ -179,9 +179,9 @@ own_vector<std::uint32_t> innermost_scopes(profile const& profile, thread_lanes 
   return scope_of;
 }
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail
 
-namespace profkit {
+namespace PROFKIT_NAMESPACE {
 
 /// @brief The launching call, the scope and the path of each GPU operation. Positions refer to the lists of the profile.
 ///
@@ -342,4 +342,4 @@ inline void find_paths(attribution& result, profile const& profile) {
                      [](collector_record const& each) { return each.kind == collector_kind::kernels && each.status == "collected"; });
 }
 
-}  // namespace profkit
+}  // namespace PROFKIT_NAMESPACE

@@ -16,7 +16,7 @@
 #include "../time/quantiles.hpp"
 #include "attribution.hpp"
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// The kind of a CUDA runtime or driver call, as far as it determines causes of GPU idle time.
 enum class api_call_kind : std::uint8_t {
@@ -206,4 +206,4 @@ class counted_operations {
   own_vector<operation_span> steps_;
 };
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

@@ -24,7 +24,7 @@
 #include "attribution.hpp"
 #include "counted_operations.hpp"
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// An interval in a measured step without a running operation on any device.
 struct idle_stretch {
@@ -331,4 +331,4 @@ inline own_vector<gpu_idle> find_gpu_idle(profile const& profile, attribution co
   return idle_charging{profile, launched, calls, steps_thread, kinds}(find_idle_stretches(profile, launched, wall, operations));
 }
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

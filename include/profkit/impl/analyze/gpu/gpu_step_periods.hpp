@@ -21,7 +21,7 @@
 #include "attribution.hpp"
 #include "counted_operations.hpp"
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 struct gpu_step_period {
   std::size_t step = 0;  ///< position in `profile::steps`
@@ -271,4 +271,4 @@ class gpu_period_list {
   steps_ahead ahead_;
 };
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

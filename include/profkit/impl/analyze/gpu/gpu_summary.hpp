@@ -27,7 +27,7 @@
 #include "gpu_sums.hpp"
 #include "launch_shapes.hpp"
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// Sorts by total, longest first, then by name, so that the result does not depend on the order of the records.
 template <class Row, class TotalOf>
@@ -381,4 +381,4 @@ class gpu_figures {
   own_vector<duration_statistics> api_calls_;  ///< durations in the measured time, by position in `profile::api_names`
 };
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

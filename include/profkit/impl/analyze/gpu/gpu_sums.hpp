@@ -22,7 +22,7 @@
 #include "attribution.hpp"
 #include "counted_operations.hpp"
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// Computes the length of a union of intervals. Intervals are added in the order of their beginnings.
 class union_length {
@@ -384,4 +384,4 @@ class gpu_sums {
   work all_;
 };
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

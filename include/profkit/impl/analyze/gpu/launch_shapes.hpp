@@ -21,7 +21,7 @@
 // What launches of kernels ask of a device. Definitions: CUDA C++ Programming Guide, "Hardware multithreading"; Nsight Compute,
 // "Theoretical Occupancy" and "Waves Per SM".
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// The number of blocks of a grid.
 [[nodiscard]] inline std::uint64_t blocks_of(gpu_operation_record const& kernel) noexcept {
@@ -130,4 +130,4 @@ class launch_groups {
   std::map<std::pair<std::uint16_t, std::uint16_t>, group> groups_;  ///< by `gpu_operation_record::shape` and size class
 };
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

@@ -26,7 +26,7 @@
 #include "counted_operations.hpp"
 #include "gpu_idle.hpp"
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// By path: the part of the budget that it belongs to, which is the path of a scope directly inside the step, of the step itself, or of the
 /// outermost scope of another thread.
@@ -246,4 +246,4 @@ struct step_budget {
   gpu_idle idle;
 };
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

@@ -27,7 +27,7 @@
 #include "kind_table.hpp"
 #include "step_kinds.hpp"
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// Chooses single steps: one of each group, or of several neighbouring groups if there are more than `max_steps`. The choice depends only
 /// on the step indices.
@@ -276,4 +276,4 @@ class kind_rows {
   own_vector<std::size_t> const& kernel_rows_;  ///< by name of GPU operations
 };
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

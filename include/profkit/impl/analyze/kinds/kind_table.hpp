@@ -19,7 +19,7 @@
 #include "../windows/state.hpp"
 #include "step_kinds.hpp"
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// The wall time of a budget, with the kinds of its steps.
 struct wall_by_kind {
@@ -260,4 +260,4 @@ class kind_table {
   kind_figures others_;
 };
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

@@ -23,7 +23,7 @@
 #include "../time/path_tree.hpp"
 #include "../windows/state.hpp"
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// Identifies a kind of step in all windows and sessions: a hash of the names of its parts.
 using kind_key = std::uint64_t;
@@ -244,4 +244,4 @@ class step_kinds {
   own_vector<std::uint32_t> of_step_;  ///< position in `kinds_`
 };
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

@@ -14,7 +14,7 @@
 #include "../../profile/own_memory.hpp"
 #include "../windows/state.hpp"
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// The balance of allocations and releases in a stretch of time, starting at 0.
 struct memory_balance {
@@ -211,4 +211,4 @@ class memory_sums {
   crossing_scopes<scope_balance> crossing_;
 };
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

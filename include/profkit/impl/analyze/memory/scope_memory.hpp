@@ -17,7 +17,7 @@
 #include "../time/quantiles.hpp"
 #include "memory_sums.hpp"
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// An allocation that is live at the beginning of a stretch of time.
 struct live_allocation {
@@ -380,4 +380,4 @@ class scope_memory {
   own_vector<charged_scope> balances_;        ///< balances of the charged scopes
 };
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

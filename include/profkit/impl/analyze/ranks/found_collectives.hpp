@@ -19,7 +19,7 @@
 #include "../gpu/counted_operations.hpp"
 #include "timeline_part.hpp"
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// The name of a function in lower case and without prefixes: "allreduce" for "AllReduce", "all_reduce" and "MPI_Allreduce".
 inline std::string plain_function(std::string_view name) {
@@ -248,4 +248,4 @@ struct found_collectives {
   std::map<table_positions, std::uint32_t> kind_at_;
 };
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

@@ -22,7 +22,7 @@
 
 // Describes the binary form of a timeline.
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 template <class Archive>
 void fields(Archive& archive, path_time& value) {
@@ -375,4 +375,4 @@ class timeline_part {
   std::optional<std::uint64_t> taking_;          ///< the step whose first collective takes the pending work of the stretch before
 };
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

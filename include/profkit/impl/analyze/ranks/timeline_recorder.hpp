@@ -23,7 +23,7 @@
 #include "timeline_part.hpp"
 #include "timeline_segments.hpp"
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// The activity of the step thread during the given steps and between them.
 class host_segments {
@@ -338,4 +338,4 @@ class timeline_recorder {
   counted_operations const* operations_;
 };
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

@@ -15,7 +15,7 @@
 
 // Pure functions on lists of intervals. All lists are disjoint and in time order unless stated otherwise.
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// A stretch of time that is charged to a path.
 struct charged_segment {
@@ -159,4 +159,4 @@ inline void limit(own_vector<interval>& list, std::size_t max_count) {
   list.resize(last + 1);
 }
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

@@ -22,7 +22,7 @@
 #include "../time/path_tree.hpp"
 #include "../windows/state.hpp"
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// A number of samples or of calls, with the time that they represent.
 struct counted_time {
@@ -324,4 +324,4 @@ class sample_rows {
   own_vector<scope_summary> const& scopes_;
 };
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

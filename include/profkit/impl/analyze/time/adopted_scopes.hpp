@@ -21,7 +21,7 @@
 #include "path_tree.hpp"
 #include "quantiles.hpp"
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 [[nodiscard]] inline bool has_adopted(own_vector<path_record> const& paths) {
   return std::any_of(paths.begin(), paths.end(), [](path_record const& path) { return path.adopted_from != path_record::no_parent; });
@@ -283,4 +283,4 @@ class adopted_scopes {
   own_vector<adopted_sums::sums> own_;  ///< work by path outside adopting scopes; operations and kernels include the scopes inside
 };
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

@@ -13,7 +13,7 @@
 #include "../../../time.hpp"
 #include "../../profile/own_memory.hpp"
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// The indices of the measured steps that begin in a stretch of time.
 inline std::set<std::uint64_t> measured_steps_in(profile const& profile, interval const& own) {
@@ -166,4 +166,4 @@ class measured_time_cursor {
   std::uint32_t step_ = 0;
 };
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

@@ -10,7 +10,7 @@
 #include "../../../profile.hpp"
 #include "../../profile/own_containers.hpp"
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// The parent of each path.
 inline own_vector<std::uint32_t> parents_of(own_vector<path_record> const& paths) {
@@ -180,4 +180,4 @@ class path_tree {
   own_vector<std::size_t> row_of_;  ///< by path
 };
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

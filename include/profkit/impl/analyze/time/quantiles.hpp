@@ -19,7 +19,7 @@
 #include "../../profile/own_memory.hpp"
 #include "../windows/state.hpp"
 
-namespace profkit {
+namespace PROFKIT_NAMESPACE {
 
 /// @brief Computes quantiles of durations in bounded memory, with a relative error of at most 1 %. Merging two sketches gives the same
 /// result as adding all durations to one sketch, in any order.
@@ -205,9 +205,9 @@ class quantile_sketch {
   std::array<std::uint8_t, pages> page_of_{};  ///< position in `touched_` + 1; `no_page` without a duration
 };
 
-}  // namespace profkit
+}  // namespace PROFKIT_NAMESPACE
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// Sorts positions of records by a number. Takes linear time if the numbers are spread evenly, as times and correlations are; n log n in
 /// the worst case. Stable.
@@ -239,9 +239,9 @@ class bucket_order {
   own_vector<std::uint32_t> positions_;
 };
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail
 
-namespace profkit {
+namespace PROFKIT_NAMESPACE {
 
 /// @brief Like `quantile`, for unsorted samples, in linear time on average. Reorders the samples.
 ///
@@ -267,9 +267,9 @@ template <class Iterator, class NumberOf>
   return lower + (position - static_cast<double>(rank)) * (upper - lower);
 }
 
-}  // namespace profkit
+}  // namespace PROFKIT_NAMESPACE
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// Exact sums of integers and of their squares, so adding is associative and independent of the order.
 class exact_sums {
@@ -393,4 +393,4 @@ class duration_statistics {
   quantile_sketch quantiles_;
 };
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

@@ -23,7 +23,7 @@
 #include "quantiles.hpp"
 #include "time_per_step.hpp"
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// Self times of scopes: without the time in the scopes directly inside them, whether these count or not. So no self time is negative, even
 /// if a scope and the scopes inside it begin in different steps.
@@ -277,4 +277,4 @@ class scope_rows {
   gpu_idle const* idle_;
 };
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

@@ -19,7 +19,7 @@
 #include "../windows/state.hpp"
 #include "quantiles.hpp"
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// Neighbouring steps of one kind, all of them warm-up or all of them measured.
 struct step_group {
@@ -278,4 +278,4 @@ class step_list {
   std::optional<last_step> last_;                    ///< the last measured step
 };
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

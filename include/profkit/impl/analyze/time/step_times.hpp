@@ -19,7 +19,7 @@
 #include "step_series.hpp"
 #include "trend_part.hpp"
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// @return the level change of measured steps; n/a if there is none.
 /// @param session_begin the beginning of the session.
@@ -166,4 +166,4 @@ inline void choose_step_time(step_summary& steps, milliseconds busy_per_step) {
   set_throughput(steps);
 }
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

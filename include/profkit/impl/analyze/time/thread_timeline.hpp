@@ -17,7 +17,7 @@
 #include "../gpu/attribution.hpp"
 #include "../gpu/counted_operations.hpp"
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// Maximum pause between two launching calls of a thread that counts as launch-bound. Longer pauses count as host work of the program.
 ///
@@ -191,4 +191,4 @@ class thread_timeline {
   own_vector<interval> const& launching_;
 };
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

@@ -23,7 +23,7 @@
 #include "path_tree.hpp"
 #include "quantiles.hpp"
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// Times of many rows (scopes, kernels) per measured step: mean, standard deviation and autocorrelation. A step without a row counts as 0
 /// for that row.
@@ -314,4 +314,4 @@ class time_per_step {
   step_rows kernels_;  ///< by name
 };
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

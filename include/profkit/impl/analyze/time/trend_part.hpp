@@ -17,7 +17,7 @@
 #include "../gpu/counted_operations.hpp"
 #include "quantiles.hpp"
 
-namespace profkit {
+namespace PROFKIT_NAMESPACE {
 
 /// @brief A window of consecutive steps of a run.
 struct trend_window {
@@ -136,9 +136,9 @@ class trend_windows {
   detail::own_vector<trend_window> windows_;
 };
 
-}  // namespace profkit
+}  // namespace PROFKIT_NAMESPACE
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// The GPU busy time in each step: the length of the union of the operations.
 /// @param steps in time order, disjoint.
@@ -295,4 +295,4 @@ class trend_part {
   own_vector<std::string> memory_;  ///< the quantity of each column of `trend_window::memory_bytes`
 };
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

@@ -12,7 +12,7 @@
 #include "../time/quantiles.hpp"
 #include "noise_fit.hpp"
 
-namespace profkit {
+namespace PROFKIT_NAMESPACE {
 
 /// @brief Robust middle and spread of values.
 struct median_spread {
@@ -126,4 +126,4 @@ inline double skewness_shift(detail::own_vector<double> const& values, double me
   return result;
 }
 
-}  // namespace profkit
+}  // namespace PROFKIT_NAMESPACE

@@ -9,7 +9,7 @@
 
 #include "../../profile/own_memory.hpp"
 
-namespace profkit {
+namespace PROFKIT_NAMESPACE {
 
 namespace detail {
 
@@ -374,4 +374,4 @@ class noise_fit {
   double freedom_ = 1.0;
 };
 
-}  // namespace profkit
+}  // namespace PROFKIT_NAMESPACE

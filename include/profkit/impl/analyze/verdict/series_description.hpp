@@ -15,7 +15,7 @@
 #include "mean_interval.hpp"
 #include "noise_fit.hpp"
 
-namespace profkit {
+namespace PROFKIT_NAMESPACE {
 
 /// @brief The values far from the usual ones: spikes, the rarer of two kinds, or one of two levels.
 struct other_values {
@@ -512,4 +512,4 @@ class series_describer {
   return detail::series_describer{values}.describe_parts();
 }
 
-}  // namespace profkit
+}  // namespace PROFKIT_NAMESPACE

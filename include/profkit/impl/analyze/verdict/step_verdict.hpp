@@ -15,7 +15,7 @@
 #include "mean_interval.hpp"
 #include "series_description.hpp"
 
-namespace profkit {
+namespace PROFKIT_NAMESPACE {
 
 /// @brief The rule of `steps=auto`: stop when the half-width of the 95 % interval of the mean step time is at most a given share of the
 /// mean. The step time is host time, or GPU time if that is known and longer.
@@ -262,4 +262,4 @@ inline std::optional<step_pattern> pattern_of_groups(grouped_steps const& groups
   return result;
 }
 
-}  // namespace profkit
+}  // namespace PROFKIT_NAMESPACE

@@ -30,7 +30,7 @@
 #include "window_border.hpp"
 #include "window_stream.hpp"
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// The state of the allocators at the end of a window, with which the next window begins.
 class live_memory {
@@ -384,4 +384,4 @@ inline void window_stream::find_gpu_steps(attribution const& launched, window_fr
   frame.gpu_steps = std::move(found);
 }
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

@@ -21,7 +21,7 @@
 #include "../gpu/counted_operations.hpp"
 #include "../memory/scope_memory.hpp"
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// Keeps all records of the last or of the slowest steps.
 class kept_parts {
@@ -241,4 +241,4 @@ class window_context {
   own_vector<bool> operations_;
 };
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

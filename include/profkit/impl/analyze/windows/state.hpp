@@ -20,7 +20,7 @@
 //
 // A struct of figures lists its members once, in `members()`, for archives (`fields`) and for sums (`add_to`).
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// A member that is added to others later. An archive checks that sums of such members do not overflow.
 template <class T>
@@ -168,4 +168,4 @@ class crossing_scopes {
   std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint64_t, timestamp>, entry> scopes_;
 };
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

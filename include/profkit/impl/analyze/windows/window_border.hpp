@@ -16,7 +16,7 @@
 #include "../time/thread_timeline.hpp"
 #include "window_stream.hpp"
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// Whether the figures or the end of a window depend on launching calls or on the nesting of scopes.
 inline bool needs_attribution(profile const& profile) {
@@ -194,4 +194,4 @@ class window_border {
   timestamp all_arrived_;  ///< the operations of all earlier launching calls have arrived
 };
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

@@ -17,7 +17,7 @@
 #include "../../profile/profile_follower.hpp"
 #include "../analysis.hpp"
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// How long a window waits for late data.
 struct window_waits {
@@ -180,4 +180,4 @@ class window_stream {
   std::optional<std::uint32_t> steps_thread_;
 };
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

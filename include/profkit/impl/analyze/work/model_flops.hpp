@@ -18,7 +18,7 @@
 #include "../device_summary.hpp"
 #include "scope_work.hpp"
 
-namespace profkit {
+namespace PROFKIT_NAMESPACE {
 
 /// @brief The published peaks of a device. Rates are dense; if a data sheet states only rates with sparsity, they are half of those. fp64,
 /// tf32, fp16, bf16 and fp8 are rates of tensor cores with fp32 accumulation (fp64 for fp64), if the device has them; fp32 is the rate
@@ -81,9 +81,9 @@ inline constexpr device_peaks known_devices[] = {
   return nullptr;
 }
 
-}  // namespace profkit
+}  // namespace PROFKIT_NAMESPACE
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 inline std::set<std::int32_t> used_devices(profile const& profile) {
   std::set<std::int32_t> devices;
@@ -159,4 +159,4 @@ inline std::optional<model_summary> summarize_model(double flops, precision kind
   return result;
 }
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail

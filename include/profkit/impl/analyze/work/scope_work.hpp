@@ -21,7 +21,7 @@
 #include "../time/path_tree.hpp"
 #include "../windows/state.hpp"
 
-namespace profkit::detail {
+namespace PROFKIT_NAMESPACE::detail {
 
 /// Sums of work by precision, because each precision has its own rate.
 class work_sums {
@@ -294,4 +294,4 @@ class scope_work {
   bool has_backward_ = false;
 };
 
-}  // namespace profkit::detail
+}  // namespace PROFKIT_NAMESPACE::detail
