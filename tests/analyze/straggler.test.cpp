@@ -123,6 +123,38 @@ TEST_CASE("few even jobs name a rank, and a slow rank is found", "[ranks]") {
   CHECK(50 * named <= even);
 }
 
+TEST_CASE("of two GPUs, one that is 3 % slow is found in 95 % of jobs, and few even jobs with correlated steps name one", "[ranks]") {
+  constexpr std::size_t jobs = 1000;
+  auto const share_named = [](simulated::job_scenario const& scenario) {
+    std::size_t named = 0;
+    for (std::uint64_t seed = 0; seed < jobs; ++seed) {
+      simulated::simulated_job const job = simulated::job_simulator{scenario, seed}.make();
+      simulated::found_straggler const found = simulated::find_straggler(scenario, job);
+      if (!found.ranks.empty() && !scenario.slow.empty()) CHECK(found.is_right);
+      named += found.ranks.empty() ? 0 : 1;
+    }
+    return static_cast<double>(named) / static_cast<double>(jobs);
+  };
+  for (std::size_t const ranks : {2U, 4U}) {
+    for (std::size_t const steps : {8U, 20U}) {
+      CAPTURE(ranks, steps);
+      simulated::job_scenario scenario;
+      scenario.ranks = ranks;
+      scenario.steps = steps;
+      scenario.is_gpu = true;
+      scenario.host_spread = 0.4;  // what the rule assumes of processes
+      CHECK(share_named(scenario) <= 0.02);
+      scenario.host_spread = 0.0;
+      scenario.slow = {1};
+      scenario.delay = 3.0;
+      CHECK(share_named(scenario) >= 0.95);
+      scenario.slow.clear();
+      scenario.kind = simulated::noise_kind::autocorrelated;
+      if (steps > 8) CHECK(share_named(scenario) <= 0.02);
+    }
+  }
+}
+
 TEST_CASE("the critical path of a job adds up to the step, and bounds what a step can become shorter", "[ranks]") {
   for (simulated::job_scenario const& scenario : simulated::job_scenarios()) {
     constexpr std::size_t max_values = 800;

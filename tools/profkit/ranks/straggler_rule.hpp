@@ -259,11 +259,8 @@ class straggler_rule {
       result.ranks = steady(is_gpu, times, suspects);
       if (result.ranks.empty()) return std::nullopt;
       series = times.excess[result.ranks.front()];
-      own_vector<double> const events = events_of(times.excess)[result.ranks.front()];
-      double const rare = std::accumulate(events.begin(), events.end(), 0.0);
       // A delay that is mostly in a few steps is not a delay of each step.
-      bool const is_in_few = 2 * steps_with(events) < steps_ && rare > 0.5 * std::accumulate(series.begin(), series.end(), 0.0);
-      if (is_in_few) return std::nullopt;
+      if (median_and_mad(series)->median < 0.5 * mean_of(series)) return std::nullopt;
       series = without_extremes(std::move(series));
     }
     std::optional<mean_interval> const size = interval_of_mean(series);
@@ -330,12 +327,14 @@ class straggler_rule {
       auto const steps = static_cast<double>(values.front().size());
       freedom = std::max(1.0, ranks - 1.0) * (steps - 1.0);
       // The mean is estimated from the same series, which lowers the autocorrelation. Source: M. G. Kendall, Biometrika 41 (1954).
-      double const found = products / squares;
-      double const unbiased = (found * steps + 1.0) / std::max(1.0, steps - 3.0);
-      constexpr double doubt = 10.0;  // fewer values show no autocorrelation
-      double const decay = std::clamp(unbiased * freedom / (freedom + doubt), 0.0, 0.95);
-      double const variance = squares / (ranks * (steps - 1.0));
-      error = std::sqrt(variance * noise_model{1.0, decay}.variance_of_mean(values.front().size()));
+      double const unbiased = (products / squares * steps + 1.0) / std::max(1.0, steps - 3.0);
+      constexpr double min_freedom = 12.0;  // fewer values show no autocorrelation
+      double const decay = freedom < min_freedom ? 0.0 : std::clamp(unbiased, 0.0, 0.95);
+      // It also lowers the variance, and leaves fewer independent squares. Source: G. V. Bayley and J. M. Hammersley, Supplement to the
+      // Journal of the Royal Statistical Society 8 (1946).
+      double const of_mean = noise_model{1.0, decay}.variance_of_mean(values.front().size());
+      error = std::sqrt(squares / (ranks * steps) / (1.0 - of_mean) * of_mean);
+      freedom = std::max(1.0, freedom * (1.0 - decay * decay) / (1.0 + decay * decay));
     }
 
     [[nodiscard]] double limit(double outside) const { return error * student_limit(outside, freedom); }
@@ -404,16 +403,21 @@ class straggler_rule {
     step_noise const noise{clipped};
     own_vector<std::size_t> result;
     for (std::size_t const each : suspects) {
-      if (!is_above_chance(clipped[each], by_half, each)) continue;
+      if (!is_above_chance(noise, by_half, each)) continue;
       bool const is_host = !is_gpu && is_mostly_suspect_host(each, is_suspect);
       process_means const among = is_host ? compare(whole, host_of_, is_suspect) : by_rank;
-      double const between = (is_gpu ? gpu_spread : host_spread) * times.usual[each] * std::sqrt(1.0 + 1.0 / std::max(1.0, among.others));
+      double const of_middle = std::sqrt(1.0 + 1.0 / std::max(1.0, among.others));
+      double const between = (is_gpu ? gpu_spread : host_spread) * times.usual[each] * of_middle;
       double const p = chance / (among.others + 1.0);
       constexpr double many = 1e6;
-      double const spread = among.deviation * std::sqrt(1.0 + 1.0 / std::max(1.0, among.others));
-      // Others that differ by more refute the assumption.
-      double const refuted = among.freedom >= 2.0 ? spread * student_limit(p, many) : 0.0;
-      double const assumed = std::max(refuted, std::hypot(between * student_limit(p, many), noise.limit(2.0 * p)));
+      double const error = std::hypot(between, noise.error);
+      // Only the noise is estimated. Source: F. E. Satterthwaite, Biometrics Bulletin 2 (1946).
+      double const freedom = noise.error > 0.0 ? std::min(many, noise.freedom * std::pow(error / noise.error, 4.0)) : many;
+      double const spread = among.deviation * of_middle;
+      // Others that differ by more refute the assumption: by 3 standard errors of a standard deviation.
+      bool const is_refuted = among.freedom >= 2.0 && spread > error * (1.0 + 3.0 / std::sqrt(2.0 * among.freedom));
+      constexpr double more = 1.2;  // the other conditions make up for it
+      double const assumed = std::max(is_refuted ? spread * student_limit(p, many) : 0.0, error * student_limit(more * p, freedom));
       double const measured = spread * student_limit(0.5 * p, among.freedom);
       bool const exceeds_measured = among.freedom >= 1.0 && whole[each] - std::max(0.0, among.middle) > measured;
       std::optional<mean_interval> const own = interval_of_mean(clipped[each]);
@@ -437,28 +441,16 @@ class straggler_rule {
     return all > 1 && 2 * suspects > all;
   }
 
-  /// Whether the excess is positive in both halves beyond chance: beyond the spread of the other ranks, or, if these are few, beyond that
-  /// of the steps.
-  [[nodiscard]] bool is_above_chance(own_vector<double> const& excess, std::array<process_means, 2> const& by_half,
-                                     std::size_t rank) const {
+  /// Whether the excess is positive in both halves beyond chance: beyond the spread of the other ranks, or, if these are few, beyond the
+  /// noise of the steps.
+  [[nodiscard]] static bool is_above_chance(step_noise const& noise, std::array<process_means, 2> const& by_half, std::size_t rank) {
     constexpr double outside = 0.1;
     constexpr double min_others = 6.0;
-    for (std::size_t half = 0; half < 2; ++half) {
-      double const mean = by_half[half].of_rank[rank];
-      if (by_half[half].others >= min_others) {
-        if (mean - by_half[half].middle <= student_limit(outside, by_half[half].freedom) * by_half[half].deviation) return false;
-        continue;
-      }
-      double squares = 0.0;
-      double count = 0.0;
-      for (std::size_t i = 0; i < steps_; ++i) {
-        if (!halves_[half][i]) continue;
-        squares += (excess[i] - mean) * (excess[i] - mean);
-        count += 1.0;
-      }
-      if (mean <= student_limit(outside, count - 1.0) * std::sqrt(squares / std::max(1.0, count - 1.0) / count)) return false;
-    }
-    return true;
+    return std::all_of(by_half.begin(), by_half.end(), [&](process_means const& half) {
+      double const mean = half.of_rank[rank];
+      if (half.others < min_others) return mean > std::sqrt(2.0) * noise.limit(outside);
+      return mean - half.middle > student_limit(outside, half.freedom) * half.deviation;
+    });
   }
 
   static constexpr double host_spread = 0.14;
