@@ -22,12 +22,14 @@
 namespace PROFKIT_NAMESPACE {
 
 /// @brief Collects the collectives of NCCL, and its sends and receives: communicator, function, sequence number, bytes, data type,
-/// algorithm, protocol, the scope that issued them, and with `cupti_kernels` the launch of their kernel (`profile::collectives`).
+/// algorithm, protocol, the scope that issued them, and with `cupti_kernels` the launch of their kernel (`profile::collectives`). Sends and
+/// receives have the partner and their number.
 ///
 /// * Create it before the first communicator of NCCL, and while no other thread reads the environment: it sets `NCCL_PROFILER_PLUGIN`,
 /// which makes NCCL look for its profiler plugin in the executable. If the user has set this variable to a value, it stays unchanged, and
 /// the status of the collector says so. NCCL treats an empty value as unset, and so does this collector.
 /// * Needs NCCL 2.27 or later, in the process of the session. Building does not need NCCL, and programs are not linked with it.
+/// * Of sends and receives in CUDA graphs NCCL does not report the partner.
 /// * Cost: below 1 us for each collective. It does not request device events from NCCL and does not synchronise the device.
 /// * Collectives in CUDA graphs are recorded once, when the graph is captured (`collective_record::is_captured`), because NCCL does not
 ///   report their replays. With NCCL 2.27 they are not recorded. Collectives on copy engines (NCCL 2.29) are not recorded.
@@ -51,7 +53,7 @@ class nccl_collectives final : public collector {
 
   /// @brief Starts collecting.
   /// @throws profkit::error if NCCL uses another plugin, or would not find this one.
-  void start(profile_builder&) override {
+  void start(profile_builder& into) override {
     if (!other_plugin_.empty()) throw error{"NCCL_PROFILER_PLUGIN already names the plugin " + other_plugin_};
     void* const found = ::dlsym(RTLD_DEFAULT, "ncclProfiler_v5");
     if (found == nullptr) {
@@ -66,10 +68,13 @@ class nccl_collectives final : public collector {
     }
     state_ = exported->state;
     __atomic_store_n(&state_->is_wanted, 1U, __ATOMIC_RELEASE);
+    list_communicators(into);
   }
 
-  /// @brief In the last call, checks whether NCCL has used the plugin. The collectives themselves arrive through the logs of threads.
-  void drain(profile_builder&, bool last) override {
+  /// @brief Lists new communicators, also those that are only used in CUDA graphs. In the last call, checks whether NCCL has used the
+  /// plugin. The collectives themselves arrive through the logs of threads.
+  void drain(profile_builder& into, bool last) override {
+    list_communicators(into);
     if (!last || state_ == nullptr || __atomic_load_n(&state_->communicators, __ATOMIC_RELAXED) > 0) return;
     fail(
         "NCCL has created no communicator since the collector. Create the collector before the first communicator, with NCCL 2.27 or "
@@ -84,8 +89,19 @@ class nccl_collectives final : public collector {
  private:
   static constexpr char const* static_plugin = "STATIC_PLUGIN";
 
+  void list_communicators(profile_builder& into) {
+    if (state_ == nullptr) return;
+    auto const* newest = __atomic_load_n(&state_->latest, __ATOMIC_ACQUIRE);
+    for (auto const* each = newest; each != nullptr && each != listed_; each = each->next()) {
+      communicator const& group = each->group();
+      if (each->is_in_use()) into.position_of(communicator_record{group.id, group.name, group.rank, group.size});
+    }
+    listed_ = newest;
+  }
+
   std::string other_plugin_;
-  detail::nccl_plugin_state* state_ = nullptr;  ///< state of the plugin that the executable exports
+  detail::nccl_plugin_state* state_ = nullptr;         ///< state of the plugin that the executable exports
+  detail::nccl_communicator const* listed_ = nullptr;  ///< the newest communicator that was listed
 };
 
 }  // namespace PROFKIT_NAMESPACE

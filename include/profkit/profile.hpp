@@ -109,8 +109,7 @@ struct communicator_record {
 /// @brief One operation of a communicator on this rank. On all ranks, the same communicator id, function and sequence number identify it.
 ///
 /// On the device, the time of a collective of NCCL is the time of the kernels with its correlation number. Several collectives may share a
-/// kernel. Sends and receives of NCCL have no sequence number. A message of another engine is counted by communicator, sender, receiver and
-/// tag.
+/// kernel. A message is counted by communicator, sender, receiver and tag.
 struct collective_record {
   interval time;                   ///< on the host: the time of its scope; for NCCL, both ends are the moment before the kernel's launch
   std::uint64_t sequence = 0;      ///< from 0, counted by communicator and function

@@ -226,6 +226,103 @@ TEST_CASE("collectives of a replayed CUDA graph are matched by the order of thei
   CHECK(lossy.ranks[0].transfer.count() == Approx(numbered.ranks[0].transfer.count()).epsilon(0.01));
 }
 
+namespace {
+
+/// A recorded job whose collectives are replayed by a CUDA graph, those of odd position by a second communicator.
+/// @param paths the scopes of their captures: of even and of odd positions.
+/// @param own_first whether the first collective of each graph is of a communicator without other ranks.
+profkit::job_rank with_two_communicators(std::uint32_t rank, std::pair<std::uint32_t, std::uint32_t> paths, bool own_first) {
+  constexpr std::size_t in_graph = 12;
+  profkit::profile recorded = profkit::load(TEST_RANKS "/slowgpu/rank" + std::to_string(rank) + ".profile");
+  auto& operations = recorded.gpu_operations;
+  std::sort(operations.begin(), operations.end(), [](auto const& a, auto const& b) { return a.time.begin < b.time.begin; });
+  std::uint32_t const function = recorded.collectives.front().function;
+  profkit::communicator_record const first = recorded.communicators.front();
+  recorded.communicators.push_back({first.id + 1, "second", first.rank, first.size});
+  recorded.communicators.push_back({first.id + 2 + rank, "own", 0, 1});
+  std::size_t kernels = 0;
+  std::set<std::uint64_t> replayed;
+  for (profkit::gpu_operation_record& each : operations) {
+    if (recorded.gpu_names[each.name].name.rfind("ncclDevKernel", 0) != 0) continue;
+    std::size_t const number = kernels++;
+    if (number < 2 + 5 * in_graph) continue;
+    each.graph_node = (std::uint64_t{2} << 32U) + 10 + (number - 2) % in_graph;
+    replayed.insert(each.correlation);
+  }
+  for (profkit::collective_record& each : recorded.collectives) {
+    if (replayed.count(each.correlation) > 0) each.correlation = 0;
+  }
+  for (std::uint32_t i = 0; i < in_graph; ++i) {
+    bool const is_own = own_first && i == 0;
+    profkit::collective_record captured;
+    captured.is_captured = true;
+    captured.function = function;
+    captured.datatype = captured.algorithm = captured.protocol = recorded.collectives.front().datatype;
+    captured.communicator = is_own ? 2 : i % 2;
+    captured.path = is_own ? 0 : i % 2 == 0 ? paths.first : paths.second;
+    recorded.collectives.push_back(captured);
+    recorded.graph_nodes.push_back({(std::uint64_t{2} << 32U) + 10 + i, captured.path});
+  }
+  return profkit::job_rank_of(profkit::analyze(recorded), rank, "");
+}
+
+}  // namespace
+
+TEST_CASE("collectives of two communicators in one CUDA graph are matched by the scopes of their captures", "[ranks]") {
+  profkit::job_summary const numbered = profkit::summarize_job(recorded_job("slowgpu", 2));
+  profkit::job_summary const job =
+      profkit::summarize_job({with_two_communicators(0, {1, 2}, false), with_two_communicators(1, {1, 2}, false)});
+  CHECK(job.matched == 302);
+  CHECK(job.unknown + job.incomplete + job.contradictory == 0);
+  REQUIRE(job.straggler);
+  CHECK(job.straggler->rank == 1);
+  for (std::size_t rank = 0; rank < 2; ++rank) CHECK(job.ranks[rank].transfer.count() == Approx(numbered.ranks[rank].transfer.count()));
+  // A collective of a third communicator on one rank does not shift those of the others: one of its rank less is matched in each step.
+  profkit::job_summary const shifted =
+      profkit::summarize_job({with_two_communicators(0, {1, 2}, false), with_two_communicators(1, {1, 2}, true)});
+  CHECK(shifted.matched == 62 + 20 * 11);
+  CHECK(shifted.contradictory == 0);
+}
+
+TEST_CASE("collectives of two communicators that were captured in one scope of a CUDA graph are not matched", "[ranks]") {
+  profkit::job_summary const job =
+      profkit::summarize_job({with_two_communicators(0, {1, 1}, false), with_two_communicators(1, {1, 1}, false)});
+  CHECK(job.matched == 62);
+  CHECK(job.unknown_in_graphs == 2 * 20 * 12);
+  // One rank that knows does not match its collectives with others.
+  profkit::job_summary const one =
+      profkit::summarize_job({with_two_communicators(0, {1, 2}, false), with_two_communicators(1, {1, 1}, false)});
+  CHECK(one.matched == 62);
+  CHECK_FALSE(one.straggler);
+}
+
+TEST_CASE("sends and receives of NCCL are matched, and the late partner is named", "[ranks]") {
+  profkit::detail::own_vector<profkit::job_rank> ranks;
+  for (std::uint32_t rank = 0; rank < 2; ++rank) {
+    profkit::profile recorded = profkit::load(TEST_RANKS "/slowgpu/rank" + std::to_string(rank) + ".profile");
+    std::uint64_t number = 0;
+    for (profkit::collective_record& each : recorded.collectives) {
+      each.side = rank == 0 ? profkit::message_side::send : profkit::message_side::receive;
+      each.partner = 1 - rank;
+      each.sequence = number++;
+      each.function = recorded.collectives.front().function;
+    }
+    ranks.push_back(profkit::job_rank_of(profkit::analyze(recorded), rank, ""));
+  }
+  profkit::job_summary const job = profkit::summarize_job(ranks);
+  CHECK(job.incomplete + job.unknown + job.contradictory == 0);
+  REQUIRE_FALSE(job.messages.empty());
+  for (profkit::job_message_summary const& each : job.messages) CHECK(each.is_late_sender == (each.rank == 1));
+  CHECK(job.messages.front().rank == 0);
+  CHECK(job.messages.front().partner == 1);
+  CHECK_FALSE(job.messages.front().is_late_sender);
+  REQUIRE(job.straggler);
+  CHECK(job.straggler->rank == 1);
+  CHECK(job.straggler->path == "step/forward/extra");
+  CHECK(job.straggler->is_gpu_time);
+  CHECK(job.straggler->excess.count() == Approx(3.0).epsilon(0.05));
+}
+
 TEST_CASE("NCCL kernels without a collected collective are counted, and a rank with only such kernels says why", "[ranks]") {
   // As if the kernels had run in a CUDA graph, or as if launches had not been seen when they happened.
   auto const without_collectives = [](std::uint32_t rank, std::size_t share, bool is_in_graph, std::size_t first = 0) {

@@ -132,7 +132,12 @@ class imitated_nccl {
 
   void send(std::uint32_t correlation, std::size_t count) {
     launch(launch_site, correlation);
-    stop(start(nccl::type_p2p, nullptr, [&](nccl::event<Type>& to) { to.p2p = {"Send", nullptr, "ncclBfloat16", count, 1, 1, nullptr}; }));
+    message("Send", count, 1);
+  }
+
+  void message(char const* function, std::size_t count, int peer) {
+    stop(start(nccl::type_p2p, nullptr,
+               [&](nccl::event<Type>& to) { to.p2p = {function, nullptr, "ncclBfloat16", count, peer, 1, nullptr}; }));
   }
 
   void destroy_communicator() { CHECK(plugin_->finalize(context_) == 0); }
@@ -285,6 +290,59 @@ TEST_CASE("a collective in a captured graph is recorded at its capture, and not 
   profkit::profile const replayed = next.report().profile();
   REQUIRE(replayed.collectives.size() == 1);  // the imitated call itself
   CHECK(replayed.collectives[0].is_captured);
+}
+
+TEST_CASE("sends and receives of NCCL are numbered by partner, from the first message of the communicator on", "[nccl]") {
+  imitated_nccl<std::uint64_t> library{"ncclProfiler_v5"};
+  library.create_communicator(79, "pipeline", 4, 2);
+  library.message("Recv", 8, 1);  // before the session
+  profkit::session session{plain_options()};
+  session.collect(profkit::nccl_collectives());
+  launch(launch_site, 51);  // one kernel for all messages of a group
+  library.message("Recv", 8, 1);
+  library.message("Send", 16, 3);
+  library.message("Send", 16, 2);  // to itself
+  library.message("Recv", 8, 3);
+  launch(other_launch_site, 52);
+  session.report();
+  profkit::profile const profile = session.report().profile();
+  library.destroy_communicator();
+  REQUIRE(profile.collectives.size() == 3);
+  struct message {
+    profkit::message_side side;
+    std::uint32_t partner;
+    std::uint64_t number, bytes;
+  };
+  std::vector<message> const expected{
+      {profkit::message_side::receive, 1, 1, 16}, {profkit::message_side::send, 3, 0, 32}, {profkit::message_side::receive, 3, 0, 16}};
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    profkit::collective_record const& each = profile.collectives[i];
+    CHECK(each.side == expected[i].side);
+    CHECK(each.partner == expected[i].partner);
+    CHECK(each.sequence == expected[i].number);
+    CHECK(each.bytes == expected[i].bytes);
+    CHECK(short_correlation(each) == 51);
+  }
+}
+
+TEST_CASE("communicators that are only used in CUDA graphs are listed", "[nccl]") {
+  imitated_nccl<std::uint8_t> before{"ncclProfiler_v4"};  // NCCL 2.27 reports no capture
+  imitated_nccl<std::uint8_t> after{"ncclProfiler_v4"};
+  before.create_communicator(80, "before", 2, 0);
+  profkit::session session{plain_options()};
+  session.collect(profkit::nccl_collectives());
+  after.create_communicator(81, "after", 2, 1);
+  session.report();
+  profkit::profile const profile = session.report().profile();
+  std::string names;
+  for (profkit::communicator_record const& each : profile.communicators) names += each.name + ",";
+  CHECK(names.find("before,") != std::string::npos);
+  CHECK(names.find("after,") != std::string::npos);
+  before.destroy_communicator();
+  after.destroy_communicator();
+  profkit::session next{plain_options()};
+  next.collect(profkit::nccl_collectives());
+  for (profkit::communicator_record const& each : next.report().profile().communicators) CHECK(each.id != 81);
 }
 
 TEST_CASE("without a session or a collector the plugin records nothing", "[nccl]") {

@@ -47,6 +47,7 @@ struct nccl_p2p_event {
   void* buffer;
   char const* datatype;
   std::size_t count;
+  int peer;
 };
 
 /// Member `collApi` of an event.
@@ -86,6 +87,7 @@ using nccl_event_v4 = nccl_event<std::uint8_t>;
 using nccl_event_v5 = nccl_event<std::uint64_t>;  ///< version 6 has the same layout
 static_assert(offsetof(nccl_event_v4, coll) == 24 && offsetof(nccl_event_v5, coll) == 24, "NCCL's layout");
 static_assert(offsetof(nccl_coll_event, datatype) == 48 && offsetof(nccl_coll_event, algorithm) == 64, "NCCL's layout");
+static_assert(offsetof(nccl_p2p_event, peer) == 32, "NCCL's layout");
 static_assert(offsetof(nccl_coll_api_event, is_captured) == 40 && offsetof(nccl_p2p_api_event, is_captured) == 32, "NCCL's layout");
 
 /// `ncclProfiler_v*_t`. `Init` is the type of its first function.
@@ -127,18 +129,18 @@ class nccl_communicator {
 
   /// The kind of collective with these words. Thread-safe. Allocates for the first collective of a kind.
   /// @return null without memory.
-  [[nodiscard]] reported_collective const* kind_of(nccl_words const& words, bool is_captured) noexcept {
+  [[nodiscard]] reported_collective const* kind_of(nccl_words const& words, bool is_captured, message_side side) noexcept {
     kind* first = __atomic_load_n(&kinds_, __ATOMIC_ACQUIRE);
     for (kind* each = first; each != nullptr; each = each->next) {
       reported_collective const& what = each->what;
       // Equal words of one library have equal addresses.
       if (what.function == words.function && what.datatype == words.datatype && what.algorithm == words.algorithm &&
-          what.protocol == words.protocol && what.is_captured == is_captured) {
+          what.protocol == words.protocol && what.is_captured == is_captured && what.side == side) {
         return &what;
       }
     }
     auto* const added =
-        new (std::nothrow) kind{{&group_, words.function, words.datatype, words.algorithm, words.protocol, is_captured}, first};
+        new (std::nothrow) kind{{&group_, words.function, words.datatype, words.algorithm, words.protocol, is_captured, side}, first};
     if (added == nullptr) return nullptr;
     keep_library_of(words.function);
     // A thread may add the same kind twice, which changes nothing.
@@ -146,6 +148,18 @@ class nccl_communicator {
     }
     return &added->what;
   }
+
+  /// Counts a message. NCCL keeps the order of the messages between two ranks. Thread-safe.
+  /// @return its number.
+  [[nodiscard]] std::uint64_t next_message(message_side side, std::uint32_t partner) noexcept {
+    return (side == message_side::send ? group_.sent : group_.received).next(partner, 0);
+  }
+
+  [[nodiscard]] communicator const& group() const noexcept { return group_; }
+  /// The next element in the list of all communicators, or null.
+  [[nodiscard]] nccl_communicator const* next() const noexcept { return next_; }
+  [[nodiscard]] bool is_in_use() const noexcept { return !__atomic_load_n(&is_destroyed_, __ATOMIC_RELAXED); }
+  void set_destroyed() noexcept { __atomic_store_n(&is_destroyed_, true, __ATOMIC_RELAXED); }
 
   /// Adds the communicator to a list, at its head. Thread-safe.
   void put_into(nccl_communicator*& list) noexcept {
@@ -178,6 +192,7 @@ class nccl_communicator {
   communicator group_;
   kind* kinds_ = nullptr;              ///< list; new elements are added at its head
   nccl_communicator* next_ = nullptr;  ///< next element in the list of all communicators
+  bool is_destroyed_ = false;          ///< NCCL uses it no more
 };
 
 /// The state that the plugin and the collector share.
@@ -197,8 +212,8 @@ struct nccl_plugin {
 
 inline nccl_plugin_state nccl_state{};
 
-/// The functions of the plugin. NCCL calls them on the threads that call NCCL, and on threads of CUDA. They neither lock nor synchronise
-/// the device, and allocate only for a new communicator and for the first collective of a kind.
+/// The functions of the plugin. NCCL calls them on the threads that call NCCL, and on threads of CUDA. They do not synchronise the device,
+/// lock only while they count a message, and allocate only for a new communicator, a new partner, and the first collective of a kind.
 class nccl_callbacks {
  public:
   static int init_v4(void** context, int* mask, char const* name, std::uint64_t id, int, int ranks, int rank, void*) {
@@ -222,10 +237,10 @@ class nccl_callbacks {
     *handle = nullptr;
     if (event->type == nccl_coll_api && event->coll_api.is_captured) {
       *handle = &captured_call;
-      add(context, words_of(event->coll_api), 0, event->coll_api.count, true);
+      add(context, words_of(event->coll_api), 0, event->coll_api.count, true, message_side::none);
     } else if (event->type == nccl_p2p_api && event->p2p_api.is_captured) {
       *handle = &captured_call;
-      add(context, words_of(event->p2p_api), 0, event->p2p_api.count, true);
+      add(context, words_of(event->p2p_api), 0, event->p2p_api.count, true, message_side::none);
     } else if (event->parent != &captured_call) {
       take_task(context, *event);
     }
@@ -234,7 +249,10 @@ class nccl_callbacks {
 
   static int stop(void*) { return 0; }
   static int record_state(void*, int, void*) { return 0; }
-  static int finalize(void*) { return 0; }  // logs point to the communicator
+  static int finalize(void* context) {  // logs point to the communicator
+    if (context != nullptr) static_cast<nccl_communicator*>(context)->set_destroyed();
+    return 0;
+  }
 
  private:
   static inline char captured_call = 0;  ///< only its address is used, as the handle
@@ -254,16 +272,23 @@ class nccl_callbacks {
       nccl_words words = words_of(event.coll);
       words.algorithm = word_of(event.coll.algorithm);
       words.protocol = word_of(event.coll.protocol);
-      add(context, words, event.coll.sequence, event.coll.count, false);
-    } else if (event.type == nccl_p2p) {
-      add(context, words_of(event.p2p), 0, event.p2p.count, false);
+      add(context, words, event.coll.sequence, event.coll.count, false, message_side::none);
+    } else if (event.type == nccl_p2p && context != nullptr) {
+      nccl_words const words = words_of(event.p2p);
+      message_side const side = words.function == std::string_view{"Send"} ? message_side::send : message_side::receive;
+      auto const partner = static_cast<std::uint32_t>(event.p2p.peer);
+      if (partner == static_cast<nccl_communicator*>(context)->group().rank) return;
+      // Counted without a session, too, because sessions of other ranks may have begun earlier.
+      std::uint64_t const number = static_cast<nccl_communicator*>(context)->next_message(side, partner);
+      add(context, words, packed_message(number, partner), event.p2p.count, false, side);
     }
   }
 
-  static void add(void* context, nccl_words const& words, std::uint64_t sequence, std::uint64_t count, bool is_captured) noexcept {
+  static void add(void* context, nccl_words const& words, std::uint64_t sequence, std::uint64_t count, bool is_captured,
+                  message_side side) noexcept {
     if (context == nullptr || __atomic_load_n(&nccl_state.is_wanted, __ATOMIC_RELAXED) == 0) return;
     if ((__atomic_load_n(&recorder.flags, __ATOMIC_RELAXED) & recording) == 0) return;
-    reported_collective const* const what = static_cast<nccl_communicator*>(context)->kind_of(words, is_captured);
+    reported_collective const* const what = static_cast<nccl_communicator*>(context)->kind_of(words, is_captured, side);
     if (what != nullptr) put_reported_collective(*what, sequence, count * nccl_bytes_of(words.datatype));
   }
 

@@ -423,6 +423,12 @@ class event_records {
     record.algorithm = into_.position_of_collective_word(what.algorithm);
     record.protocol = into_.position_of_collective_word(what.protocol);
     if (!what.is_captured) record.correlation = at.call.launch_before(event);
+    if (what.side != message_side::none) {
+      constexpr std::uint64_t uncounted = 0xffffffffU;
+      record.sequence = event[2] >> 32U == uncounted ? message_counts::unknown : event[2] >> 32U;
+      record.partner = static_cast<std::uint32_t>(event[2] & 0xffffffffU);
+      if (record.correlation != 0) record.side = what.side;  // without a kernel, its time is unknown
+    }
     record.path = at.open.path();
     if (record.path == path_record::no_parent) record.path = into_.so_far().threads[*at.thread].default_path;
     record.thread = *at.thread;

@@ -211,7 +211,13 @@ struct alignas(event_kind_bits + 1) reported_collective {
   char const* algorithm;
   char const* protocol;
   bool is_captured;
+  message_side side = message_side::none;
 };
+
+/// The number of a message and its partner in one word, for `put_reported_collective`.
+[[nodiscard]] constexpr std::uint64_t packed_message(std::uint64_t number, std::uint32_t partner) noexcept {
+  return number << 32U | partner;
+}
 
 /// Declares the innermost scope of this thread as a collective.
 inline void put_collective(thread_log& log, std::uint32_t flags, collective const& done) noexcept {
@@ -224,6 +230,7 @@ inline void put_collective(thread_log& log, std::uint32_t flags, collective cons
 
 /// Records a collective that a library has enqueued on this thread. If a call that launched a kernel returned immediately before, it is the
 /// launch of this collective, and of further collectives that follow immediately.
+/// @param sequence its number; for a message `packed_message`.
 inline void put_reported_collective(reported_collective const& what, std::uint64_t sequence, std::uint64_t bytes) noexcept {
   std::uint32_t const flags = __atomic_load_n(&recorder.flags, __ATOMIC_RELAXED);
   if ((flags & recording) == 0) return;

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -78,8 +80,9 @@ struct found_collective {
   bool is_unknown = false;                   ///< an NCCL kernel whose collective was not collected, for example in a CUDA graph
   bool is_in_graph = false;                  ///< an unknown collective in a CUDA graph
   std::uint64_t graph_node = 0;              ///< a known collective in a CUDA graph: see `gpu_operation_record::graph_node`
-  std::uint32_t capture_order = 0;           ///< its position among the NCCL kernels of the graph, in the order of their capture
-  std::uint32_t record = attribution::none;  ///< position in `profile::collectives` if it is timed on the host
+  std::uint32_t capture_group = 0;           ///< number of its communicator and function among those in CUDA graphs
+  std::uint32_t capture_order = 0;           ///< its position among those of its group in the graph, in the order of their capture
+  std::uint32_t record = attribution::none;  ///< position in `profile::collectives` if it is timed on the host, or a message
 };
 
 /// A number for a collective of a replayed graph. NCCL numbers only the captured call, but ranks capture and replay in the same order.
@@ -91,9 +94,87 @@ inline std::uint64_t number_of_replayed(std::uint64_t step, std::uint64_t replay
   return of_graphs | (step & 0x7fffffffU) << 32U | (replay & 0xfffU) << 20U | (order & 0xfffffU);
 }
 
+/// The kernels of NCCL in CUDA graphs, and the communicator of each.
+///
+/// NCCL reports a collective once, at its capture. A kernel belongs to the communicator whose collectives with its function were captured
+/// in its scope. If none were seen there, or those of several communicators, it can belong to each of these, or to any. Then the order of
+/// none of them is known, and all their kernels with this function stay unknown, so that no kernel is matched with a wrong one.
+class replayed_kernels {
+ public:
+  /// @param records borrowed, like `groups`.
+  /// @param groups the communicators on the device.
+  replayed_kernels(profile const& records, own_vector<std::uint32_t> const& groups) : records_{records}, groups_{groups} {
+    if (groups.size() < 2) return;
+    paths_ = captured_paths(records);
+    for (collective_record const& each : records.collectives) {
+      if (!each.is_captured) continue;
+      own_vector<std::uint32_t>& in_scope = captured_[{each.path, records.collective_words[each.function]}];
+      if (std::find(in_scope.begin(), in_scope.end(), each.communicator) == in_scope.end()) in_scope.push_back(each.communicator);
+    }
+  }
+
+  void add(std::size_t at, std::uint64_t node, collective_kind kind) {
+    own_vector<std::uint32_t> const& communicators = communicators_of(node, kind.function);
+    if (communicators.size() > 1) {
+      for (std::uint32_t const each : communicators) doubtful_.emplace(each, kind.function);
+      return;
+    }
+    communicator_record const& group = records_.communicators[communicators.front()];
+    kind.communicator = group.id;
+    kind.group = group.name;
+    kind.size = group.size;
+    kind.rank = group.rank;
+    nodes_[{communicators.front(), kind.function}].emplace(node, 0);
+    known_.push_back({at, node, communicators.front(), std::move(kind)});
+  }
+
+  /// @param visit called with position, node, kind, group and position in the group (`found_collective`) of each known kernel.
+  template <class Visit>
+  void for_each_known(Visit const& visit) {
+    std::uint32_t number = 0;
+    std::map<group_key, std::uint32_t> numbers;
+    // CUPTI numbers the nodes of a graph in the order of their capture, and has the graph in the upper half of the number.
+    for (auto& [group, order] : nodes_) {
+      numbers[group] = number++;
+      std::uint64_t graph = 0;
+      std::uint32_t next = 0;
+      for (auto& [node, position] : order) {
+        if (std::exchange(graph, node >> 32U) != node >> 32U) next = 0;
+        position = next++;
+      }
+    }
+    for (kernel const& each : known_) {
+      group_key const group{each.communicator, each.kind.function};
+      if (doubtful_.count(group) == 0) visit(each.at, each.node, each.kind, numbers[group], nodes_[group][each.node]);
+    }
+  }
+
+ private:
+  using group_key = std::pair<std::uint32_t, std::string>;  ///< position of the communicator, and the function
+  struct kernel {
+    std::size_t at = 0;
+    std::uint64_t node = 0;
+    std::uint32_t communicator = 0;
+    collective_kind kind;
+  };
+
+  [[nodiscard]] own_vector<std::uint32_t> const& communicators_of(std::uint64_t node, std::string const& function) const {
+    auto const path = paths_.find(node);
+    auto const found = path == paths_.end() ? captured_.end() : captured_.find({path->second, function});
+    return found == captured_.end() ? groups_ : found->second;
+  }
+
+  profile const& records_;
+  own_vector<std::uint32_t> const& groups_;
+  own_hash_map<std::uint64_t, std::uint32_t> paths_;
+  std::map<std::pair<std::uint32_t, std::string>, own_vector<std::uint32_t>> captured_;  ///< by path and function: communicators
+  std::map<group_key, std::map<std::uint64_t, std::uint32_t>> nodes_;                    ///< position of each node
+  std::set<group_key> doubtful_;
+  own_vector<kernel> known_;
+};
+
 /// The collectives of a window, in the order of their beginnings. A collective of NCCL has the time of its kernel. If NCCL's collectives
-/// were not collected, its kernels are numbered in the order of their starts. Kernels in CUDA graphs are known if the device has one
-/// communicator.
+/// were not collected, its kernels are numbered in the order of their starts. For kernels in CUDA graphs see `replayed_kernels`.
 struct found_collectives {
   own_vector<found_collective> all;
   own_vector<collective_kind> kinds;
@@ -105,8 +186,13 @@ struct found_collectives {
     for (std::uint32_t i = 0; i < records.collectives.size(); ++i) {
       collective_record const& each = records.collectives[i];
       if (each.correlation != 0) {
-        auto const [at, is_new] = by_correlation_.try_emplace(each.correlation, issued{i, 0});
-        at->second.bytes += each.bytes;
+        issued& by_call = by_correlation_[each.correlation];
+        if (each.side != message_side::none) {
+          by_call.messages.push_back(i);
+          continue;
+        }
+        if (by_call.first == attribution::none) by_call.first = i;
+        by_call.bytes += each.bytes;
       } else if (is_timed_on_host(each)) {
         all.push_back(
             {each.time, each.time.begin, each.sequence, each.bytes, kind_of(records, each, true), each.path, false, false, 0, 0, i});
@@ -114,7 +200,6 @@ struct found_collectives {
       }
     }
     if (operations != nullptr) add_kernels(records, launched, *operations);
-    order_by_capture();
     auto const is_earlier = [](found_collective const& a, found_collective const& b) { return a.time.begin < b.time.begin; };
     own_stable_sort(all.begin(), all.end(), is_earlier);
   }
@@ -123,10 +208,11 @@ struct found_collectives {
   [[nodiscard]] bool is_collective(std::uint32_t operation) const { return operation < is_collective_.size() && is_collective_[operation]; }
 
  private:
-  /// Collectives launched by one call. They share a kernel, and the first one represents all.
+  /// Collectives and messages launched by one call. They share a kernel, and the first collective represents all.
   struct issued {
-    std::uint32_t first = 0;  ///< position in `profile::collectives`
-    std::uint64_t bytes = 0;  ///< sum over the collectives
+    std::uint32_t first = attribution::none;  ///< position in `profile::collectives`
+    std::uint64_t bytes = 0;                  ///< sum over the collectives
+    own_vector<std::uint32_t> messages{};     ///< positions in `profile::collectives`
   };
 
   void add_kernels(profile const& records, attribution const& launched, counted_operations const& operations) {
@@ -139,6 +225,7 @@ struct found_collectives {
     if (!has_any) return;
     own_vector<std::uint32_t> const groups = communicators_on_device(records);
     bool const were_collected = !groups.empty();
+    replayed_kernels replayed{records, groups};
     own_vector<std::uint32_t> kind_of_name(records.gpu_names.size(), attribution::none);
     is_collective_.resize(records.gpu_operations.size());
     for (timed_operation const& each : operations.all()) {
@@ -147,6 +234,14 @@ struct found_collectives {
       if (!is_known && !is_kernel[each.name]) continue;
       is_collective_[each.record] = true;
       found_collective next{each.time, launch_moment(records, launched, each.record), 0, 0, 0, each.path};
+      for (std::size_t i = 0; is_known && i < known->second.messages.size(); ++i) {
+        std::uint32_t const at = known->second.messages[i];
+        collective_record const& record = records.collectives[at];
+        next.path = each.path == attribution::none ? record.path : each.path;
+        all.push_back({next.time, next.issued, record.sequence, record.bytes, kind_of(records, record, false), next.path});
+        all.back().record = at;
+      }
+      if (is_known && known->second.first == attribution::none) continue;
       if (is_known) {
         collective_record const& record = records.collectives[known->second.first];
         next.sequence = record.sequence;
@@ -155,36 +250,26 @@ struct found_collectives {
         if (next.path == attribution::none) next.path = record.path;
       } else {
         std::uint64_t const node = records.gpu_operations[each.record].graph_node;
-        bool const is_replayed = node != 0 && groups.size() == 1;
-        next.is_unknown = were_collected && !is_replayed;
-        next.is_in_graph = next.is_unknown && node != 0;
-        if (!next.is_unknown) {
-          has_numbers = has_numbers && were_collected;
-          if (were_collected) next.graph_node = node;
+        next.is_unknown = were_collected;
+        next.is_in_graph = were_collected && node != 0;
+        if (next.is_in_graph) replayed.add(all.size(), node, detail::kind_of_kernel(records.gpu_names[each.name].name));
+        if (!were_collected) {
+          has_numbers = false;
           std::uint32_t& kind = kind_of_name[each.name];
-          if (kind == attribution::none) kind = find_or_add(kinds, known_kinds_, kind_of_kernel(records, each.name, groups));
+          if (kind == attribution::none) kind = find_or_add(kinds, known_kinds_, detail::kind_of_kernel(records.gpu_names[each.name].name));
           next.kind = kind;
         }
       }
       all.push_back(next);
     }
-  }
-
-  /// CUPTI numbers the nodes of a graph in the order of their capture, and has the graph in the upper half of the number.
-  void order_by_capture() {
-    std::map<std::uint64_t, std::uint32_t> order;
-    for (found_collective const& each : all) {
-      if (each.graph_node != 0) order.emplace(each.graph_node, 0);
-    }
-    std::uint64_t graph = 0;
-    std::uint32_t next = 0;
-    for (auto& [node, position] : order) {
-      if (std::exchange(graph, node >> 32U) != node >> 32U) next = 0;
-      position = next++;
-    }
-    for (found_collective& each : all) {
-      if (each.graph_node != 0) each.capture_order = order[each.graph_node];
-    }
+    replayed.for_each_known([&](std::size_t at, std::uint64_t node, collective_kind const& kind, std::uint32_t group, std::uint32_t order) {
+      found_collective& known = all[at];
+      known.is_unknown = known.is_in_graph = false;
+      known.graph_node = node;
+      known.capture_group = group;
+      known.capture_order = order;
+      known.kind = find_or_add(kinds, known_kinds_, kind);
+    });
   }
 
   static bool is_timed_on_host(collective_record const& each) noexcept {
@@ -204,18 +289,6 @@ struct found_collectives {
     return result;
   }
 
-  /// The kind of a kernel without a collective, of the only communicator if there is one.
-  static collective_kind kind_of_kernel(profile const& records, std::uint32_t name, own_vector<std::uint32_t> const& groups) {
-    collective_kind result = detail::kind_of_kernel(records.gpu_names[name].name);
-    if (groups.empty()) return result;
-    communicator_record const& group = records.communicators[groups.front()];
-    result.communicator = group.id;
-    result.group = group.name;
-    result.size = group.size;
-    result.rank = group.rank;
-    return result;
-  }
-
   /// Compares names only for the first of the collectives that have the same positions in the tables.
   std::uint32_t kind_of(profile const& records, collective_record const& collective, bool is_host) {
     table_positions const positions{collective.communicator, collective.function, collective.datatype,
@@ -230,7 +303,7 @@ struct found_collectives {
     communicator_record const& group = records.communicators[collective.communicator];
     return {group.id,
             group.name,
-            word(collective.function),
+            collective.side == message_side::none ? word(collective.function) : "message",
             word(collective.datatype),
             word(collective.algorithm),
             word(collective.protocol),

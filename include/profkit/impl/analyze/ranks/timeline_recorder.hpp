@@ -260,15 +260,16 @@ class timeline_recorder {
   void add_collectives(rank_timeline& to, timeline_step& step, found_collectives const& found, draft const& from, host_segments const& host,
                        own_vector<interval> const& busy, pending_work& pending) const {
     timestamp since = timestamp::min();
-    std::map<std::uint32_t, std::uint64_t> replays;  // by position in the capture
-    timestamp covered = timestamp::min();            // up to here, earlier collectives of the step cover the time
+    std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint64_t> replays;  // by group and position in the capture
+    timestamp covered = timestamp::min();                                      // up to here, earlier collectives of the step cover the time
     for (std::size_t const position : from.collectives) {
       found_collective const& each = found.all[position];
       bool const is_inside = each.issued >= step.host.begin;
       timeline_collective next;
       next.step = step.index;
-      next.sequence =
-          each.graph_node == 0 ? each.sequence : number_of_replayed(step.index, replays[each.capture_order]++, each.capture_order);
+      next.sequence = each.graph_node == 0
+                          ? each.sequence
+                          : number_of_replayed(step.index, replays[{each.capture_group, each.capture_order}]++, each.capture_order);
       next.bytes = each.bytes;
       next.kind = each.kind;
       next.path = each.path;
@@ -284,17 +285,17 @@ class timeline_recorder {
       if (is_inside) {
         interval const fresh{std::max(each.time.begin, std::min(covered, each.time.end)), each.time.end};
         next.exposed = uncovered(fresh, from.compute);
-        if (!to.collectives.empty()) {
-          timeline_collective const& before = to.collectives.back();
-          bool const is_same_wait = before.step == next.step && before.time.begin == next.time.begin && before.time.end == next.time.end;
-          if (is_same_wait) next.exposed = before.exposed;  // of several requests
-        }
         if (from.span.is_empty()) {
           // The step is measured on the host, and the collective may run on in another thread after its end.
           step.communication += std::max(std::chrono::nanoseconds{}, std::min(fresh.end, step.host.end) - fresh.begin);
         } else {
           step.communication += fresh.duration();
           step.exposed += length_of(next.exposed);
+        }
+        if (!to.collectives.empty()) {
+          timeline_collective const& before = to.collectives.back();
+          bool const is_same_wait = before.step == next.step && before.time.begin == next.time.begin && before.time.end == next.time.end;
+          if (is_same_wait) next.exposed = before.exposed;  // of several requests
         }
         covered = std::max(covered, each.time.end);
         if (each.is_unknown) ++to.unknown_collectives;

@@ -8,6 +8,7 @@
 #include <iterator>
 #include <map>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include "../../../profile.hpp"
@@ -174,8 +175,11 @@ class window_context {
     for (std::size_t call = 0; !profile.collectives.empty() && call < calls_.size(); ++call) {
       if (calls_[call]) launches.insert(profile.api_calls[call].correlation);
     }
-    keep(profile.collectives,
-         [&](collective_record const& each) { return each.time.end >= border_ || launches.count(each.correlation) != 0; });
+    std::set<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>> captured;  // later windows replay them
+    keep(profile.collectives, [&](collective_record const& each) {
+      bool const is_new = each.is_captured && captured.emplace(each.communicator, each.path, each.function).second;
+      return is_new || each.time.end >= border_ || launches.count(each.correlation) != 0;
+    });
     keep_marked(profile.api_calls, calls_);
     keep_marked(profile.gpu_operations, operations_);
   }
