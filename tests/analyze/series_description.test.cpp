@@ -63,6 +63,30 @@ TEST_CASE("long steps without a period are mixed, levels are levels, and a smoot
   CHECK(described(ms).period == 25);
 }
 
+TEST_CASE("long steps that come half as often in the second half have no period", "[statistics]") {
+  std::vector<double> ms = quiet(400);
+  for (std::size_t i = 0; i < ms.size(); i += i < 200 ? 10 : 20) ms[i] *= 3.0;
+  CHECK(described(ms).shape == series_shape::mixed);
+  CHECK(described(ms).period == 0);
+  CHECK(described(ms).others->count == 30);
+}
+
+TEST_CASE("a few long steps at the end, and long steps before and after a change, are no tail", "[statistics]") {
+  std::vector<double> ms = quiet(60);
+  for (std::size_t i = 57; i < ms.size(); ++i) ms[i] *= 2.0;
+  CHECK(described(ms).shape == series_shape::mixed);
+  CHECK(described(ms).others->first[0] == 57);
+  CHECK(described(ms).interval);
+
+  ms = quiet(100);
+  for (std::size_t i = 50; i < ms.size(); ++i) ms[i] *= 1.1;
+  for (std::size_t i = 3; i < ms.size(); i += 20) ms[i] *= 3.0;
+  CHECK(described(ms).period == 20);
+  CHECK(described(ms).others->count == 5);
+  REQUIRE(described(ms).change);
+  CHECK(described(ms).change->at == 50);
+}
+
 TEST_CASE("a tail without a mean has no interval", "[statistics]") {
   normal_numbers numbers{3};
   std::vector<double> ms;

@@ -56,6 +56,15 @@ TEST_CASE("every verdict is given with its reason in one sentence", "[verdict]")
                  ContainsSubstring(" % (significant, p = ") && ContainsSubstring("warm-up 5 given; no steady part: the steps drift\n"));
 }
 
+TEST_CASE("steps that change slowly have no steady part, and no interval begins below 0", "[verdict]") {
+  normal_numbers numbers{18};
+  std::vector<double> ms;
+  for (int i = 0; i < 200; ++i) ms.push_back(100.0 + 0.1 * std::abs(i - 100) + numbers.next());
+  CHECK_THAT(text_of(profile_of_steps(ms, 0)),
+             ContainsSubstring("host: noisy: ") && ContainsSubstring("warm-up 0 given; no steady part found\n"));
+  CHECK_THAT(text_of(profile_of_steps({10.0, 11.0, 30.0}, 0)), ContainsSubstring("95 % interval of the mean 0.000 to 45.234 ms"));
+}
+
 TEST_CASE("steps that are not of one kind are described in one sentence", "[verdict]") {
   std::vector<double> ms = quiet_steps();
   ms.resize(200);

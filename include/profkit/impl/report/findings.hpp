@@ -178,6 +178,8 @@ inline std::string verdict_advice(verdict_summary const& verdict) {
       if (!verdict.steady_from) return "Use more warm-up steps (warmup=N), until the first measured steps are as long as the others.";
       return fmt::format("Use at least {} warm-up steps (warmup={}).", *verdict.steady_from, *verdict.steady_from);
     case step_verdict::drifting:
+      if (verdict.finding == warmup_finding::never_steady)
+        return "Look for what changes at this step (other load, the data, clocks); measure longer.";
       return "Look for other load and for things that grow with the steps (memory, lists); measure longer.";
     case step_verdict::uneven:
       return uneven_advice(*verdict.pattern);

@@ -176,6 +176,13 @@ inline std::string drift_words(verdict_summary const& verdict) {
   return detail::interval_words(verdict);
 }
 
+/// @brief Whether the steps are steady from some step on. Steps that change slowly throughout count as few independent ones.
+[[nodiscard]] inline bool has_steady_part(verdict_summary const& verdict) {
+  constexpr double few = 2.0 * verdict_bounds::min_effective;
+  double const effective = verdict.effective_samples.value_or(0.0);
+  return verdict.verdict == step_verdict::stable || effective >= few || 2.0 * effective >= static_cast<double>(verdict.measured);
+}
+
 /// @brief States whether the warm-up was long enough, such as "warm-up 5 given; steady from step 3".
 [[nodiscard]] inline std::string warmup_words(verdict_summary const& verdict) {
   std::string given = fmt::format("warm-up {} given; ", verdict.warmup);
@@ -183,8 +190,8 @@ inline std::string drift_words(verdict_summary const& verdict) {
     case warmup_finding::unknown:
       return given + "too few steps to find the steady part";
     case warmup_finding::enough:
-      return given + (verdict.verdict == step_verdict::uneven ? "the first steps are not longer"
-                                                              : fmt::format("steady from step {}", *verdict.steady_from));
+      if (verdict.verdict == step_verdict::uneven) return given + "the first steps are not longer";
+      return given + (has_steady_part(verdict) ? fmt::format("steady from step {}", *verdict.steady_from) : "no steady part found");
     case warmup_finding::too_short:
       return given + (verdict.steady_from ? fmt::format("still warming: use at least {}", *verdict.steady_from)
                                           : "still warming: the first steps get shorter");

@@ -254,7 +254,8 @@ inline std::string steadiness_words(verdict_summary const& verdict) {
     return pattern_words(*verdict.pattern, verdict.measured) + "; " + text;
   switch (verdict.finding) {
     case warmup_finding::enough:
-      return text + fmt::format(", steady from step {}", verdict.steady_from.value_or(0));
+      return text + (has_steady_part(verdict) ? fmt::format(", steady from step {}", verdict.steady_from.value_or(0))
+                                              : std::string{", no steady part found"});
     case warmup_finding::too_short:
       return text + (verdict.steady_from ? fmt::format(", still warming: use warmup={}", *verdict.steady_from)
                                          : ", still warming: the first steps get shorter");

@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
+#include <iterator>
 #include <limits>
 #include <numeric>
 #include <optional>
@@ -180,7 +181,7 @@ class series_describer {
         if (each > *threshold) high.push_back(each);
       }
       if (high.size() <= count_ / 2) {  // the largest of several kinds first
-        if (auto const higher = threshold_between_kinds(std::move(high), 3)) threshold = higher;
+        if (auto const higher = threshold_between_kinds(high, 3); higher && is_farther(high, *higher)) threshold = higher;
       }
       own_vector<bool> is_other(count_);
       std::size_t above = 0;
@@ -202,8 +203,7 @@ class series_describer {
       others.usual = median_of(usual_values);
       others.median = median_of(other_times);
       if (others.runs == 1 && (is_other.front() || is_other.back())) {
-        take_first_part(is_other, others);
-        if (found_.warmup == 0) return;
+        if (!take_first_part(is_other, others)) return;
       } else if (round == 0 || found_.warmup > 0) {
         found_.others = others;
         found_.period = period_of(is_other, starts);
@@ -218,19 +218,35 @@ class series_describer {
     }
   }
 
-  /// The first values or the last ones are of another kind.
-  void take_first_part(own_vector<bool> const& is_other, other_values const& others) {
+  /// Whether the values above a threshold are much farther from the usual ones than the other high values. Long values that differ a little
+  /// are one kind: they were long at different levels.
+  [[nodiscard]] bool is_farther(series_values const& high, double threshold) const {
+    constexpr double least = 1.5;
+    auto const is_far = [&](double each) { return each > threshold; };
+    series_values far;
+    series_values near;
+    std::partition_copy(high.begin(), high.end(), std::back_inserter(far), std::back_inserter(near), is_far);
+    double const usual = median_of(rest_);
+    return median_of(std::move(far)) - usual >= least * (median_of(std::move(near)) - usual);
+  }
+
+  /// The first values or the last ones are of another kind. @return whether their difference is no part of what is left to describe.
+  [[nodiscard]] bool take_first_part(own_vector<bool> const& is_other, other_values const& others) {
     std::size_t const at = is_other.front() ? others.count : count_ - others.count;
     double const before = is_other.front() ? others.median : others.usual;
     double const after = is_other.front() ? others.usual : others.median;
     if (before > after && at <= count_ / 2 && found_.warmup == 0) {
       found_.warmup = at;
-    } else if (before < after && at < min_part) {
-      found_.change = lasting_change{at, before, after, 2.0 / chance_orders(others.count)};
-    } else if (std::min(at, count_ - at) < min_part) {
-      found_.others = others;
-      found_.shape = series_shape::mixed;
+      return true;
     }
+    if (before < after && at < min_part) {
+      found_.change = lasting_change{at, before, after, 2.0 / chance_orders(others.count)};
+      return false;
+    }
+    if (found_.others || std::min(at, count_ - at) >= min_part) return false;
+    found_.others = others;
+    found_.shape = series_shape::mixed;
+    return true;
   }
 
   /// The number of orders of the values in which so many others can come.
@@ -247,6 +263,15 @@ class series_describer {
       std::size_t const period = starts[j] - starts[0];
       if (3 * period > count_ + period - 1 || starts.size() < 3) break;
       if (starts.size() + 1 < count_ / period) continue;  // long runs resemble themselves
+      // As many others in each period.
+      std::size_t in_first = 0;
+      std::size_t all = 0;
+      for (std::size_t i = 0; i < count_; ++i) {
+        all += is_other[i] ? 1U : 0U;
+        in_first += is_other[i] && i >= starts[0] && i < starts[0] + period ? 1U : 0U;
+      }
+      auto const expected = static_cast<double>(in_first * count_) / static_cast<double>(period);
+      if (std::abs(static_cast<double>(all) - expected) > 0.1 * expected + static_cast<double>(in_first)) continue;
       std::size_t different = 0;
       std::size_t both = 0;
       for (std::size_t i = period; i < count_; ++i) {

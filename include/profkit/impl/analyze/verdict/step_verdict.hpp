@@ -244,7 +244,7 @@ inline std::optional<step_pattern> pattern_of_groups(grouped_steps const& groups
       interval->mean = steps.groups->mean;
       interval->effective = detail::effective_steps(*interval, measured, *steps.groups);
     }
-    result.ci95_low = milliseconds{interval->mean - interval->half_width};
+    result.ci95_low = milliseconds{std::max(0.0, interval->mean - interval->half_width)};
     result.ci95_high = milliseconds{interval->mean + interval->half_width};
     result.relative_half_width = interval->relative();
     result.effective_samples = interval->effective;
