@@ -3,8 +3,9 @@
 // How often `profkit compare` calls a program changed that is compared with itself: simulated runs of known kinds. Prints the Markdown
 // table of docs/compare.md. The seeds are fixed, so the same number of comparisons gives the same table.
 //
-// usage: profkit_comparisons [COMPARISONS [held|fit [NAME]]]   per cell, 200 by default; only kinds whose name contains NAME
-// The rules were fixed on the kinds of `fit`. `held` has other kinds and sizes, with other seeds.
+// usage: profkit_comparisons [COMPARISONS [held|fit [NAME [mean|median|minimum [SEED]]]]]   COMPARISONS per cell, 200 by default; only
+// kinds whose name contains NAME; SEED is added to all seeds. The rules were fixed on the kinds of `fit`. `held` has other kinds and sizes,
+// with other seeds.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -52,8 +53,24 @@ std::vector<profkit::milliseconds> samples_of(std::vector<double> const& ms) {
   return result;
 }
 
+/// The figures of a scope with at most one call a step. @param ms by step; 0: no call.
+figures figures_of_scope(std::vector<double> ms, run_statistic which) {
+  if (which == run_statistic::mean) return figures_of_samples(samples_of(ms));
+  std::size_t const steps = ms.size();
+  ms.erase(std::remove(ms.begin(), ms.end(), 0.0), ms.end());
+  if (ms.empty()) return figures_of_calls({}, steps, which);
+  std::sort(ms.begin(), ms.end());
+  auto const at = [&](double share) { return profkit::milliseconds{ms[static_cast<std::size_t>(share * static_cast<double>(ms.size()))]}; };
+  profkit::duration_summary calls;
+  calls.count = ms.size();
+  calls.min = at(0.0);
+  calls.median = at(0.5);
+  calls.p95 = at(0.95);
+  return figures_of_calls(calls, steps, which);
+}
+
 /// @param trial makes 30 or 100 steps, whose variation is that of one scope or of all.
-run_figures make_run(run_kind const& kind, normal_numbers& numbers, double factor, double machine, std::size_t trial) {
+run_figures make_run(run_kind const& kind, normal_numbers& numbers, double factor, double machine, std::size_t trial, run_statistic which) {
   std::size_t const count = trial % 4 < 2 ? 30 : 100;
   bool const is_in_one_scope = trial % 2 == 0;
   std::vector<double> ms = kind.steps(numbers, count).ms;
@@ -72,7 +89,7 @@ run_figures make_run(run_kind const& kind, normal_numbers& numbers, double facto
   run.file = "made";
   run.probe_us = 100.0 * machine * std::exp(0.03 * numbers.next());
   run.waiting = 0.0;
-  run.step = figures_of_steps(samples_of(ms));
+  run.step = figures_of_steps(samples_of(ms), which);
   if (kind.has_gpu) run.kernels.emplace();
   scope_figures whole;
   whole.path = "step";
@@ -91,11 +108,11 @@ run_figures make_run(run_kind const& kind, normal_numbers& numbers, double facto
     run.scopes.push_back(scope);
   };
   for (std::size_t i = 0; i < scopes; ++i)
-    add("part_" + std::to_string(i), figures_of_part(figures_of_samples(samples_of(parts[i])), run.step));
+    add("part_" + std::to_string(i), figures_of_part(figures_of_scope(parts[i], which), run.step, which));
   if (kind.appears > 0.0) {
     std::vector<double> rare(count, 0.0);
     if (numbers.uniform() < kind.appears) rare[count / 2] = kind.rare_ms;
-    add("rare", figures_of_part(figures_of_samples(samples_of(rare)), run.step));
+    add("rare", figures_of_part(figures_of_scope(rare, which), run.step, which));
   }
   return run;
 }
@@ -170,6 +187,11 @@ int main(int count, char** arguments) {
   std::size_t const trials = count > 1 ? std::strtoul(arguments[1], nullptr, 10) : 200;
   bool const is_reported = count < 3 || std::strcmp(arguments[2], "fit") != 0;
   char const* const only = count > 3 ? arguments[3] : "";
+  compare_options options;
+  for (std::size_t i = 0; count > 4 && i < statistic_names.size(); ++i) {
+    if (std::strcmp(arguments[4], statistic_names[i]) == 0) options.statistic = static_cast<run_statistic>(i);
+  }
+  std::uint64_t const more = count > 5 ? std::strtoull(arguments[5], nullptr, 10) : 0;
   std::printf(
       "| runs | step changed: 1 | 2 | 3 | 5 | 10 runs | another row: 1 | 2 | 3 | 5 | 10 runs | exit code 1, at most | x2 fails, 2 | 3 "
       "|\n|---|");
@@ -182,23 +204,23 @@ int main(int count, char** arguments) {
     if (kind.name.find(only) == std::string::npos) continue;
     std::array<std::vector<double>, 4> shares;  // step, rows, exit code 1, twice the time
     for (std::size_t const runs : run_counts) {
-      normal_numbers numbers{1000 * seed + runs};
+      normal_numbers numbers{1000 * seed + runs + more};
       std::array<std::size_t, 4> found{};
       for (std::size_t trial = 0; trial < trials; ++trial) {
         run_factors factors{std::vector<double>(2 * runs, 1.0), std::vector<double>(2 * runs, 1.0)};
         kind.differ(numbers, factors);
         std::array<std::vector<run_figures>, 2> sides;
         for (std::size_t i = 0; i < 2 * runs; ++i)
-          sides[i / runs].push_back(make_run(kind, numbers, factors.program[i], factors.machine[i], trial));
-        comparison const result = compare(sides[0], sides[1], {});
+          sides[i / runs].push_back(make_run(kind, numbers, factors.program[i], factors.machine[i], trial, options.statistic));
+        comparison const result = compare(sides[0], sides[1], options);
         found[0] += has_changed(result.rows.front()) ? 1U : 0U;
         found[1] += std::any_of(result.rows.begin() + 1, result.rows.end(), has_changed) ? 1U : 0U;
         found[2] += decide(result, "", 0.03).says() == decision::outcome::fails ? 1U : 0U;
         outside += std::any_of(result.rows.begin(), result.rows.end(), is_outside) ? 1U : 0U;
         sides[1].clear();
         for (std::size_t i = runs; i < 2 * runs; ++i)
-          sides[1].push_back(make_run(kind, numbers, 2.0 * factors.program[i], factors.machine[i], trial));
-        found[3] += decide(compare(sides[0], sides[1], {}), "", 0.03).says() == decision::outcome::fails ? 1U : 0U;
+          sides[1].push_back(make_run(kind, numbers, 2.0 * factors.program[i], factors.machine[i], trial, options.statistic));
+        found[3] += decide(compare(sides[0], sides[1], options), "", 0.03).says() == decision::outcome::fails ? 1U : 0U;
       }
       for (std::size_t i = 0; i < found.size(); ++i)
         shares[i].push_back(100.0 * static_cast<double>(found[i]) / static_cast<double>(trials));

@@ -679,3 +679,51 @@ TEST_CASE("time between steps is a row of a comparison", "[compare]") {
   CHECK(
       std::none_of(short_ones.rows.begin(), short_ones.rows.end(), [](comparison_row const& row) { return row.name == "between steps"; }));
 }
+
+TEST_CASE("the minimum of runs with other numbers of steps is unsure", "[compare]") {
+  auto const run = [](std::uint64_t steps, double ms) {
+    run_figures result = plain_run(1.0);
+    result.kernels.reset();
+    result.step = {steps, ms, 0.0, 0.0};
+    result.scopes = {{"step", result.step, std::nullopt, 0.0}, {"step/work", {steps, 0.5 * ms, 0.0, 0.0}, std::nullopt, 0.0}};
+    return result;
+  };
+  auto const sides = [&](std::uint64_t steps, run_statistic which) {
+    compare_options options;
+    options.statistic = which;
+    return compare({run(30, 10.0), run(30, 10.01), run(30, 10.02)}, {run(steps, 8.0), run(steps, 8.01), run(steps, 8.02)}, options);
+  };
+  for (comparison_row const& each : sides(300, run_statistic::minimum).rows) {
+    CHECK(each.says == verdict::unsure);
+    CHECK_FALSE(each.range);
+  }
+  CHECK_THAT(sides(300, run_statistic::minimum).notes.back(), ContainsSubstring("the minimum of more steps is smaller"));
+  CHECK(sides(33, run_statistic::minimum).rows.front().says == verdict::faster);
+  CHECK(sides(300, run_statistic::median).rows.front().says == verdict::faster);
+}
+
+TEST_CASE("rows that all differ more than is assumed show that one run a side knows less", "[compare]") {
+  normal_numbers numbers{5};
+  auto const run = [&](double noise) {
+    run_figures result = plain_run(1.0);
+    result.scopes = {{"step", result.step, figures{30, 100.0, 0.0, 0.0}, 0.0}};
+    result.kernels.emplace();
+    for (int i = 0; i < 50; ++i) {
+      result.scopes.push_back(
+          {"step/part_" + std::to_string(i), {30, 0.1, 0.0, 0.0}, figures{30, 2.0 * std::exp(noise * numbers.next()), 0.0, 0.0}, 0.0});
+      result.scopes.back().around = "step";
+    }
+    return result;
+  };
+  std::size_t changed = 0;
+  std::size_t found = 0;
+  for (int i = 0; i < 40; ++i) {
+    comparison const loud = compare({run(0.05)}, {run(0.05)});
+    changed += loud.count(verdict::faster) + loud.count(verdict::slower) > 0 ? 1U : 0U;
+    run_figures slower = run(0.01);
+    slower.scopes[20].gpu->mean_ms *= 1.5;
+    found += find(compare({run(0.01)}, {slower}), "step/part_19").says == verdict::slower ? 1U : 0U;
+  }
+  CHECK(changed <= 4);
+  CHECK(found == 40);
+}

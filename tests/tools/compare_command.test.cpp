@@ -139,7 +139,7 @@ TEST_CASE("an undecided comparison ends with exit code 3, and names the row and 
   REQUIRE(needed);
   CHECK_THAT(folder.run(with_known_noise).err,
              ContainsSubstring("estimate: about " + std::to_string(*needed) +
-                               " runs a side would decide (runs differ by 3.5 %, which is assumed; power 80 %)"));
+                               " runs a side would decide (these rows differ by up to 3.5 % between runs, which is assumed; power 80 %)"));
   json const result = json::parse(folder.run(with_known_noise + " --format json").out);
   check_members(result,
                 {{"failed", false}, {"outcome", "undecided"}, {"runs_needed", *needed}, {"/rows/0/undecided", true}, {"machine", nullptr}});

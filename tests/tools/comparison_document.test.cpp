@@ -155,6 +155,23 @@ TEST_CASE("noise that hides changes is a finding, with the number of runs that w
   CHECK_THAT(found->action, ContainsSubstring("runs a side"));
 }
 
+TEST_CASE("what hides a change is named: few runs, the machines, or the noise", "[html]") {
+  auto const finding_of = [](made_sides const& sides) {
+    auto const document = sides.document();
+    auto const found = std::find_if(document.findings.begin(), document.findings.end(),
+                                    [](auto const& each) { return each.text.find("cannot be told") != std::string::npos; });
+    REQUIRE(found != document.findings.end());
+    return *found;
+  };
+  CHECK(finding_of({1, quiet(false), quiet(false)}).headline == "One run a side does not show the noise of the machine.");
+  auto const few = finding_of({2, quiet(false), quiet(false)});
+  CHECK(few.headline == "4 runs do not show whether runs are of several kinds.");
+  CHECK(few.action == "Make three or more runs a side, in turns.");
+  made_program slow = quiet(false);
+  slow.machine_factor = 1.5;
+  CHECK(finding_of({6, quiet(false), slow}).headline == "The machines of both sides differ in speed.");
+}
+
 TEST_CASE("usual steps are compared if both sides have the same kinds, and steps of other kinds do not hide a change", "[html]") {
   made_sides sides{1, quiet(false), quiet(false)};
   double const mean = sides.a.front().step.mean_ms;
@@ -313,9 +330,7 @@ TEST_CASE("what decides the exit code is the first finding, however small, and o
   CHECK_THAT(section_of(document, "changes").answer, ContainsSubstring("Numbered scopes: ") && ContainsSubstring(" slower."));
   CHECK_THAT(decision_text(decided, true), ContainsSubstring("is slower by "));
 
-  made_program loud = layers(0.002);
-  loud.host_common_noise = 0.2;
-  made_sides const open{2, loud, loud};
+  made_sides const open{2, layers(0.002), layers(0.002)};
   comparison const unknown = compare(open.a, open.b, open.options);
   decision const undecided = decide(unknown, "", 0.03);
   REQUIRE(undecided.says() == decision::outcome::undecided);

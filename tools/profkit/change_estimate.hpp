@@ -68,12 +68,13 @@ class side_of_row {
 
 /// The spread between runs, assumed and measured.
 struct run_noise {
-  double assumed = 0.0;       ///< assumed variance between the runs of one side
-  double variance = 0.0;      ///< measured variance between the runs of one side
-  double freedom = 0.0;       ///< degrees of freedom of `variance`
-  double runs_freedom = 0.0;  ///< number of runs minus 2; 0: one run per side, so `variance` is unknown
-  double both = 2.0;          ///< a variance between runs times this is that of the ratio: 1/m + 1/n for m and n runs
-  double within = 0.0;        ///< variance of the ratio caused by the variation of steps within runs; infinite if unknown
+  double assumed = 0.0;                       ///< assumed variance between the runs of one side
+  double assumed_squared_over_freedom = 0.0;  ///< 0: the assumption is no estimate
+  double variance = 0.0;                      ///< measured variance between the runs of one side
+  double freedom = 0.0;                       ///< degrees of freedom of `variance`
+  double runs_freedom = 0.0;                  ///< number of runs minus 2; 0: one run per side, so `variance` is unknown
+  double both = 2.0;                          ///< a variance between runs times this is that of the ratio: 1/m + 1/n for m and n runs
+  double within = 0.0;                        ///< variance of the ratio caused by the variation of steps within runs; infinite if unknown
   double within_squared_over_freedom = 0.0;
   bool is_shared = false;  ///< contains the part that all rows of a run share
 
@@ -107,6 +108,7 @@ struct run_noise {
   double const runs = noise.runs_freedom;
   bool const is_within_known = std::isfinite(noise.within);
   double const measured = noise.variance * noise.both;
+  double const of_assumed = noise.assumed_squared_over_freedom * noise.both * noise.both;
   // Source: F. E. Satterthwaite, "An approximate distribution of estimates of variance components", Biometrics Bulletin 2 (1946).
   auto const half = [&](double share, double variance, double squares_over_freedom) {
     double const freedom =
@@ -119,13 +121,13 @@ struct run_noise {
     double const beyond = runs > 0.0 ? std::max(0.0, measured - noise.within) : 0.0;
     double const between = (prior_freedom * noise.assumed * noise.both + runs * beyond) / (prior_freedom + runs);
     double const squares = runs > 0.0 ? between * between / (prior_freedom + runs) : 0.0;
-    return half(1.0 - error, between + noise.within, squares + noise.within_squared_over_freedom);
+    return half(1.0 - error, between + noise.within, squares + of_assumed + noise.within_squared_over_freedom);
   }
   constexpr double min_share = 0.2;
   double const share = std::max(min_share, 1.0 / (1.0 + runs));
   double result = unknown;
   if (is_within_known && !noise.refutes_assumption())
-    result = half(1.0 - error * share, noise.assumed * noise.both + noise.within, noise.within_squared_over_freedom);
+    result = half(1.0 - error * share, noise.assumed * noise.both + noise.within, of_assumed + noise.within_squared_over_freedom);
   bool const is_within_larger = is_within_known && noise.within > measured;
   double const squares =
       is_within_larger ? noise.within_squared_over_freedom : measured * measured / std::min(noise.freedom, normal_freedom);

@@ -45,6 +45,7 @@ class comparer {
       for (figures const& each : inputs_.front().b) result_.step_means_b.push_back(each.mean_ms);
     }
     judge_step();
+    find_shown_noise();
     judge_rows();
     if (result_.judged_members > 0) judge_members();
     for (row_input& each : inputs_) result_.rows.push_back(std::move(each.row));
@@ -68,7 +69,23 @@ class comparer {
                                       : options_.floor * (row.is_gpu ? result_.gpu_total_ms : result_.host_total_ms) / row.occurrences();
   }
 
+  /// Whether the runs have so different numbers of steps or calls that their minima differ for that reason.
+  [[nodiscard]] bool is_minimum_biased(row_input const& input) const {
+    constexpr double most = 1.25;
+    if (options_.statistic != run_statistic::minimum) return false;
+    std::uint64_t low = input.a.front().steps;
+    std::uint64_t high = low;
+    for (auto const* const side : {&input.a, &input.b}) {
+      for (figures const& each : *side) {
+        low = std::min(low, each.steps);
+        high = std::max(high, each.steps);
+      }
+    }
+    return static_cast<double>(high) > most * static_cast<double>(low);
+  }
+
   [[nodiscard]] bool is_judged(row_input const& input) const {
+    if (is_minimum_biased(input)) return false;
     bool const has_noise = input.row.figure.empty() || result_.is_noise_measured;
     return has_noise && input.row.a_ms > 0.0 && input.row.b_ms > 0.0 && std::max(input.row.a_ms, input.row.b_ms) > floor_of(input.row);
   }
@@ -87,6 +104,7 @@ class comparer {
       row.says = !is_in_all || row.kind == row_kind::step ? verdict::unsure : row.a_ms > 0.0 ? verdict::gone : verdict::added;
       return;
     }
+    if (is_minimum_biased(input)) row.says = verdict::unsure;
     if (row.a_ms > 0.0)
       row.change = row.b_ms / row.a_ms * (row.is_gpu || !result_.machine ? 1.0 : std::exp(-result_.machine->certain())) - 1.0;
     if (!row.figure.empty()) {
@@ -122,6 +140,28 @@ class comparer {
     return 4 + static_cast<std::size_t>(name - quantile_names.begin());
   }
 
+  /// The noise of rows that the changes of single scopes show.
+  void find_shown_noise() {
+    std::array<row_list, 2> scopes;
+    auto const add = [&](row_input& each) {
+      bool const is_single = each.row.kind == row_kind::scope && each.row.scopes == 1 && each.row.figure.empty();
+      if (is_single && is_judged(each)) scopes[each.row.is_gpu ? 1 : 0].push_back(&each);
+    };
+    for (row_input& each : inputs_) add(each);
+    for (member_input& each : members_) add(each.scope);
+    for (std::size_t i = 0; i < scopes.size(); ++i) {
+      if (scopes[i].empty()) continue;
+      sort_by_place(scopes[i]);
+      bool const is_gpu = i == 1;
+      auto const [common, own] = noise_of(is_gpu);
+      shown_noise_[i] = row_family{family_rows(scopes[i], own), common * common, is_gpu ? nullptr : machine()}.shown_by_changes();
+    }
+  }
+
+  static void sort_by_place(row_list& rows) {
+    std::stable_sort(rows.begin(), rows.end(), [](row_input const* x, row_input const* y) { return x->place < y->place; });
+  }
+
   void judge_rows() {
     row_list rows;
     for (row_input& each : inputs_) {
@@ -137,7 +177,7 @@ class comparer {
       if (each.row.kind == row_kind::scope && each.row.scopes == 1) rows.push_back(&each);
     }
     for (member_input& each : members_) rows.push_back(&each.scope);
-    std::stable_sort(rows.begin(), rows.end(), [](row_input const* x, row_input const* y) { return x->place < y->place; });
+    sort_by_place(rows);
     judge_families(rows, true, options_.member_share * options_.error_rate, result_.judged_members);
   }
 
@@ -177,8 +217,11 @@ class comparer {
       double const of_copies = options_.copy_noise * input.copies;
       // Inner scopes follow directly.
       bool const has_parts = input.row.kind == row_kind::scope && i + 1 < rows.size() && is_inside(rows[i + 1]->row.name, input.row.name);
+      variance_prior const& shown = shown_noise_[input.row.is_gpu ? 1 : 0];
+      double const assumed = noise * noise + of_copies * of_copies;
       result.push_back(
-          {side_of_row{input.a}, side_of_row{input.b}, noise * noise + of_copies * of_copies, !has_parts && input.copies <= few_copies});
+          {side_of_row{input.a}, side_of_row{input.b}, std::max(assumed, shown.variance), !has_parts && input.copies <= few_copies});
+      if (shown.variance > assumed) result.back().assumed_freedom = shown.freedom;
     }
     return result;
   }
@@ -217,16 +260,9 @@ class comparer {
     };
     differ("host", &run_figures::host);
     differ("GPU", &run_figures::gpu);
-    std::uint64_t low = a_.front().step.steps;
-    std::uint64_t high = low;
-    for (auto const* const side : {&a_, &b_}) {
-      for (run_figures const& run : *side) {
-        low = std::min(low, run.step.steps);
-        high = std::max(high, run.step.steps);
-      }
-    }
-    if (options_.statistic == run_statistic::minimum && 2 * low < high)
-      result_.notes.push_back(fmt::format("runs have {} to {} steps: the minimum of more steps is smaller", low, high));
+    if (std::any_of(inputs_.begin(), inputs_.end(), [&](row_input const& each) { return is_minimum_biased(each); }))
+      result_.notes.emplace_back(
+          "the minimum of more steps is smaller: rows whose runs differ by more than 25 % in steps or calls are UNSURE");
     add_doubts();
   }
 
@@ -261,6 +297,7 @@ class comparer {
   compare_options const& options_;
   std::vector<row_input> inputs_;
   std::vector<member_input> members_;
+  std::array<variance_prior, 2> shown_noise_{};  ///< of host and GPU times; 0: as assumed
   comparison result_;
 };
 

@@ -45,7 +45,7 @@ class comparison_changes {
     auto const label_of = [&](double ms) { return (ms > 0.0 ? "+" : "") + numbers.text(ms) + "\xc2\xa0" + numbers.unit(); };
     profkit::detail::waterfall_figure figure{parts.a_ms, parts.b_ms, {}};
     profkit::detail::data_table table = parts_table(result_.budget.has_value());
-    comparison_part rest{"other", parts.a_ms, parts.b_ms, parts.busy_difference_ms, verdict::unsure};
+    comparison_part rest{"other parts", parts.a_ms, parts.b_ms, parts.busy_difference_ms, verdict::unsure};
     for (comparison_part const& each : parts.parts) {
       double const difference = each.b_ms - each.a_ms;
       if (std::abs(difference) < min_part * std::max(parts.a_ms, parts.b_ms)) continue;
@@ -60,18 +60,18 @@ class comparison_changes {
       section.answer = "No part of the step changed by 0.05\xc2\xa0% of it or more.";
       return section;
     }
-    section.answer = answer_of(figure.parts, parts.b_ms - parts.a_ms);
     double const rest_difference = rest.b_ms - rest.a_ms;
     if (std::abs(rest_difference) > 1e-9 * parts.a_ms) {
-      figure.parts.push_back({"other", rest_difference, false, label_of(rest_difference)});
+      figure.parts.push_back({rest.name, rest_difference, false, label_of(rest_difference)});
       table.rows.push_back(row_of_part(rest, {}));
     }
+    section.answer = answer_of(figure.parts, parts.b_ms - parts.a_ms);
     table.rows.push_back(row_of_part({"step", parts.a_ms, parts.b_ms, parts.busy_difference_ms, verdict::unsure}, {}));
     table.rows.back().is_total = true;
     section.how_to_read =
         "Milliseconds a step; the parts add up to the difference of the two means. The axis need not begin at 0. Parts that changed by "
         "less "
-        "than 0.05\xc2\xa0% of the step are in \"other\".";
+        "than 0.05\xc2\xa0% of the step, and time outside these scopes, are in \"other parts\".";
     if (result_.budget) {
       section.how_to_read += fmt::format(
           " The time of a part is GPU busy time and the GPU idle time while the host was in it. The words hold with {} for all parts at "

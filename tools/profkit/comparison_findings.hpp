@@ -238,23 +238,60 @@ class comparison_findings {
     to.push_back(std::move(found));
   }
 
-  /// What the noise hides, and how many runs would show a change of 3 %.
+  /// Why a change of the step by 3 % cannot be told, and what would show it.
   void add_noise(std::vector<profkit::detail::finding>& to) const {
     comparison_row const* const whole = tree_.step();
     constexpr double wanted = 0.03;
     if (whole == nullptr || !whole->range || !whole->spread) return;
-    double const half = 0.5 * (whole->range->second - whole->range->first);
+    double const width = std::log1p(whole->range->second) - std::log1p(whole->range->first);
+    double const half = std::expm1(0.5 * width);
     if (half <= wanted) return;
     profkit::detail::finding found;
-    found.headline = result_.is_noise_measured ? "The machine is noisy." : "One run a side does not show the noise of the machine.";
-    found.text = fmt::format("Runs of one side differ by {} (standard deviation{}), so a change of the step below {} cannot be told.",
-                             plain_percent(std::round(1000.0 * *whole->spread) / 1000.0), result_.is_noise_measured ? "" : ", assumed",
-                             plain_percent(std::round(100.0 * half) / 100.0));
+    std::string const hidden =
+        fmt::format("so a change of the step below {} cannot be told.", plain_percent(std::round(100.0 * half) / 100.0));
+    std::string const spread = plain_percent(std::round(1000.0 * *whole->spread) / 1000.0);
+    constexpr std::size_t enough_runs = 6;  // of both sides: see `half_width`
+    std::size_t const all = sides_.a.size() + sides_.b.size();
+    log_range const machine = result_.machine ? result_.machine->effect() : log_range{};
+    if (machine.high - machine.low > 0.5 * width) {
+      found.headline = "The machines of both sides differ in speed.";
+      found.text = "The step can follow the speed of its machine or not, " + hidden;
+      found.action = "Run both sides on one machine, in turns.";
+    } else if (!result_.is_noise_measured) {
+      found.headline = "One run a side does not show the noise of the machine.";
+      found.text = fmt::format("Runs of one side are assumed to differ by {} (standard deviation), {}", spread, hidden);
+      found.action = "Make three or more runs a side, in turns: they show by how much runs differ.";
+    } else if (all < enough_runs) {
+      found.headline = fmt::format("{} runs do not show whether runs are of several kinds.", all);
+      found.text =
+          fmt::format("Runs of one side differ by {} (standard deviation), but few runs can be alike by chance, {}", spread, hidden);
+      found.action = "Make three or more runs a side, in turns.";
+    } else {
+      add_spread(found, *whole, spread, hidden, half);
+    }
+    if (decided_ != nullptr && decided_->says() == decision::outcome::undecided) found.action.clear();  // the first finding says what to do
     to.push_back(std::move(found));
-    if (decided_ != nullptr && decided_->says() == decision::outcome::undecided) return;  // the first finding has the number of runs
-    std::optional<std::size_t> const runs = runs_to_decide(*whole->spread, wanted);
-    to.back().action =
-        runs ? fmt::format("For {}3\xc2\xa0% make about {} runs a side, in turns, or use a quieter machine.", plus_minus, *runs)
+  }
+
+  /// The noise as the runs show it.
+  void add_spread(profkit::detail::finding& found, comparison_row const& whole, std::string const& spread, std::string const& hidden,
+                  double half) const {
+    constexpr double wanted = 0.03;
+    auto const n = static_cast<double>(result_.runs);
+    double const of_runs = profkit::student_quantile(0.95, 2.0 * n - 2.0 + (n < 2.0 ? 1.0 : 0.0)) * *whole.spread * std::sqrt(2.0 / n);
+    if (2.0 * of_runs < half) {
+      found.headline = "The steps of a run vary too much.";
+      found.text =
+          fmt::format("Runs of one side differ by {} (standard deviation), but further steps can have another mean, {}", spread, hidden);
+      found.action = "Measure more steps in each run, or compare medians (--statistic median).";
+      return;
+    }
+    found.headline = "The machine is noisy.";
+    found.text = fmt::format("Runs of one side differ by {} (standard deviation), {}", spread, hidden);
+    std::optional<std::size_t> const runs = runs_to_decide(*whole.spread, wanted);
+    found.action =
+        runs ? fmt::format("For {}3\xc2\xa0% make about {} runs a side, in turns, or use a quieter machine.", plus_minus,
+                           std::max(*runs, result_.runs + 1))
              : fmt::format("For {}3\xc2\xa0% use a quieter machine: more than {} runs a side would be needed.", plus_minus, max_runs);
   }
 

@@ -170,9 +170,12 @@ inline std::string title_of(comparison_row const& row) {
   return row.kind == row_kind::step ? name : std::string{name_of(row.kind)} + " " + name;
 }
 
-inline std::string reason_of(comparison_row const& row, bool fails) {
+inline std::string reason_of(comparison_row const& row, bool fails, double limit) {
   if (fails) return fmt::format("{} is slower by {} at least", title_of(row), plain_percent(row.range->first));
-  return fmt::format("{}: {}, 90 % interval {}", title_of(row), percent_of(row.change), percent_of(row.own));
+  // A row fails by its range, which is wider than its own interval.
+  bool const is_own_above = row.own && row.range && row.own->first >= limit;
+  return fmt::format("{}: {}, {} {}", title_of(row), percent_of(row.change), is_own_above ? "95 % range" : "90 % interval",
+                     percent_of(is_own_above ? row.range : row.own));
 }
 
 }  // namespace detail
@@ -186,20 +189,24 @@ inline std::string reason_of(comparison_row const& row, bool fails) {
   bool const fails = decision.says() == decision::outcome::fails;
   std::vector<comparison_row const*> const& rows = fails ? decision.too_slow : decision.open;
   std::string const limit = detail::plain_percent(decision.limit);
-  result.headline = fails ? detail::reason_of(*rows.front(), fails)
+  result.headline = fails ? detail::reason_of(*rows.front(), fails, decision.limit)
                           : fmt::format("undecided: these runs do not show whether B is slower by {} or more", limit);
-  for (std::size_t i = fails ? 1 : 0; i < std::min(rows.size(), max_shown); ++i) result.text += detail::reason_of(*rows[i], fails) + "; ";
+  for (std::size_t i = fails ? 1 : 0; i < std::min(rows.size(), max_shown); ++i)
+    result.text += detail::reason_of(*rows[i], fails, decision.limit) + "; ";
   if (rows.size() > max_shown) result.text += fmt::format("and {} more rows; ", rows.size() - max_shown);
   result.text += fmt::format("the limit is {} (--fail-if-slower)", limit);
   if (fails) return result;
+  if (decision.do_machines_differ) {
+    result.action += "the machines differ by more than the limit: run A and B on one machine, in turns";
+    return result;
+  }
+  auto const has_spread = [](comparison_row const* row) { return row->spread.has_value(); };
+  if (std::none_of(decision.open.begin(), decision.open.end(), has_spread)) return result;  // more runs do not help: a note says why
   double spread = 0.0;
   for (comparison_row const* const row : decision.open) spread = std::max(spread, row->spread.value_or(0.0));
-  result.action = fmt::format("estimate: {} runs a side would decide (runs differ by {:.1f} %, {}; power 80 %)",
+  result.action = fmt::format("estimate: {} runs a side would decide (these rows differ by up to {:.1f} % between runs, {}; power 80 %)",
                               decision.runs ? "about " + std::to_string(*decision.runs) : "more than " + std::to_string(max_runs),
                               100.0 * spread, is_noise_measured ? "as these runs show" : "which is assumed");
-  if (!decision.do_machines_differ) return result;
-  result.action += "; ";
-  result.action += "the machines differ by more than the limit: run A and B on one machine, in turns";
   return result;
 }
 

@@ -21,8 +21,8 @@ struct decision {
   double limit = 0.0;                           ///< as given
   std::vector<comparison_row const*> too_slow;  ///< rows slower by the limit or more, with confidence
   std::vector<comparison_row const*> open;      ///< undecided rows
-  std::optional<std::size_t> runs;              ///< estimated number of runs per side to decide; n/a if more than 1000
-  bool do_machines_differ = false;              ///< by the limit or more, so more runs do not help
+  std::optional<std::size_t> runs;  ///< estimated number of runs per side to decide; n/a if more than 1000, or if the machines differ
+  bool do_machines_differ = false;  ///< by the limit or more, so more runs do not help
 
   [[nodiscard]] outcome says() const { return !too_slow.empty() ? outcome::fails : !open.empty() ? outcome::undecided : outcome::passes; }
 };
@@ -99,7 +99,7 @@ inline std::optional<double> change_that_counts(comparison_row const& row, compa
   };
   for (comparison_row const& row : comparison.rows) add(row);
   for (comparison_member const& member : comparison.members) add(member.scope);
-  if (!result.open.empty() && runs <= max_runs) result.runs = runs;
+  if (!result.open.empty() && runs <= max_runs && !result.do_machines_differ) result.runs = runs;
   return result;
 }
 

@@ -109,6 +109,7 @@ struct family_row {
   side_of_row b;
   double assumed = 0.0;  ///< assumed variance of the row alone between runs of one side
   bool is_part = true;   ///< not a sum of other rows, so it takes part in estimating the shared part
+  double assumed_freedom = std::numeric_limits<double>::infinity();  ///< degrees of freedom of `assumed`, if it is an estimate
 
   [[nodiscard]] double log_ratio() const { return std::log(b.mean() / a.mean()); }
   [[nodiscard]] double both() const { return 1.0 / a.runs() + 1.0 / b.runs(); }
@@ -180,6 +181,22 @@ class row_family {
     log_range const seen = machine_.effect();
     double const middle = rows_[row].log_ratio();
     return {middle - seen.high - half, middle - seen.low + half};
+  }
+
+  /// The variance of a row between runs that the changes of most rows show, if nothing changed in them. So one run per side shows that
+  /// rows vary by more than is assumed. Few changed rows do not move the median of the distances. No information with few rows, and if the
+  /// assumed variance of the first row explains it, at 1 %.
+  [[nodiscard]] variance_prior shown_by_changes() const {
+    constexpr std::size_t min_rows = 10;
+    if (parts_.size() < min_rows) return {};
+    std::vector<double> distances;
+    for (std::size_t const part : parts_) distances.push_back(std::abs(rows_[part].log_ratio() - median_change_));
+    auto const parts = static_cast<double>(parts_.size());
+    double const deviation = 1.4826 * median(std::move(distances));
+    double const variance = std::max(0.0, deviation * deviation - common_.within) / common_.both;
+    double const error = 2.326 * 1.167 / std::sqrt(parts);  // of the deviation of normal values
+    if (variance <= (1.0 + error) * (1.0 + error) * rows_.front().assumed) return {};
+    return {variance, parts};
   }
 
   /// Standard deviation of a row between runs of one side: measured, or assumed.
@@ -283,6 +300,7 @@ class row_family {
       family_row const& row = rows_[i];
       run_noise noise;
       noise.assumed = row.assumed;
+      noise.assumed_squared_over_freedom = row.assumed * row.assumed / row.assumed_freedom;
       noise.both = row.both();
       noise.within = row.a.within() + row.b.within();
       noise.within_squared_over_freedom = row.a.within_squared_over_freedom() + row.b.within_squared_over_freedom();

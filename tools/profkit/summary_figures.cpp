@@ -35,6 +35,8 @@ double error_factor(run_statistic which, std::uint64_t count) {
   return which == run_statistic::mean ? 1.0 : which == run_statistic::median ? 1.2533 : 1.2825 * std::sqrt(n / (2.0 * std::log(n)));
 }
 
+double ms(std::optional<profkit::milliseconds> value) { return value ? value->count() : 0.0; }
+
 /// Converts the summary of one run to the figures of a comparison.
 class summary_figures {
  public:
@@ -143,7 +145,7 @@ class summary_figures {
       if (result_.has_steps) {
         if (!row.per_step) fail_without_steps("scopes", i);
         if (which_ != run_statistic::mean) {
-          scope.host = figures_of_part(figures_of_calls(row.host, row.per_step->steps), result_.step);
+          scope.host = figures_of_part(figures_of_calls(row.host, row.per_step->steps, which_), result_.step, which_);
         } else {
           if (scope.path == row.path) scope.number = number_of(row);
           scope.host = figures_of_part(figures_of(row.per_step->host, row.per_step->steps), result_.step);
@@ -212,9 +214,9 @@ class summary_figures {
       profkit::kernel_summary const& row = what_.gpu->kernels[i];
       if (!row.per_step) fail_without_steps("kernels", i);
       figures const times = which_ == run_statistic::mean ? figures_of(row.per_step->gpu, row.per_step->steps)
-                                                          : figures_of_calls(row.time, row.per_step->steps);
+                                                          : figures_of_calls(row.time, row.per_step->steps, which_);
       std::string key = unique(taken, row.mangled.empty() ? row.name : row.mangled);
-      result_.kernels->push_back({row.name, std::move(key), figures_of_part(times, gpu_steps())});
+      result_.kernels->push_back({row.name, std::move(key), figures_of_part(times, gpu_steps(), which_)});
     }
   }
 
@@ -295,25 +297,13 @@ class summary_figures {
   /// The steps whose series says how slowly GPU times vary.
   [[nodiscard]] figures gpu_steps() const { return result_.gpu_period.value_or(result_.gpu_step.value_or(figures{})); }
 
-  static double ms(std::optional<profkit::milliseconds> value) { return value ? value->count() : 0.0; }
-
   static figures figures_of(profkit::per_step_figures const& row, std::uint64_t steps) {
     return {steps, row.mean.count(), ms(row.standard_deviation), row.autocorrelation.value_or(0.0)};
   }
 
-  /// The median or the minimum of a call, times the calls per step.
-  [[nodiscard]] figures figures_of_calls(profkit::duration_summary const& calls, std::uint64_t steps) const {
-    if (calls.count == 0 || steps == 0) return {steps, 0.0, 0.0, 0.0};
-    double const per_step = static_cast<double>(calls.count) / static_cast<double>(steps);
-    constexpr double normal_p95 = 1.6449;
-    double const spread = std::max(0.0, ms(calls.p95) - ms(calls.median)) / normal_p95;
-    double const value = which_ == run_statistic::median ? ms(calls.median) : ms(calls.min);
-    return {calls.count, per_step * value, per_step * spread * error_factor(which_, calls.count), 0.0};
-  }
-
   /// The figure of single times.
   [[nodiscard]] figures figures_of_times(profkit::duration_summary const& times) const {
-    if (which_ != run_statistic::mean) return figures_of_calls(times, times.count);
+    if (which_ != run_statistic::mean) return figures_of_calls(times, times.count, which_);
     return {times.count, ms(times.mean), ms(times.standard_deviation), 0.0};
   }
 
@@ -374,8 +364,22 @@ figures figures_of_steps(std::vector<profkit::milliseconds> const& samples, run_
   return result;
 }
 
-figures figures_of_part(figures part, figures const& step) {
-  if (std::isfinite(step.slow)) part.slow = step.slow;
+figures figures_of_calls(profkit::duration_summary const& calls, std::uint64_t steps, run_statistic which) {
+  if (calls.count == 0 || steps == 0) return {steps, 0.0, 0.0, 0.0};
+  double const per_step = static_cast<double>(calls.count) / static_cast<double>(steps);
+  // Of normal values, on both sides: a median that lies on one of two levels has calls of the other level on one side only. The least of n
+  // normal values is about 0.8 sqrt(2 ln n) standard deviations below the median.
+  constexpr double normal_p95 = 1.6449;
+  double const normal_min = 0.8 * std::sqrt(2.0 * std::log(static_cast<double>(std::max<std::uint64_t>(calls.count, 2))));
+  double const median = detail::ms(calls.median);
+  double const spread = std::max({0.0, (detail::ms(calls.p95) - median) / normal_p95, (median - detail::ms(calls.min)) / normal_min});
+  double const value = which == run_statistic::median ? median : detail::ms(calls.min);
+  return {calls.count, per_step * value, per_step * spread * detail::error_factor(which, calls.count), 0.0};
+}
+
+figures figures_of_part(figures part, figures const& step, run_statistic which) {
+  // The mean of a part changes gradually with the share of a level, its median does not.
+  if (std::isfinite(step.slow) || which != run_statistic::mean) part.slow = step.slow;
   return part;
 }
 

@@ -18,8 +18,13 @@ namespace profkit_program {
 /// @param samples at least one.
 [[nodiscard]] figures figures_of_steps(std::vector<profkit::milliseconds> const& samples, run_statistic which = run_statistic::mean);
 
+/// The median or the minimum of a call, times the calls per step.
+/// @param which not the mean.
+[[nodiscard]] figures figures_of_calls(profkit::duration_summary const& calls, std::uint64_t steps, run_statistic which);
+
 /// The figures of a scope or kernel. Its times vary as slowly as those of the step, because they have no series of their own.
-[[nodiscard]] figures figures_of_part(figures part, figures const& step);
+/// If further steps may have another mean, medians and minima of the part are not known either.
+[[nodiscard]] figures figures_of_part(figures part, figures const& step, run_statistic which = run_statistic::mean);
 
 /// The figures of one run, for a comparison.
 /// @param file the source of the summary, for error messages.
