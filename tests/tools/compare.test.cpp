@@ -727,3 +727,20 @@ TEST_CASE("rows that all differ more than is assumed show that one run a side kn
   CHECK(changed <= 4);
   CHECK(found == 40);
 }
+
+TEST_CASE("a median that lies on one of two levels knows the other level, below or above", "[compare]") {
+  auto const spread = [](double min, double p95) {
+    profkit::duration_summary calls;
+    calls.count = 100;
+    calls.min = profkit::milliseconds{min};
+    calls.median = profkit::milliseconds{10.0};
+    calls.p95 = profkit::milliseconds{p95};
+    return figures_of_calls(calls, 100, run_statistic::median).std_ms;
+  };
+  CHECK(spread(10.0, 10.0) == 0.0);
+  CHECK(spread(10.0, 15.0) == Approx(1.2533 * 5.0 / 1.6449));
+  CHECK(spread(5.0, 10.0) == Approx(1.2533 * 5.0 / (0.8 * std::sqrt(2.0 * std::log(100.0)))));
+  figures const levels{100, 10.0, 1.0, 0.0, std::numeric_limits<double>::infinity()};
+  CHECK(std::isinf(figures_of_part({100, 1.0, 0.1, 0.0}, levels, run_statistic::median).slow));
+  CHECK(figures_of_part({100, 1.0, 0.1, 0.0}, levels).slow == 1.0);
+}
