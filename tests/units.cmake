@@ -149,33 +149,36 @@ foreach(plugin IN ITEMS opened_a opened_b closed hidden symbolic excluded deep m
   target_compile_definitions(profkit_shared_library PRIVATE ${name}="$<TARGET_FILE:profkit_${plugin}>")
   add_dependencies(profkit_shared_library profkit_${plugin})
 endforeach()
-# Two libraries with the code of sessions, of two versions.
-set(other_version "${CMAKE_CURRENT_BINARY_DIR}/other_version")
-set(stamp "${CMAKE_CURRENT_BINARY_DIR}/other_version.stamp")
-file(GLOB_RECURSE headers CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/include/profkit/*")
-add_custom_command(
-  OUTPUT "${stamp}"
-  COMMAND
-    "${CMAKE_COMMAND}" "-DSOURCE=${PROJECT_SOURCE_DIR}/include" "-DTARGET=${other_version}" -P
-    "${CMAKE_CURRENT_SOURCE_DIR}/shared_library/other_version.cmake"
-  COMMAND "${CMAKE_COMMAND}" -E touch "${stamp}"
-  DEPENDS ${headers} shared_library/other_version.cmake
-)
-add_custom_target(profkit_headers_of_other_version DEPENDS "${stamp}")
-file(GLOB parts "${PROJECT_SOURCE_DIR}/cmake/profkit-code-*.cpp")
-add_library(profkit_other_version SHARED shared_library/session_library.cpp ${parts})
-target_include_directories(profkit_other_version BEFORE PRIVATE "${other_version}")
-target_link_libraries(profkit_other_version PRIVATE profkit::headers)
-add_dependencies(profkit_other_version profkit_headers_of_other_version)
-set_target_properties(profkit_other_version PROPERTIES UNITY_BUILD OFF)
-add_library(profkit_this_version SHARED shared_library/session_library.cpp)
-target_link_libraries(profkit_this_version PRIVATE profkit::profkit)
-foreach(version IN ITEMS this other)
-  target_compile_definitions(profkit_${version}_version PRIVATE LIBRARY=${version}_version)
-  target_link_libraries(profkit_${version}_version PRIVATE profkit_warnings profkit_test_options)
-endforeach()
-profkit_add_test_program(NAME versions SOURCES shared_library/versions.test.cpp LIBRARIES profkit_this_version profkit_other_version)
-target_compile_definitions(profkit_versions PRIVATE VERSION_IN_CMAKE="${PROJECT_VERSION}")
+# Two libraries with the code of sessions, of two versions. They take a minute of processor time to compile, so one build is enough.
+if(NOT CMAKE_CXX_FLAGS MATCHES "-fsanitize" AND NOT CMAKE_CROSSCOMPILING)
+  set(other_version "${CMAKE_CURRENT_BINARY_DIR}/other_version")
+  set(stamp "${CMAKE_CURRENT_BINARY_DIR}/other_version.stamp")
+  file(GLOB_RECURSE headers CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/include/profkit/*")
+  add_custom_command(
+    OUTPUT "${stamp}"
+    COMMAND
+      "${CMAKE_COMMAND}" "-DSOURCE=${PROJECT_SOURCE_DIR}/include" "-DTARGET=${other_version}" -P
+      "${CMAKE_CURRENT_SOURCE_DIR}/shared_library/other_version.cmake"
+    COMMAND "${CMAKE_COMMAND}" -E touch "${stamp}"
+    DEPENDS ${headers} shared_library/other_version.cmake
+  )
+  add_custom_target(profkit_headers_of_other_version DEPENDS "${stamp}")
+  file(GLOB parts "${PROJECT_SOURCE_DIR}/cmake/profkit-code-*.cpp")
+  add_library(profkit_other_version SHARED shared_library/session_library.cpp ${parts})
+  target_include_directories(profkit_other_version BEFORE PRIVATE "${other_version}")
+  target_link_libraries(profkit_other_version PRIVATE profkit::headers)
+  target_compile_options(profkit_other_version PRIVATE -O0)
+  add_dependencies(profkit_other_version profkit_headers_of_other_version)
+  set_target_properties(profkit_other_version PROPERTIES UNITY_BUILD OFF)
+  add_library(profkit_this_version SHARED shared_library/session_library.cpp)
+  target_link_libraries(profkit_this_version PRIVATE profkit::profkit)
+  foreach(version IN ITEMS this other)
+    target_compile_definitions(profkit_${version}_version PRIVATE LIBRARY=${version}_version)
+    target_link_libraries(profkit_${version}_version PRIVATE profkit_warnings profkit_test_options)
+  endforeach()
+  profkit_add_test_program(NAME versions SOURCES shared_library/versions.test.cpp LIBRARIES profkit_this_version profkit_other_version)
+  target_compile_definitions(profkit_versions PRIVATE VERSION_IN_CMAKE="${PROJECT_VERSION}")
+endif()
 # An executable that exports nothing.
 # AddressSanitizer must export its allocation functions: otherwise libstdc++ frees what the executable allocates by others.
 if(NOT CMAKE_CXX_FLAGS MATCHES "-fsanitize=address")
