@@ -194,8 +194,8 @@ struct found_collectives {
         if (by_call.first == attribution::none) by_call.first = i;
         by_call.bytes += each.bytes;
       } else if (is_timed_on_host(each)) {
-        all.push_back(
-            {each.time, each.time.begin, each.sequence, each.bytes, kind_of(records, each, true), each.path, false, false, 0, 0, i});
+        all.push_back({each.time, each.time.begin, each.sequence, each.bytes, kind_of(records, each, true), each.path});
+        all.back().record = i;
         on_host.push_back(each.time);
       }
     }
