@@ -287,6 +287,23 @@ TEST_CASE("a receiver waits for a late sender of a declared message, and a sende
   }
 }
 
+TEST_CASE("messages that are timed on the host are matched by their partners", "[ranks]") {
+  profkit::detail::own_vector<profkit::job_rank> ranks;
+  for (std::uint32_t rank = 0; rank < 2; ++rank) {
+    profkit::profile recorded = made_host_profile(rank, [&](profkit::profile& to, std::uint64_t step, timestamp begin) {
+      add_collective(to, step, {begin + std::chrono::milliseconds{2}, begin + std::chrono::milliseconds{3}});
+    });
+    for (profkit::collective_record& each : recorded.collectives) {
+      each.side = rank == 0 ? profkit::message_side::send : profkit::message_side::receive;
+      each.partner = 1 - rank;
+    }
+    ranks.push_back(profkit::job_rank_of(profkit::analyze(recorded), rank, ""));
+  }
+  profkit::job_summary const job = profkit::summarize_job(ranks);
+  CHECK(job.matched_messages > 0);
+  CHECK(job.unmatched_messages == 0);
+}
+
 TEST_CASE("the stages of the longest step are in the order of their beginnings", "[ranks]") {
   profkit::detail::own_vector<profkit::job_rank> ranks;
   for (std::uint32_t rank = 0; rank < 2; ++rank) {
