@@ -183,26 +183,40 @@ TEST_CASE("without NCCL's numbers, its kernels are matched by their order", "[ra
   CHECK(job.straggler->path == "step/forward/extra");
 }
 
+namespace {
+
+constexpr std::size_t in_graph = 12;  // of the 12 collectives in a step; the first two of the run come before the steps
+
+/// Makes kernels of NCCL nodes of a CUDA graph from the sixth step on, and removes the correlation of their collectives.
+/// @param node_of the node of the kernel with this number; 0: lost.
+template <class NodeOf>
+void replay_by_graph(profkit::profile& recorded, NodeOf const& node_of) {
+  auto& operations = recorded.gpu_operations;
+  std::sort(operations.begin(), operations.end(), [](auto const& a, auto const& b) { return a.time.begin < b.time.begin; });
+  std::size_t kernels = 0;
+  std::set<std::uint64_t> replayed;
+  for (profkit::gpu_operation_record& each : operations) {
+    if (recorded.gpu_names[each.name].name.rfind("ncclDevKernel", 0) != 0) continue;
+    std::size_t const number = kernels++;
+    if (number < 2 + 5 * in_graph) continue;
+    each.graph_node = node_of(number);
+    replayed.insert(each.correlation);
+  }
+  for (profkit::collective_record& each : recorded.collectives) {
+    if (replayed.count(each.correlation) > 0) each.correlation = 0;
+  }
+}
+
+}  // namespace
+
 TEST_CASE("collectives of a replayed CUDA graph are matched by the order of their capture", "[ranks]") {
-  constexpr std::size_t in_graph = 12;  // of the 12 in a step; the first two of the run come before the steps
   auto const with_graphs = [&](std::string const& job, std::uint32_t rank, std::size_t lost) {
     profkit::profile recorded = profkit::load(TEST_RANKS "/" + job + "/rank" + std::to_string(rank) + ".profile");
-    auto& operations = recorded.gpu_operations;
-    std::sort(operations.begin(), operations.end(), [](auto const& a, auto const& b) { return a.time.begin < b.time.begin; });
-    std::size_t kernels = 0;
-    std::set<std::uint64_t> replayed;
-    for (profkit::gpu_operation_record& each : operations) {
-      if (recorded.gpu_names[each.name].name.rfind("ncclDevKernel", 0) != 0) continue;
-      std::size_t const number = kernels++;
-      if (number < 2 + 5 * in_graph) continue;
+    replay_by_graph(recorded, [&](std::size_t number) {
       // Ranks have other graphs, with other nodes between the collectives.
-      each.graph_node = (std::uint64_t{2 + rank} << 32U) + 7 * rank + (rank + 3) * ((number - 2) % in_graph);
-      replayed.insert(each.correlation);
-      if (number == lost) each.graph_node = 0;
-    }
-    for (profkit::collective_record& each : recorded.collectives) {
-      if (replayed.count(each.correlation) > 0) each.correlation = 0;
-    }
+      std::uint64_t const node = (std::uint64_t{2 + rank} << 32U) + 7 * rank + (rank + 3) * ((number - 2) % in_graph);
+      return number == lost ? 0 : node;
+    });
     return profkit::job_rank_of(profkit::analyze(recorded), rank, "");
   };
   profkit::job_summary const numbered = profkit::summarize_job(recorded_job("slowgpu", 2));
@@ -232,26 +246,12 @@ namespace {
 /// @param paths the scopes of their captures: of even and of odd positions.
 /// @param own_first whether the first collective of each graph is of a communicator without other ranks.
 profkit::job_rank with_two_communicators(std::uint32_t rank, std::pair<std::uint32_t, std::uint32_t> paths, bool own_first) {
-  constexpr std::size_t in_graph = 12;
   profkit::profile recorded = profkit::load(TEST_RANKS "/slowgpu/rank" + std::to_string(rank) + ".profile");
-  auto& operations = recorded.gpu_operations;
-  std::sort(operations.begin(), operations.end(), [](auto const& a, auto const& b) { return a.time.begin < b.time.begin; });
   std::uint32_t const function = recorded.collectives.front().function;
   profkit::communicator_record const first = recorded.communicators.front();
   recorded.communicators.push_back({first.id + 1, "second", first.rank, first.size});
   recorded.communicators.push_back({first.id + 2 + rank, "own", 0, 1});
-  std::size_t kernels = 0;
-  std::set<std::uint64_t> replayed;
-  for (profkit::gpu_operation_record& each : operations) {
-    if (recorded.gpu_names[each.name].name.rfind("ncclDevKernel", 0) != 0) continue;
-    std::size_t const number = kernels++;
-    if (number < 2 + 5 * in_graph) continue;
-    each.graph_node = (std::uint64_t{2} << 32U) + 10 + (number - 2) % in_graph;
-    replayed.insert(each.correlation);
-  }
-  for (profkit::collective_record& each : recorded.collectives) {
-    if (replayed.count(each.correlation) > 0) each.correlation = 0;
-  }
+  replay_by_graph(recorded, [](std::size_t number) { return (std::uint64_t{2} << 32U) + 10 + (number - 2) % in_graph; });
   for (std::uint32_t i = 0; i < in_graph; ++i) {
     bool const is_own = own_first && i == 0;
     profkit::collective_record captured;

@@ -278,7 +278,7 @@ class nccl_callbacks {
       message_side const side = words.function == std::string_view{"Send"} ? message_side::send : message_side::receive;
       auto const partner = static_cast<std::uint32_t>(event.p2p.peer);
       if (partner == static_cast<nccl_communicator*>(context)->group().rank) return;
-      // Counted without a session, too, because sessions of other ranks may have begun earlier.
+      // Also counted without a session, because sessions of other ranks may have begun earlier.
       std::uint64_t const number = static_cast<nccl_communicator*>(context)->next_message(side, partner);
       add(context, words, packed_message(number, partner), event.p2p.count, false, side);
     }
