@@ -28,7 +28,8 @@ count() {
   summary+=("$(printf '  %-12s %4d passed %4d failed %4d skipped  %s' "$1" "$2" "$3" "$4" "${5:-}")")
 }
 
-# Counts the passed, failed and skipped tests in a JUnit file of ctest. A test that could not run counts as failed.
+# Counts the passed, failed and skipped tests in a JUnit file of ctest, and prints the end of the output of those that failed. A test that
+# could not run counts as failed.
 read_results() {
   python3 - "$1" <<'PYTHON'
 import sys
@@ -45,6 +46,8 @@ for case in xml.etree.ElementTree.parse(sys.argv[1]).getroot().iter("testcase"):
     else:
         counts["failed"] += 1
         print("failed: " + case.get("name"), file=sys.stderr)
+        for line in (case.findtext("system-out") or "").strip().splitlines()[-20:]:
+            print("  " + line[:200], file=sys.stderr)
 print(counts["passed"], counts["failed"], counts["skipped"])
 PYTHON
 }
@@ -74,7 +77,7 @@ stage() {
   done
   counts=$(read_results "$results" 2>"$log-results.txt") || counts="0 1 0"
   ((status == 0)) || counts=${counts/ 0 / 1 } # ctest itself failed
-  while read -r line; do say "    $line"; done <"$log-results.txt"
+  while IFS= read -r line; do say "    $line"; done <"$log-results.txt"
   # shellcheck disable=SC2086 # three words
   count "$name" $counts "$((SECONDS - begin)) s"
 }

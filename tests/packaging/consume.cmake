@@ -55,7 +55,7 @@ endif()
 file(GLOB programs "${WORK_DIR}/consumer" "${WORK_DIR}/consumer_[0-9l]*")
 foreach(program IN LISTS programs)
   execute_process(
-    COMMAND "${CMAKE_COMMAND}" -E env PROFKIT=warmup=1,steps=3 "${program}"
+    COMMAND "${CMAKE_COMMAND}" -E env PROFKIT=warmup=1,steps=3,report=full "${program}"
     RESULT_VARIABLE result
     OUTPUT_VARIABLE output
   )

@@ -18,6 +18,6 @@ read -ra compile <<<"$(pkg-config --cflags profkit)"
 read -ra link <<<"$(pkg-config --libs profkit)"
 set -x
 "$compiler" -std=c++17 "${compile[@]}" "$here/consumer/main.cpp" -o "$work/consumer" "${code[@]}" "${link[@]}"
-PROFKIT=warmup=1,steps=3 "$work/consumer" | grep consumed
+PROFKIT=warmup=1,steps=3,report=full "$work/consumer" | grep consumed
 # Plug-ins that the program opens must record into its recorder.
 nm --dynamic "$work/consumer" | grep -E ' [A-TV-Zuvw] _ZN7profkit[0-9]*layout_[0-9]*8recorderE$'
