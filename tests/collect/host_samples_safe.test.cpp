@@ -4,6 +4,7 @@
 #include <profkit/impl/collect/built_in_collectors.hpp>
 
 #include <dlfcn.h>
+#include <link.h>
 #include <poll.h>
 #include <semaphore.h>
 #include <signal.h>
@@ -28,6 +29,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <profkit/impl/collect/code_modules.hpp>
 #include <profkit/impl/record/recorder.hpp>
 #include <profkit/scope.hpp>
 #include <string>
@@ -49,6 +51,18 @@
   INFO((uses_perf_events ? "perf_event_open" : "timers"));                 \
   sampled::program program{uses_perf_events};                              \
   SKIP_IF_REFUSED(program)
+
+static std::atomic<void (*)()> after_listing{nullptr};  ///< called once, after the next listing of modules
+
+// Sanitizers have a function of their own.
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) && !__has_feature(address_sanitizer) && !__has_feature(thread_sanitizer)
+extern "C" __attribute__((visibility("default"))) int dl_iterate_phdr(int (*call)(dl_phdr_info*, std::size_t, void*), void* data) {
+  static auto* const system = reinterpret_cast<decltype(&dl_iterate_phdr)>(::dlsym(RTLD_NEXT, "dl_iterate_phdr"));
+  int const result = system(call, data);
+  if (auto* const function = after_listing.exchange(nullptr)) function();
+  return result;
+}
+#endif
 
 namespace {
 
@@ -411,6 +425,26 @@ TEST_CASE("functions of libraries that are loaded and unloaded have their own na
   for (profkit::function_record const& each : program.made().functions) {
     if (each.name == "sampled_second") CHECK(each.module == std::filesystem::path{SAMPLED_LIBRARY}.filename());
   }
+}
+
+TEST_CASE("a library that is replaced while modules are listed does not name the code of the old one", "[host_samples]") {
+  if (under_address_sanitizer || under_thread_sanitizer) SKIP("sanitizers have their own dl_iterate_phdr");
+  profkit::detail::code_modules modules;
+  modules.begin_round();
+  static void* library = nullptr;
+  library = ::dlopen(SAMPLED_LIBRARY, RTLD_NOW | RTLD_LOCAL);
+  auto const address = reinterpret_cast<std::uint64_t>(::dlsym(library, "sampled_first"));
+  after_listing = [] {
+    ::dlclose(library);
+    library = ::dlopen(SAMPLED_OTHER_LIBRARY, RTLD_NOW | RTLD_LOCAL);
+  };
+  modules.end_round();
+  auto const begins = reinterpret_cast<std::uint64_t>(::dlsym(library, "other_first"));
+  ::dlclose(library);
+  CHECK(after_listing.load() == nullptr);
+  if (begins != address) SKIP("the libraries have different addresses");
+  profkit::detail::code_module const* const found = modules.find(address);
+  CHECK((found == nullptr || found->name == std::filesystem::path{SAMPLED_LIBRARY}.filename().string()));
 }
 
 TEST_CASE("children of a sampled program run, execute programs and end without its samples", "[host_samples]") {

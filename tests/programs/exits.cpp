@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -60,17 +61,24 @@ profkit::session& static_session() {
   return session;
 }
 
+std::atomic<int> steps_for_ever{0};
+
 [[noreturn]] void make_steps_for_ever(profkit::session& session) {
-  for (;;) {
+  for (;; ++steps_for_ever) {
     profkit::step const step{session};
     PROF_SCOPE("work");
   }
 }
 
+void wait_for_steps() {
+  do std::this_thread::sleep_for(std::chrono::milliseconds{20});
+  while (steps_for_ever < 100);
+}
+
 /// While another thread runs steps all the time.
 [[noreturn]] void exit_beside_steps(profkit::session& session) {
   std::thread{[] {
-    std::this_thread::sleep_for(std::chrono::milliseconds{20});
+    wait_for_steps();
     std::exit(code);
   }}.detach();
   make_steps_for_ever(session);
@@ -190,7 +198,7 @@ int main(int argc, char** argv) {
       profkit::session session{from_environment()};
       make_steps_for_ever(session);
     }}.detach();
-    std::this_thread::sleep_for(std::chrono::milliseconds{100});
+    wait_for_steps();
     return code;
   }
   if (way == "thread_local") {

@@ -219,25 +219,28 @@ class code_modules {
   /// Whether a module was loaded and unloaded between two scans. Its addresses are unknown, so it may have overlapped another module.
   [[nodiscard]] bool has_hidden() const noexcept { return now_.unloaded - window_.unloaded > now_.seen - window_.seen; }
 
-  /// Scans the modules again if some were loaded or unloaded since the previous scan.
+  /// Scans the modules again if some were loaded or unloaded since the previous scan. Counters and modules are of one moment.
   void look() {
-    moment before = now_;
+    struct scan {
+      moment const& before;
+      moment now;
+      own_vector<code_module> modules;
+      [[nodiscard]] bool is_same() const { return before.looks != 0 && now.loaded == before.loaded && now.unloaded == before.unloaded; }
+    } found{now_, now_, {}};
     ::dl_iterate_phdr(
-        [](dl_phdr_info* info, std::size_t, void* to) {
-          static_cast<moment*>(to)->loaded = info->dlpi_adds;
-          static_cast<moment*>(to)->unloaded = info->dlpi_subs;
-          return 1;
-        },
-        &now_);
-    if (before.looks != 0 && now_.loaded == before.loaded && now_.unloaded == before.unloaded) return;
-    ++now_.looks;
-    own_vector<code_module> loaded;
-    ::dl_iterate_phdr(
-        [](dl_phdr_info* info, std::size_t, void* to) {
-          add(*info, *static_cast<own_vector<code_module>*>(to));
+        [](dl_phdr_info* info, std::size_t, void* into) {
+          auto& to = *static_cast<scan*>(into);
+          to.now.loaded = info->dlpi_adds;
+          to.now.unloaded = info->dlpi_subs;
+          if (to.is_same()) return 1;
+          add(*info, to.modules);
           return 0;
         },
-        &loaded);
+        &found);
+    if (found.is_same()) return;
+    now_ = found.now;
+    ++now_.looks;
+    own_vector<code_module>& loaded = found.modules;
     mark_permanent(loaded);
     for (code_module& each : all_) {
       if (each.unloaded_in != 0) {
@@ -249,7 +252,7 @@ class code_modules {
       }
     }
     all_ = std::move(loaded);
-    if (before.looks == 0) window_ = round_ = now_;
+    if (now_.looks == 1) window_ = round_ = now_;
   }
 
   /// Modules up to the dynamic linker were loaded with the program and are never unloaded. Later ones may be unloaded.
