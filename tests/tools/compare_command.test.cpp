@@ -208,6 +208,7 @@ TEST_CASE("reports that cannot be compared give one line with the file and the f
     return report.dump();
   };
   CHECK_THAT(error_of("no_json", "<html>"), ContainsSubstring("is not JSON"));
+  CHECK_THAT(folder.run("compare" + quoted(good) + " /dev/zero").err, ContainsSubstring("/dev/zero: is a device, not a report.json"));
   CHECK_THAT(error_of("list", "[]"), ContainsSubstring("schema is missing"));
   CHECK_THAT(error_of("schema", changed([](json& report) { report["schema"] = 2; })),
              ContainsSubstring("schema is 2, this program reads 1"));

@@ -54,6 +54,9 @@ inline void check_nesting(std::string_view json, std::filesystem::path const& fi
 /// Reads one report.json. Members that the document does not contain stay n/a or 0.
 /// @throws profkit::error that names the file and the wrong field.
 [[nodiscard]] inline profkit::summary read_report_json(std::filesystem::path const& file) {
+  // Some devices never end.
+  if (std::filesystem::is_character_file(file) || std::filesystem::is_block_file(file))
+    throw profkit::error{file.string() + ": is a device, not a report.json"};
   std::ifstream stream{file, std::ios::binary};
   if (!stream) throw profkit::error{file.string() + ": cannot be opened"};
   std::string const content{std::istreambuf_iterator<char>{stream}, {}};

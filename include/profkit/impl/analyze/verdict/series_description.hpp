@@ -468,7 +468,7 @@ class series_describer {
   /// least squares with the models of the noise, because slow noise looks like a trend. Source: P. K. Sen, "Estimates of the regression
   /// coefficient based on Kendall's tau", JASA 63 (1968).
   void find_trend() {
-    double const max_p_value = count_ < 50 ? 0.003 : 0.01;  // few values show little of slow noise
+    double const max_p_value = count_ < 60 ? 0.003 : 0.01;  // few values show little of slow noise
     std::size_t const begin = has_levels() ? 0 : found_.warmup;
     if (count_ - begin < 4) return;
     series_values values = part_of(rest_, begin, count_);
