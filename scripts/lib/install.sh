@@ -195,9 +195,9 @@ need_nvcc() {
 
   local toolkit
   toolkit=$(dirname "$(dirname "$lib")")/nvidia/cu$major
-  if [ ! -x "$toolkit/bin/nvcc" ] || [ ! -x "$toolkit/nvvm/bin/cicc" ]; then
+  if [ ! -x "$toolkit/bin/nvcc" ] || [ ! -x "$toolkit/nvvm/bin/cicc" ] || [ ! -e "$toolkit/include/cuda_profiler_api.h" ]; then
     must_log "no nvcc $major on this machine: installing NVIDIA's compiler into $venv (about 100 MiB)" "$logs/nvcc.log" \
-      "$python" -m pip install --progress-bar off --disable-pip-version-check "cuda-toolkit[nvcc,nvvm,crt,cccl]==$(version_in_venv cuda-toolkit)"
+      "$python" -m pip install --progress-bar off --disable-pip-version-check "cuda-toolkit[nvcc,nvvm,crt,cccl,profiler]==$(version_in_venv cuda-toolkit)"
   fi
   ln -sfn lib "$toolkit/lib64"
   for at in "$toolkit"/lib/lib*.so.*; do
