@@ -34,7 +34,7 @@ class string_table {
     std::size_t const indent = std::min(cells.front().find_first_not_of(' '), cells.front().size());
     next.depth = static_cast<std::uint32_t>(indent / 2);
     cells.front().erase(0, 2 * std::size_t{next.depth});
-    for (std::string& each : cells) next.cells.push_back({std::move(each), {}});
+    for (std::string& each : cells) next.cells.emplace_back().value = std::move(each);
   }
 
   [[nodiscard]] std::size_t columns() const noexcept { return content_.columns.size(); }
