@@ -134,7 +134,7 @@ for stage in "${wanted[@]}"; do
     release) stage release ci "-DPython3_EXECUTABLE=$python" "-DPROFKIT_PYTHON=$python" "-DPROFKIT_CONAN=$conan" ;;
     asan-ubsan)
       rm -rf build/asan-ubsan/coverage # files of an earlier run
-      stage asan-ubsan asan-ubsan -DCMAKE_CXX_FLAGS_DEBUG= "-DCMAKE_CXX_COMPILER=$clang" "-DCMAKE_EXE_LINKER_FLAGS=$linker"
+      stage asan-ubsan asan-ubsan -DCMAKE_CXX_FLAGS_DEBUG= -DPROFKIT_FUZZ_SECONDS=5 "-DCMAKE_CXX_COMPILER=$clang" "-DCMAKE_EXE_LINKER_FLAGS=$linker"
       coverage asan-ubsan
       ;;
     tsan)

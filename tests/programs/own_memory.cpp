@@ -111,7 +111,7 @@ void work(load const& what) {
 }
 
 constexpr std::uint64_t warmup = 20;
-constexpr std::uint64_t measured = 300;
+constexpr std::uint64_t measured = 100;
 constexpr int scopes_per_step = 3000;  // so that lists of profkit exceed 128 KiB between two reports
 
 /// Prints the page faults of the program's own work in the measured steps. Logs of profkit take pages of their own when they grow.
