@@ -19,7 +19,7 @@ extern "C" {
 #endif
 
 /// @brief An open scope. Pass it to `profkit_end` unchanged.
-typedef uintptr_t profkit_scope;  // NOLINT(modernize-use-using): C
+typedef uintptr_t profkit_scope;
 
 /// @brief Begins a scope. @param name ends with a zero; it is copied. @return the scope, which must end on this thread, in reverse order.
 profkit_scope profkit_begin(char const* name);

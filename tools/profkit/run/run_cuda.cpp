@@ -150,7 +150,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   return profkit_run::status_of(profkit_run::driver::only().device_get_name(&properties->name[0], length, device));
 }
 
-// NOLINTNEXTLINE(readability-inconsistent-declaration-parameter-name): the names of CUDA's header
+// Without the names of parameters in CUDA's header.
 cudaError_t cudaDeviceGetPCIBusId(char* text, int length, int device) {
   return profkit_run::status_of(profkit_run::driver::only().device_get_pci_bus_id(text, length, device));
 }
