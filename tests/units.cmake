@@ -250,6 +250,9 @@ if(TARGET CUDA::cudart)
                                                       LD_LIBRARY_PATH=${broken_dir}:${fake_dir})
   profkit_add_test_program(NAME cupti_clock_changes SOURCES collect/cupti_clock_changes.test.cpp collect/fake_cudart.cpp LIBRARIES ${CMAKE_DL_LIBS} ENVIRONMENT
                                                             LD_LIBRARY_PATH=${fake_dir})
+  foreach(test IN ITEMS cupti_kernels cupti_missing) # profkit::cupti would link the real libcudart
+    target_sources(profkit_${test} PRIVATE "$<TARGET_OBJECTS:profkit_cupti_code>")
+  endforeach()
   target_compile_definitions(profkit_cupti_missing PRIVATE FAKE_LIBCUPTI="$<TARGET_FILE:profkit_fake_libcupti>")
   foreach(test IN ITEMS cupti_kernels cupti_clock_changes cupti_missing)
     target_include_directories(profkit_${test} SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
@@ -291,6 +294,7 @@ if(TARGET CUDA::cudart AND NOT CMAKE_CXX_FLAGS MATCHES "-fsanitize")
   target_link_libraries(profkit_planted_library PRIVATE profkit_warnings ${CMAKE_DL_LIBS})
   profkit_add_test_program(NAME measured_program SOURCES security/measured_program.cpp collect/fake_cudart.cpp NO_CATCH NO_TEST)
   target_include_directories(profkit_measured_program SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
+  target_sources(profkit_measured_program PRIVATE "$<TARGET_OBJECTS:profkit_cupti_code>")
   foreach(case IN ITEMS libraries writes rights)
     add_test(NAME security.${case} COMMAND Python3::Interpreter "${CMAKE_CURRENT_SOURCE_DIR}/security/security_test.py" "$<TARGET_FILE:profkit_measured_program>"
                                            "$<TARGET_FILE:profkit_planted_library>" "${fake_dir}" ${case})

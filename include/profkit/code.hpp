@@ -22,4 +22,3 @@
 #include "impl/session/c_interface.hpp"
 #include "impl/session/make_options.hpp"
 #include "impl/session/make_session.hpp"
-#include "impl/session/session_journal.hpp"

@@ -6,7 +6,7 @@
 #include <profkit/analyze.hpp>
 #include <profkit/impl/profile/atomic_file.hpp>
 #include <profkit/impl/report/html_page.hpp>
-#include <profkit/impl/report/make_document.hpp>
+#include <profkit/impl/report/report_code.hpp>
 #include <profkit/save_load.hpp>
 
 #include <chrono>
@@ -145,7 +145,7 @@ int main(int count, char** arguments) {
     profkit::detail::write_file(folder / (name + ".html"), profkit::detail::html_page(what));
   };
   auto const report = [&](std::string const& name, profkit::profile const& profile) {
-    write("report_" + name, profkit::detail::make_document(profkit::analyze(profile)));
+    write("report_" + name, profkit::detail::report_code::describe(profkit::analyze(profile)));
   };
   write("made", made_document());
   write("empty", {"a program", "", "The session took 3 s; no steps were marked", {}, {}, {}, "profkit 0.1.0"});

@@ -3,11 +3,11 @@
 // Kernel collection on an imitated driver and CUPTI in the library path.
 #include <profkit/cupti.hpp>
 #include <profkit/impl/analyze/gpu/attribution.hpp>
-#include <profkit/impl/collect/cupti_collection.hpp>
 #include <profkit/report.hpp>
 #include <profkit/scope.hpp>
 #include <profkit/session.hpp>
 
+#include <cupti.h>
 #include <sys/wait.h>
 #include <unistd.h>
 

@@ -2,7 +2,6 @@
 //
 // A machine whose libcupti cannot be opened: an invalid file comes first in the library path.
 #include <profkit/cupti.hpp>
-#include <profkit/impl/collect/cupti_collection.hpp>
 #include <profkit/session.hpp>
 
 #include <catch2/catch_test_macros.hpp>

@@ -2,7 +2,7 @@
 //
 // Migrations and faults of unified memory, from an imitated CUPTI.
 #include <profkit/cupti.hpp>
-#include <profkit/impl/collect/cupti_collection.hpp>
+#include <profkit/impl/collect/function_names.hpp>
 #include <profkit/report.hpp>
 #include <profkit/scope.hpp>
 #include <profkit/session.hpp>

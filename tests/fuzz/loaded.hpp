@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <profkit/impl/profile/journal_encoder.hpp>
-#include <profkit/impl/profile/make_profile_builder.hpp>
 #include <profkit/save_load.hpp>
 
 #include <sanitizer/allocator_interface.h>
@@ -68,13 +66,6 @@ class allocation_limit {
   }
   static void ignore(void const volatile*) {}
 };
-
-inline std::string saved(profkit::profile const& profile) {
-  std::string result;
-  profkit::detail::string_output output{result};
-  profkit::detail::write_profile(profile, output);
-  return result;
-}
 
 /// A loaded profile can be saved, loads again with equal content, and can be analysed and printed.
 inline void require_sound(profkit::profile const& loaded) {

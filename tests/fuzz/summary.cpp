@@ -4,7 +4,7 @@
 #include <profkit/error.hpp>
 #include <profkit/impl/profile/archive_writer.hpp>
 #include <profkit/impl/profile/journal_format.hpp>
-#include <profkit/impl/report/make_report.hpp>
+#include <profkit/impl/report/report_code.hpp>
 #include <profkit/summary_file.hpp>
 
 #include <algorithm>
@@ -26,22 +26,17 @@ constexpr std::size_t beginning_bytes = summary_magic.size() + 2 * sizeof(std::u
 
 std::string with_right_beginning(std::string_view bytes) {
   std::string_view const content = bytes.substr(std::min(beginning_bytes, bytes.size()));
-  checksum sum = checksum_of_format(summary_format.in_file());
-  sum.add(content);
   std::string result{summary_magic};
   string_output output{result};
   archive_writer archive{output};
   archive(summary_format.in_file());
+  archive.flush();
+  checksum sum;
+  sum.add(std::string_view{result}.substr(summary_magic.size()));
+  sum.add(content);
   archive(sum.value());
   archive.flush();
   return result.append(content);
-}
-
-std::string saved(profkit::summary const& summary) {
-  std::string result;
-  string_output output{result};
-  write_summary(summary, output);
-  return result;
 }
 
 void read(std::string_view bytes) {

@@ -3,6 +3,7 @@
 
 #include <profkit/analyze.hpp>
 #include <profkit/impl/analyze/gpu/attribution.hpp>
+#include <profkit/impl/profile/make_profile_builder.hpp>
 #include <profkit/impl/report/html_page.hpp>
 #include <profkit/impl/report/make_report.hpp>
 #include <profkit/impl/report/trace_json.hpp>
@@ -24,6 +25,20 @@ std::string printed(profkit::summary const& summary) {
   result += profkit::report_full_text(summary) + profkit::report_json(summary) + profkit::report_html(summary);
   for (profkit::detail::named_csv const& each : profkit::detail::csv_files(profkit::detail::report_code::describe(summary)))
     result += each.content;
+  return result;
+}
+
+std::string saved(profkit::profile const& profile) {
+  std::string result;
+  profkit::detail::string_output output{result};
+  profkit::detail::write_profile(profile, output);
+  return result;
+}
+
+std::string saved(profkit::summary const& summary) {
+  std::string result;
+  profkit::detail::string_output output{result};
+  profkit::detail::write_summary(summary, output);
   return result;
 }
 

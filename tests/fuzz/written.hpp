@@ -20,5 +20,9 @@ std::string printed_journal(std::filesystem::path const& file);
 /// All outputs of a summary, concatenated.
 std::string printed(profkit::summary const& summary);
 
+/// The content of the file of a profile, and of a summary.
+std::string saved(profkit::profile const& profile);
+std::string saved(profkit::summary const& summary);
+
 /// All other outputs of a profile, by file name.
 std::vector<profkit::detail::named_csv> written(profkit::profile const& profile);

@@ -17,7 +17,6 @@
 #include <iterator>
 #include <memory>
 #include <profkit/analyze.hpp>
-#include <profkit/impl/report/trace_json.hpp>
 #include <profkit/report.hpp>
 #include <profkit/save_load.hpp>
 #include <string>

@@ -2,7 +2,7 @@
 #include <profkit/analyze.hpp>
 #include <profkit/impl/profile/archive_reader.hpp>
 #include <profkit/impl/profile/journal_reader.hpp>
-#include <profkit/impl/report/make_report.hpp>
+#include <profkit/impl/report/report_code.hpp>
 #include <profkit/report.hpp>
 #include <profkit/save_load.hpp>
 #include <profkit/summary_file.hpp>
@@ -72,7 +72,8 @@ own_string beginning(std::string_view magic, format_version format) {
 
 std::string summary_with(format_version format, std::string_view content) {
   own_string result = beginning(summary_magic, format);
-  checksum sum = checksum_of_format(format.in_file());
+  checksum sum;
+  sum.add(std::string_view{result}.substr(summary_magic.size()));
   sum.add(content);
   later_writer{result}.put(sum.value());
   return std::string{result.append(content)};

@@ -3,8 +3,9 @@
 #include <profkit/impl/report/first_screen.hpp>
 #include <profkit/impl/report/folded_scopes.hpp>
 #include <profkit/impl/report/kernels_section.hpp>
-#include <profkit/impl/report/make_document.hpp>
 #include <profkit/impl/report/numbers.hpp>
+#include <profkit/impl/report/report_code.hpp>
+#include <profkit/impl/report/scopes_section.hpp>
 
 #include "../support/made_summary.hpp"
 #include "../support/testing.hpp"
@@ -22,11 +23,11 @@ std::string plain(std::string text) {
   return text;
 }
 
-std::string headline_of(profkit::summary const& what) { return plain(profkit::detail::make_document(what).headline); }
+std::string headline_of(profkit::summary const& what) { return plain(profkit::detail::report_code::describe(what).headline); }
 
 std::vector<std::string> findings_of(profkit::summary const& what) {
   std::vector<std::string> result;
-  for (finding const& each : profkit::detail::make_document(what).findings)
+  for (finding const& each : profkit::detail::report_code::describe(what).findings)
     result.push_back(plain(each.headline + " " + each.text + " > " + each.action));
   return result;
 }
@@ -63,7 +64,7 @@ TEST_CASE("time between steps is a finding from 5 % of the loop on", "[findings]
   CHECK(findings_of(made.get()).at(0) ==
         "83 % of the loop's wall time is between steps. 10.0 ms pass between two steps; a step takes 2.00 ms. > Do this work, such as "
         "loading data, during the step, or inside it to see it in the report: at most 10.0 ms a step (83 %) can be saved.");
-  profkit::detail::document const document = profkit::detail::make_document(made.get());
+  profkit::detail::document const document = profkit::detail::report_code::describe(made.get());
   auto const screen = profkit::detail::first_screen{document, profkit::detail::text_style{}}.text("");
   CHECK_THAT(std::string(screen.data(), screen.size()), Catch::Matchers::ContainsSubstring("between steps  39  10.00"));
   between.median = milliseconds{0.01};
@@ -84,7 +85,7 @@ TEST_CASE("an operation of a CUDA graph counts less overhead than a launch, and 
     made_summary made{40, step};
     made.budget({{"forward", 0.9 * step, 0.1 * step}}).kernel("node", "other", 0.9 * step, operations);
     if (of_graphs) made.get().gpu->operations_of_graphs = made.get().gpu->all.operations;
-    return plain(profkit::detail::make_document(made.get()).sections.back().answer);
+    return plain(profkit::detail::report_code::describe(made.get()).sections.back().answer);
   };
   CHECK_THAT(answer_of(1000, 6.0, false), Catch::Matchers::ContainsSubstring("; overhead at most 50 % of a step"));
   CHECK_THAT(answer_of(1000, 2.4, true), Catch::Matchers::ContainsSubstring("; overhead at most 50 % of a step"));
@@ -95,7 +96,7 @@ TEST_CASE("merged scopes of warm-up steps are not added to those of measured ste
   made_summary made;
   made.scope(0, "step", 10.0).scope(1, profkit::detail::path_table::merged_name, 10.0);
   made.get().quality.collapsed_scopes = 900;
-  auto const answer = [&] { return plain(profkit::detail::make_document(made.get()).sections.back().answer); };
+  auto const answer = [&] { return plain(profkit::detail::report_code::describe(made.get()).sections.back().answer); };
   CHECK_THAT(answer(), Catch::Matchers::ContainsSubstring(
                            "nothing lost of 100 scopes; 900 of the whole session, deeper than 512 levels, are merged"));
   made.get().steps.warmup = 0;
@@ -203,7 +204,7 @@ TEST_CASE("a measured cause that can explain most of the noise comes before the 
   CHECK(findings_of(made.get()).front() ==
         "The step thread waited 84 % of the time for a processor. These times are not reliable: noisy, the mean is known to \xc2\xb1"
         "0.1 %; n = 40 (effective 40), 0 outliers. > Stop other programs, or use fewer threads than processors: more steps do not help.");
-  CHECK_THAT(plain(profkit::detail::make_document(made.get()).sections.front().answer),
+  CHECK_THAT(plain(profkit::detail::report_code::describe(made.get()).sections.front().answer),
              ContainsSubstring(" Verdict: noisy: the step thread waited 84 % of the time for a processor; no significant drift"));
   for (profkit::step_verdict const other :
        {profkit::step_verdict::too_few, profkit::step_verdict::still_warming, profkit::step_verdict::throttled}) {
@@ -263,7 +264,7 @@ TEST_CASE("the largest lever is named by classes of kernels, the longest kernel,
   CHECK(found.front() ==
         "Kernel time is 60 % matmul, 30 % softmax. Longest: softmax_kernel<float>, 3.00 ms (30 %), 12 launches. > Begin with forward "
         "itself, without the scopes in it: 7.00 ms (70 %).");
-  CHECK(profkit::detail::make_document(made.get()).findings.front().scope == "forward");
+  CHECK(profkit::detail::report_code::describe(made.get()).findings.front().scope == "forward");
   made.kernel("mine", "other", 20.0, 1);
   CHECK_THAT(findings_of(made.get()).front(), ContainsSubstring("Most kernel time is in kernels without a class. Longest: "));
 }
@@ -290,7 +291,7 @@ TEST_CASE("headline, finding and picture name one place: the longest of the inne
     CHECK_THAT(headline_of(made.get()), ContainsSubstring("A step takes 10.0 ms on the host, " + place));
     REQUIRE(findings_of(made.get()).size() == 1);
     CHECK(findings_of(made.get()).front() == found);
-    profkit::detail::document const document = profkit::detail::make_document(made.get());
+    profkit::detail::document const document = profkit::detail::report_code::describe(made.get());
     CHECK(document.findings.front().scope == scope);
     auto const is_picture = [](profkit::detail::section const& each) { return each.id == "picture"; };
     auto const picture = std::find_if(document.sections.begin(), document.sections.end(), is_picture);

@@ -5,7 +5,7 @@
 #include <unistd.h>
 #include <profkit/analyze.hpp>
 #include <profkit/impl/report/first_screen.hpp>
-#include <profkit/impl/report/make_document.hpp>
+#include <profkit/impl/report/report_code.hpp>
 #include <profkit/report.hpp>
 #include <profkit/save_load.hpp>
 
@@ -20,7 +20,7 @@ using profkit::detail::text_style;
 namespace {
 
 std::string screen(profkit::summary const& what, text_style const& style = {}, std::string const& files = "profile: report.json") {
-  return profkit::detail::first_screen{profkit::detail::make_document(what), style}.text(files);
+  return profkit::detail::first_screen{profkit::detail::report_code::describe(what), style}.text(files);
 }
 
 std::vector<std::string> screen_lines(std::string const& text) {
@@ -195,7 +195,8 @@ TEST_CASE("a program without a GPU shows host times, and says in one line what i
   made.get().threads = 3;
   made.get().environment.host_speed = profkit::host_speed_record{{}, {}, 0.25};
   std::vector<std::string> figures;
-  for (profkit::detail::key_figure const& each : profkit::detail::make_document(made.get()).key_figures) figures.push_back(each.name);
+  for (profkit::detail::key_figure const& each : profkit::detail::report_code::describe(made.get()).key_figures)
+    figures.push_back(each.name);
   CHECK(figures == std::vector<std::string>{"step", "threads", "waiting for a processor", "processors used", "page faults"});
   std::string const text = screen(made.get());
   CHECK_THAT(text,

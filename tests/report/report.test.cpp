@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <profkit/analyze.hpp>
 #include <profkit/csv_printer.hpp>
-#include <profkit/impl/report/make_document.hpp>
 #include <profkit/impl/report/quality_section.hpp>
+#include <profkit/impl/report/report_code.hpp>
 #include <profkit/impl/report/scopes_section.hpp>
 #include <profkit/report.hpp>
 #include <profkit/save_load.hpp>
@@ -111,7 +111,7 @@ TEST_CASE("a report of a program without a GPU says in one line what it did not 
     for (char const* const other : {"n/a:", "n/a (", "Where the step went", "SM clock", "no collector", "id=\"kernels\"", "Kernels"})
       CHECK_THAT(text, !ContainsSubstring(other));
   }
-  for (profkit::detail::section const& section : profkit::detail::make_document(report.summary()).sections) {
+  for (profkit::detail::section const& section : profkit::detail::report_code::describe(report.summary()).sections) {
     for (profkit::detail::block const& block : section.blocks) {
       auto const* const table = std::get_if<profkit::detail::data_table>(&block);
       if (table == nullptr) continue;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <profkit/analyze.hpp>
 #include <profkit/impl/report/html_page.hpp>
-#include <profkit/impl/report/make_document.hpp>
+#include <profkit/impl/report/report_code.hpp>
 #include <profkit/impl/report/work_section.hpp>
 #include <profkit/report.hpp>
 
@@ -118,9 +118,9 @@ TEST_CASE("the roofline shows the measured memory bandwidth if one device was me
   profkit::profile unknown = profile_with_utilization();
   unknown.environment.gpu = "NVIDIA H200 NVL MIG 1g";
   CHECK_FALSE(band_of(unknown));
-  std::string const page = profkit::detail::html_page(profkit::detail::make_document(profkit::analyze(profile_with_utilization())));
+  std::string const page = profkit::detail::html_page(profkit::detail::report_code::describe(profkit::analyze(profile_with_utilization())));
   CHECK(times_in(page, "<line class=\"moved\"") == 3);
-  CHECK(times_in(profkit::detail::html_page(profkit::detail::make_document(profkit::analyze(unknown))), "class=\"moved\"") == 0);
+  CHECK(times_in(profkit::detail::html_page(profkit::detail::report_code::describe(profkit::analyze(unknown))), "class=\"moved\"") == 0);
 }
 
 TEST_CASE("one sentence says which unit limits the run", "[utilization]") {
@@ -179,7 +179,7 @@ TEST_CASE("the energy of steps is in the report, in report.json and at its top",
   CHECK(found[1].at("scopes").empty());
   CHECK(found[1].at("joules_per_item").is_null());
   CHECK(found[1].at("min_joules").is_null());
-  profkit::detail::document const document = profkit::detail::make_document(profkit::analyze(profile));
+  profkit::detail::document const document = profkit::detail::report_code::describe(profkit::analyze(profile));
   auto const section =
       std::find_if(document.sections.begin(), document.sections.end(), [](auto const& each) { return each.id == "energy"; });
   REQUIRE(section != document.sections.end());

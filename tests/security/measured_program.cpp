@@ -6,7 +6,6 @@
 //   --write    it writes outputs, like a program that was asked to
 #include <profkit/cuda.hpp>
 #include <profkit/cupti.hpp>
-#include <profkit/impl/collect/cupti_collection.hpp>
 #include <profkit/profkit.hpp>
 
 #include <fcntl.h>

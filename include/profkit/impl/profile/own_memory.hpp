@@ -22,9 +22,9 @@
 // the program would have fewer page faults than without profkit, and other times. (Source: mallopt(3), M_MMAP_THRESHOLD.)
 
 // Null unless the program is linked with LeakSanitizer, which otherwise does not find pointers in mappings.
-// NOLINTNEXTLINE(bugprone-reserved-identifier): the sanitizer's name
+// The names are those of the sanitizer.
 extern "C" __attribute__((weak)) void __lsan_register_root_region(void const* memory, std::size_t bytes);
-// NOLINTNEXTLINE(bugprone-reserved-identifier): like the other
+// Ends what the other begins.
 extern "C" __attribute__((weak)) void __lsan_unregister_root_region(void const* memory, std::size_t bytes);
 
 namespace PROFKIT_NAMESPACE::detail {
