@@ -88,6 +88,20 @@ TEST_CASE("quantiles of equal durations, and of durations below 128 ns, are exac
   }
 }
 
+TEST_CASE("a bucket of a sketch counts more durations than 16 bits hold, also after merging", "[statistics]") {
+  profkit::quantile_sketch sketch;
+  for (int i = 0; i < 100'000; ++i) sketch.add(nanoseconds{1000});
+  for (int i = 0; i < 40'000; ++i) sketch.add(nanoseconds{100});
+  profkit::quantile_sketch merged;
+  for (int i = 0; i < 3; ++i) merged.add(sketch);
+  for (profkit::quantile_sketch const* each : {&sketch, &merged}) {
+    CHECK(*each->quantile(0.28) == 100.0);
+    CHECK(*each->quantile(0.29) == Approx(1000.0).epsilon(0.01));
+    CHECK(*each->quantile(0.9) == Approx(1000.0).epsilon(0.01));
+  }
+  CHECK(merged.count() == 420'000);
+}
+
 TEST_CASE("durations before zero count as zero in the quantiles, and keep their minimum", "[statistics]") {
   profkit::quantile_sketch sketch;
   for (std::int64_t const ns : {-500, -20, -1, 100}) sketch.add(nanoseconds{ns});

@@ -33,8 +33,8 @@ namespace PROFKIT_NAMESPACE {
 /// (2019), with the logarithm to base 2 interpolated linearly between powers of two, so that bucket indices need only integers and are
 /// equal on every machine.
 ///
-/// Not thread-safe: use one sketch per thread and merge them. Adding takes constant time. The first duration in a group of 32
-/// buckets allocates 256 bytes, which can throw `std::bad_alloc`; nothing else throws.
+/// Not thread-safe: use one sketch per thread and merge them. Adding takes constant time. The first duration in a group of 32 buckets
+/// allocates 64 bytes, and each 65,536th in a bucket 256 bytes for each group; this can throw `std::bad_alloc`. Nothing else throws.
 ///
 ///     profkit::quantile_sketch sketch;
 ///     for (std::chrono::nanoseconds each : durations) sketch.add(each);
@@ -43,7 +43,7 @@ class quantile_sketch {
  public:
   /// @brief Adds one duration, of any sign.
   void add(std::chrono::nanoseconds duration) {
-    ++bucket(index_of(duration));
+    increase(index_of(duration), 1);
     ++count_;
     min_ = std::min(min_, duration);
     max_ = std::max(max_, duration);
@@ -53,10 +53,7 @@ class quantile_sketch {
   void add(quantile_sketch const& other) {
     for (std::size_t i = 0; i < pages; ++i) {
       if (other.page_of_[i] == no_page) continue;
-      if (page_of_[i] == no_page) make_page(i);
-      page& to = touched_[page_of_[i] - 1U];
-      page const& from = other.touched_[other.page_of_[i] - 1U];
-      for (std::size_t k = 0; k < page_size; ++k) to[k] += from[k];
+      for (std::size_t k = 0; k < page_size; ++k) increase(i * page_size + k, other.count_in(i * page_size + k));
     }
     count_ += other.count_;
     min_ = std::min(min_, other.min_);
@@ -86,7 +83,9 @@ class quantile_sketch {
   }
 
   /// @brief Memory in bytes, including the object. Proportional to the range of the durations, not to their number.
-  [[nodiscard]] std::size_t bytes() const noexcept { return sizeof(quantile_sketch) + touched_.capacity() * sizeof(page); }
+  [[nodiscard]] std::size_t bytes() const noexcept {
+    return sizeof(quantile_sketch) + touched_.capacity() * sizeof(page) + carried_.capacity() * sizeof(carried_page);
+  }
 
  private:
   static constexpr unsigned octave_bits = 6;                           ///< 2^6 buckets per power of two
@@ -94,13 +93,14 @@ class quantile_sketch {
   static constexpr unsigned duration_bits = 63;                        ///< bits of the maximum duration
 
  public:
-  /// @brief Maximum number of buckets, sufficient for every duration: about 29 KiB of counts.
+  /// @brief Maximum number of buckets, sufficient for every duration: 7 KiB of counts, and 29 KiB beyond 65,535 in a bucket.
   static constexpr std::size_t max_buckets = exact + ((duration_bits - octave_bits - 1) << octave_bits);
 
  private:
   /// Buckets are allocated in pages, because durations of one kind seldom span many powers of two.
   static constexpr std::size_t page_size = 32;
-  using page = std::array<std::uint64_t, page_size>;
+  using page = std::array<std::uint16_t, page_size>;  ///< the low bits of the counts: the sketches of many paths fit into a cache
+  using carried_page = std::array<std::uint64_t, page_size>;
 
   static constexpr std::size_t pages = max_buckets / page_size;
   static constexpr std::uint8_t no_page = 0;  ///< value in `page_of_` for a page without durations
@@ -123,17 +123,32 @@ class quantile_sketch {
     return static_cast<double>(first) + static_cast<double>(width - 1) / 2.0;
   }
 
-  /// The count of a bucket. Allocates its page if needed.
-  std::uint64_t& bucket(std::size_t index) {
+  /// Adds to the count of a bucket. Allocates its page if needed.
+  void increase(std::size_t index, std::uint64_t count) {
     std::size_t const which = index / page_size;
     if (__builtin_expect(page_of_[which] == no_page, 0)) make_page(which);
-    return touched_[page_of_[which] - 1U][index % page_size];
+    std::uint16_t& low = touched_[page_of_[which] - 1U][index % page_size];
+    count += low;
+    if (__builtin_expect(count >> 16U != 0, 0)) carry(index, count >> 16U);
+    low = static_cast<std::uint16_t>(count);
   }
 
-  /// Separate from `bucket`, which is inlined into the hottest loop of an analysis.
+  /// Separate from `increase`, which is inlined into the hottest loop of an analysis.
   __attribute__((noinline)) void make_page(std::size_t which) {
     touched_.emplace_back();
     page_of_[which] = static_cast<std::uint8_t>(touched_.size());
+  }
+
+  __attribute__((noinline)) void carry(std::size_t index, std::uint64_t count) {
+    if (carried_.size() < touched_.size()) carried_.resize(touched_.size());
+    carried_[page_of_[index / page_size] - 1U][index % page_size] += count;
+  }
+
+  /// The count of a bucket whose page exists.
+  [[nodiscard]] std::uint64_t count_in(std::size_t index) const noexcept {
+    std::size_t const which = page_of_[index / page_size] - std::size_t{1};
+    std::uint64_t const high = which < carried_.size() ? carried_[which][index % page_size] << 16U : 0;
+    return high + touched_[which][index % page_size];
   }
 
   using bucket_count = std::pair<std::uint16_t, std::uint64_t>;  ///< a bucket and the number of durations in it
@@ -151,7 +166,7 @@ class quantile_sketch {
     detail::own_vector<bucket_count> result;
     for (std::size_t i = 0; i < pages; ++i) {
       for (std::size_t k = 0; page_of_[i] != no_page && k < page_size; ++k) {
-        std::uint64_t const count = touched_[page_of_[i] - 1U][k];
+        std::uint64_t const count = count_in(i * page_size + k);
         if (count > 0) result.emplace_back(static_cast<std::uint16_t>(i * page_size + k), count);
       }
     }
@@ -165,7 +180,7 @@ class quantile_sketch {
     std::size_t next = 0;
     for (auto const& [index, count] : buckets) {
       if (index < next || index >= max_buckets || count == 0 || count > left) return false;
-      bucket(index) = count;
+      increase(index, count);
       left -= count;
       next = index + std::size_t{1};
     }
@@ -183,9 +198,8 @@ class quantile_sketch {
     std::uint64_t seen = 0;
     for (std::size_t i = 0; i < pages; ++i) {
       if (page_of_[i] == no_page) continue;
-      page const& counts = touched_[page_of_[i] - 1U];
       for (std::size_t k = 0; k < page_size; ++k) {
-        seen += counts[k];
+        seen += count_in(i * page_size + k);
         if (rank < seen) return std::clamp(middle_of(i * page_size + k), least, longest);
       }
     }
@@ -202,6 +216,7 @@ class quantile_sketch {
   std::chrono::nanoseconds min_ = std::chrono::nanoseconds::max();
   std::chrono::nanoseconds max_ = std::chrono::nanoseconds::min();
   detail::own_vector<page> touched_;           ///< non-empty pages, in the order of their creation
+  detail::own_vector<carried_page> carried_;   ///< of the same pages: the other bits of the counts; empty while all are 0
   std::array<std::uint8_t, pages> page_of_{};  ///< position in `touched_` + 1; `no_page` without a duration
 };
 
