@@ -274,10 +274,10 @@ class analysis_work {
     all_->session.set(records);
     step_kinds const kinds{records, when};
     all_->kinds.enter(kinds.all(), frame.gpu_wall);
-    all_->scopes.add(records, when);
+    bool const is_in_order = all_->scopes.add(records, when);
     std::optional<thread_lanes> lanes;
     if (launched == nullptr || launched->lanes.count() == 0) lanes.emplace(records);
-    own_vector<std::chrono::nanoseconds> const self = all_->self.add(records, own, when, lanes ? *lanes : launched->lanes);
+    all_->self.add(records, own, when, lanes ? *lanes : launched->lanes, kinds, all_->kinds);
     all_->counters.add(records, when);
     std::set<std::uint64_t> const measured = measured_steps_in(records, own);
     all_->clocks.add(records, measured);
@@ -293,7 +293,7 @@ class analysis_work {
 
     auto const kept = [&](kind_key kind) { return all_->kinds.kept(kind); };
     all_->steps.add(records, own, [&](timestamp begin) { return kept(kinds.of_step_at(begin)); });
-    all_->per_step.add(records, when, self, with_kernels, operations, kinds, all_->kinds);
+    all_->per_step.add(records, when, is_in_order, with_kernels, operations, kinds, all_->kinds);
     if (operations != nullptr) all_->gpu_periods.add(records, frame.gpu_steps, kept);
     // Operations of other windows can run during the steps of this window.
     measured_time const around = measured_time::of_window(records, all_time, frame.has_steps, true);

@@ -17,6 +17,8 @@
 #include "../gpu/attribution.hpp"
 #include "../gpu/gpu_idle.hpp"
 #include "../gpu/gpu_sums.hpp"
+#include "../kinds/kind_table.hpp"
+#include "../kinds/step_kinds.hpp"
 #include "../windows/state.hpp"
 #include "measured_time.hpp"
 #include "path_tree.hpp"
@@ -33,11 +35,17 @@ class self_times {
   /// @param own the stretch that the window owns.
   /// @param when the measured time of the window.
   /// @param lanes the threads of the profile.
-  /// @return self times by scope; right for the window's own scopes.
-  [[nodiscard]] own_vector<std::chrono::nanoseconds> add(profile const& profile, interval const& own, measured_time const& when,
-                                                         thread_lanes const& lanes) {
-    own_vector<std::chrono::nanoseconds> result(profile.scopes.size());
+  /// @param found the kinds of the steps.
+  /// @param kinds receives the self times of the scopes of each step.
+  void add(profile const& profile, interval const& own, measured_time const& when, thread_lanes const& lanes, step_kinds const& found,
+           kind_table& kinds) {
     grow_rows(of_path_, profile.paths.size());
+    own_vector<kind_figures::scopes_of_path*> rows_of;  // by step
+    for (std::size_t step = 0; step < when.steps().size(); ++step) {
+      auto& rows = kinds[found.of_step(step)].scopes;
+      grow_rows(rows, profile.paths.size());
+      rows_of.push_back(rows.data());
+    }
     own_vector<std::uint32_t> const parents = parents_of(profile.paths);
     measured_time_cursor in{when};
     for (std::size_t lane = 0; lane < lanes.count(); ++lane) {
@@ -51,8 +59,11 @@ class self_times {
         thread = profile.threads[scope.thread].system_id;
         inner_time inside = ended.take(scope);
         if (!open_.empty() || (at == place::after && inside.own.count() > 0)) take_earlier({thread, scope.path}, at, ended, inside);
-        result[i] = scope.time.duration() - std::min(inside.all, scope.time.duration());
-        if (in.contains(moment)) of_path_[scope.path].time += result[i];
+        if (std::uint32_t const step = in.step_of(moment); step != no_step) {
+          std::chrono::nanoseconds const self = scope.time.duration() - std::min(inside.all, scope.time.duration());
+          of_path_[scope.path].time += self;
+          if (!rows_of.empty()) rows_of[step][scope.path].self += self;
+        }
         std::uint32_t const parent = parents[scope.path];
         if (at == place::before || parent == path_record::no_parent) continue;
         ended.add(scope.time, parent, at == place::own, profile.paths[scope.path].adopted_from != path_record::no_parent);
@@ -61,7 +72,6 @@ class self_times {
         if (each.is_own) open_[{thread, each.parent}].time += each.time;
       }
     }
-    return result;
   }
 
   /// @return the sum over the scopes in the measured time.
@@ -172,19 +182,26 @@ class self_times {
 /// Host times and times between CUDA events of the scopes in the measured time, by path.
 class scope_times {
  public:
-  void add(profile const& profile, measured_time const& when) {
+  /// @return whether the scopes are in the order of the steps.
+  bool add(profile const& profile, measured_time const& when) {
     grow_rows(host_, profile.paths.size());
     grow_rows(gpu_events_, profile.paths.size());
     if (first_.size() < profile.paths.size()) first_.resize(profile.paths.size(), timestamp::max());
     measured_time_cursor in{when};
+    bool is_in_order = true;
+    std::uint32_t last = 0;
     for (scope_record const& scope : profile.scopes) {
-      if (!in.contains(when.moment_of(scope))) continue;
+      std::uint32_t const step = in.step_of(when.moment_of(scope));
+      if (step == no_step) continue;
+      is_in_order = is_in_order && last <= step;
+      last = step;
       host_[scope.path].add(scope.time.duration());
       first_[scope.path] = std::min(first_[scope.path], scope.time.begin);
     }
     for (gpu_scope_record const& scope : profile.gpu_scopes) {
       if (in.contains(scope.begin)) gpu_events_[scope.path].add(scope.duration);
     }
+    return is_in_order;
   }
 
   /// Whether there is one entry per path.

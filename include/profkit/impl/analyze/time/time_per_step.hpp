@@ -38,11 +38,9 @@ class step_rows {
   }
 
   /// Adds time to a row in the current step.
-  /// @param self the part outside the scopes directly inside, if it is needed.
-  void add(std::size_t row, std::chrono::nanoseconds time, std::chrono::nanoseconds self = {}) {
+  void add(std::size_t row, std::chrono::nanoseconds time) {
     touch(row);
     now_[row].time += time;
-    now_[row].self += self;
     ++now_[row].count;
   }
 
@@ -59,10 +57,10 @@ class step_rows {
     }
   }
 
-  /// @param visit called with each row of the current step, the number of its values, their sum and that of the self times.
+  /// @param visit called with each row of the current step, the number of its values and their sum.
   template <class Visit>
   void for_each_in_step(Visit const& visit) const {
-    for (std::size_t const row : touched_) visit(row, now_[row].count, now_[row].time, now_[row].self);
+    for (std::size_t const row : touched_) visit(row, now_[row].count, now_[row].time);
   }
 
   /// @param step position among all measured steps, from 0, in increasing order.
@@ -87,7 +85,6 @@ class step_rows {
  private:
   struct value {
     std::chrono::nanoseconds time{};
-    std::chrono::nanoseconds self{};
     std::uint32_t count = 0;
     bool is_touched = false;
   };
@@ -162,24 +159,31 @@ class step_rows {
   own_vector<figures> figures_;
 };
 
+/// Whether records are in the order of the steps in which they count. @param step_of as in `for_each_by_step`.
+template <class StepOf>
+bool are_in_step_order(std::uint32_t records, std::size_t steps, StepOf const& step_of) {
+  std::size_t last = 0;
+  for (std::uint32_t i = 0; i < records; ++i) {
+    std::size_t const step = step_of(i);
+    if (step == steps) continue;
+    if (step < last) return false;
+    last = step;
+  }
+  return true;
+}
+
 /// Visits records step by step, in order within a step.
 /// @param step_of the position of the measured step in which a record counts; `steps` if in none.
+/// @param is_in_order whether the records are in the order of these steps.
 /// @param add called with the position of a record.
 /// @param end_step called with the position of a step after all its records.
 template <class StepOf, class Add, class EndStep>
-void for_each_by_step(std::uint32_t records, std::size_t steps, StepOf const& step_of, Add const& add, EndStep const& end_step) {
+void for_each_by_step(std::uint32_t records, std::size_t steps, StepOf const& step_of, bool is_in_order, Add const& add,
+                      EndStep const& end_step) {
   if (steps == 0) return;
-  std::size_t last = 0;
-  bool is_in_order = true;
-  for (std::uint32_t i = 0; i < records && is_in_order; ++i) {
-    std::size_t const step = step_of(i);
-    if (step == steps) continue;
-    is_in_order = last <= step;
-    last = step;
-  }
   if (is_in_order) {
     bool has_records = false;
-    last = 0;
+    std::size_t last = 0;
     for (std::uint32_t i = 0; i < records; ++i) {
       std::size_t const step = step_of(i);
       if (step == steps) continue;
@@ -208,17 +212,16 @@ void for_each_by_step(std::uint32_t records, std::size_t steps, StepOf const& st
 class time_per_step {
  public:
   /// Adds the next window.
-  /// @param self the result of `self_times::add`.
+  /// @param is_in_order whether the scopes are in the order of the steps.
   /// @param with_kernels the part of the measured time with kernels collected.
   /// @param counted null if kernels were not collected.
   /// @param found the kinds of the steps.
-  /// @param kinds receives the scopes and kernels of each step.
-  void add(profile const& profile, measured_time const& when, own_vector<std::chrono::nanoseconds> const& self,
-           measured_time const& with_kernels, counted_operations const* counted, step_kinds const& found, kind_table& kinds) {
+  /// @param kinds receives the scopes and kernels of each step; `self_times` has made its rows of scopes.
+  void add(profile const& profile, measured_time const& when, bool is_in_order, measured_time const& with_kernels,
+           counted_operations const* counted, step_kinds const& found, kind_table& kinds) {
     for (step_rows* const each : {&host_, &gpu_, &host_copies_}) each->grow(profile.paths.size());
     kernels_.grow(profile.gpu_names.size());
-    for (occurring_kind const& each : found.all()) grow_rows(kinds[each.key].scopes, profile.paths.size());
-    add_scopes(profile, when, self, found, kinds);
+    add_scopes(profile, when, is_in_order, found, kinds);
     if (counted != nullptr) add_operations(profile, with_kernels, *counted, found, kinds);
   }
 
@@ -251,22 +254,19 @@ class time_per_step {
   auto members() { return listed(summed(steps_), summed(gpu_steps_), host_, gpu_, host_copies_, kernels_); }
 
  private:
-  void add_scopes(profile const& profile, measured_time const& when, own_vector<std::chrono::nanoseconds> const& self,
-                  step_kinds const& found, kind_table& kinds) {
+  void add_scopes(profile const& profile, measured_time const& when, bool is_in_order, step_kinds const& found, kind_table& kinds) {
     std::size_t const steps = when.steps().size();
     measured_time_cursor in{when};
     for_each_by_step(
         static_cast<std::uint32_t>(profile.scopes.size()), steps,
-        [&](std::uint32_t scope) { return std::min<std::size_t>(in.step_of(when.moment_of(profile.scopes[scope])), steps); },
-        [&](std::uint32_t scope) { host_.add(profile.scopes[scope].path, profile.scopes[scope].time.duration(), self[scope]); },
+        [&](std::uint32_t scope) { return std::min<std::size_t>(in.step_of(when.moment_of(profile.scopes[scope])), steps); }, is_in_order,
+        [&](std::uint32_t scope) { host_.add(profile.scopes[scope].path, profile.scopes[scope].time.duration()); },
         [&](std::size_t step) {
           auto& of_kind = kinds[found.of_step(step)].scopes;
-          host_.for_each_in_step(
-              [&](std::size_t path, std::uint64_t count, std::chrono::nanoseconds time, std::chrono::nanoseconds itself) {
-                of_kind[path].count += count;
-                of_kind[path].time += time;
-                of_kind[path].self += itself;
-              });
+          host_.for_each_in_step([&](std::size_t path, std::uint64_t count, std::chrono::nanoseconds time) {
+            of_kind[path].count += count;
+            of_kind[path].time += time;
+          });
           host_.end_step(steps_ + step);
         });
     steps_ += steps;
@@ -296,7 +296,8 @@ class time_per_step {
       gpu_.add(operation.path, time);
       if (operation.kind == gpu_operation_kind::copy && touches_host[operation.name]) host_copies_.add(operation.path, time);
     };
-    for_each_by_step(static_cast<std::uint32_t>(operations.size()), steps, step_of, add, [&](std::size_t step) {
+    auto const count = static_cast<std::uint32_t>(operations.size());
+    for_each_by_step(count, steps, step_of, are_in_step_order(count, steps, step_of), add, [&](std::size_t step) {
       for (step_rows* const each : {&gpu_, &host_copies_}) {
         each->fold(parents);
         each->end_step(gpu_steps_ + step);
