@@ -279,12 +279,15 @@ inline std::uint64_t replay_key(std::uint32_t launched_in, std::uint32_t capture
   return std::uint64_t{launched_in} << 32U | captured_in;
 }
 
-/// Fills `path_of`: first the captured scope of a graph node, then the scope of the launch, then the default scope of its thread.
-inline void find_paths(attribution& result, profile const& profile) {
+/// Fills `scope_of` and `path_of`: first the captured scope of a graph node, then the scope of the launch, then the default scope of its
+/// thread.
+/// @param scope_of_call the innermost scope of each launching call.
+inline void find_paths(attribution& result, profile const& profile, own_vector<std::uint32_t> const& scope_of_call) {
   auto const captured = captured_paths(profile);
   detail::own_vector<std::uint32_t> const rest = default_paths(profile);
   detail::own_hash_map<std::uint64_t, std::uint32_t> replayed;
   for (replayed_scope_record const& each : profile.replayed_scopes) replayed[replay_key(each.launched_in, each.captured_in)] = each.path;
+  result.scope_of.reserve(profile.gpu_operations.size());
   result.path_of.reserve(profile.gpu_operations.size());
   for (std::size_t i = 0; i < profile.gpu_operations.size(); ++i) {
     std::uint64_t const node = profile.graph_nodes.empty() ? 0 : profile.gpu_operations[i].graph_node;
@@ -292,8 +295,10 @@ inline void find_paths(attribution& result, profile const& profile) {
     std::uint32_t path = known == captured.end() ? attribution::none : known->second;
     std::uint32_t launched_in = attribution::none;
     std::uint32_t const launch = result.launch_of[i];
-    if (result.scope_of[i] != attribution::none) {
-      launched_in = profile.scopes[result.scope_of[i]].path;
+    std::uint32_t const scope = launch == attribution::none ? attribution::none : scope_of_call[launch];
+    result.scope_of.push_back(scope);
+    if (scope != attribution::none) {
+      launched_in = profile.scopes[scope].path;
     } else if (launch != attribution::none) {
       launched_in = rest[profile.api_calls[launch].thread];
     }
@@ -312,14 +317,12 @@ inline void find_paths(attribution& result, profile const& profile) {
 /// @return the attribution; positions refer to the lists of the profile.
 [[nodiscard]] inline attribution attribute(profile const& profile) {
   attribution result;
-  result.launch_of.assign(profile.gpu_operations.size(), attribution::none);
-  result.scope_of.assign(profile.gpu_operations.size(), attribution::none);
-
+  result.launch_of.reserve(profile.gpu_operations.size());
   detail::correlation_index const index{profile.api_calls};
   result.has_operation.resize(profile.api_calls.size());
-  for (std::size_t i = 0; i < profile.gpu_operations.size(); ++i) {
-    std::uint32_t const launch = index.find(profile.gpu_operations[i].correlation);
-    result.launch_of[i] = launch;
+  for (gpu_operation_record const& each : profile.gpu_operations) {
+    std::uint32_t const launch = index.find(each.correlation);
+    result.launch_of.push_back(launch);
     if (launch != attribution::none) result.has_operation[launch] = true;
   }
 
@@ -328,10 +331,7 @@ inline void find_paths(attribution& result, profile const& profile) {
   ::profkit::detail::own_vector<std::uint32_t> const scope_of_call = detail::innermost_scopes(
       profile, result.lanes, profile.api_calls, [&](std::uint32_t call) { return result.has_operation[call]; },
       [&](std::uint32_t call) { return detail::middle_of(profile.api_calls[call].time); }, result.parent_of);
-  for (std::size_t i = 0; i < result.launch_of.size(); ++i) {
-    if (result.launch_of[i] != attribution::none) result.scope_of[i] = scope_of_call[result.launch_of[i]];
-  }
-  detail::find_paths(result, profile);
+  detail::find_paths(result, profile, scope_of_call);
   return result;
 }
 
