@@ -246,13 +246,27 @@ def ranks(folder):
 
 
 def python(folder):
-    """The Python package nvtx."""
-    code = "import nvtx, time\nfor i in range(12):\n  with nvtx.annotate(f'iteration {i}', domain='app'):\n    with nvtx.annotate('work'): time.sleep(0.001)\nraise SystemExit(7)"
-    if subprocess.run([sys.executable, "-c", "import nvtx"], check=False, capture_output=True).returncode != 0:
-        skip("no Python package nvtx")
+    """The ranges of PyTorch."""
+    code = """
+import time
+import torch
+from torch.cuda import nvtx
+weights = torch.randn(64, 64, requires_grad=True)
+for i in range(12):
+    nvtx.range_push(f"iteration {i}")
+    with nvtx.range("forward"):
+        loss = (weights @ weights).sum()
+        time.sleep(0.001)
+    with nvtx.range("backward"):
+        loss.backward()
+    nvtx.range_pop()
+raise SystemExit(7)
+"""
+    if subprocess.run([sys.executable, "-c", "import torch"], check=False, capture_output=True).returncode != 0:
+        skip("no PyTorch")
     done = run(sys.executable, "-c", code, options=["--out", folder])
     equal((done.returncode, done.stdout), (7, ""))
-    equal(counts(report_in(folder)), {"step": 7, "step/work": 7})
+    equal(counts(report_in(folder)), {"step": 7, "step/forward": 7, "step/backward": 7})
 
 
 def installed(folder):
