@@ -155,8 +155,7 @@ foreach(plugin IN ITEMS opened_a opened_b closed hidden symbolic excluded deep m
   target_compile_definitions(profkit_shared_library PRIVATE ${name}="$<TARGET_FILE:profkit_${plugin}>")
   add_dependencies(profkit_shared_library profkit_${plugin})
 endforeach()
-# Two libraries with the code of sessions, of two versions, one of them in libstdc++'s debug mode. They take two minutes of processor time to
-# compile, so one build is enough.
+# Two libraries with the code of sessions, of two versions. They take a minute of processor time to compile, so one build is enough.
 if(NOT CMAKE_CXX_FLAGS MATCHES "-fsanitize" AND NOT CMAKE_CROSSCOMPILING)
   set(other_version "${CMAKE_CURRENT_BINARY_DIR}/other_version")
   set(stamp "${CMAKE_CURRENT_BINARY_DIR}/other_version.stamp")
@@ -175,7 +174,6 @@ if(NOT CMAKE_CXX_FLAGS MATCHES "-fsanitize" AND NOT CMAKE_CROSSCOMPILING)
   target_include_directories(profkit_other_version BEFORE PRIVATE "${other_version}")
   target_link_libraries(profkit_other_version PRIVATE profkit::headers)
   target_compile_options(profkit_other_version PRIVATE -O0)
-  target_compile_definitions(profkit_other_version PRIVATE _GLIBCXX_DEBUG)
   add_dependencies(profkit_other_version profkit_headers_of_other_version)
   set_target_properties(profkit_other_version PROPERTIES UNITY_BUILD OFF)
   add_library(profkit_this_version SHARED shared_library/session_library.cpp)

@@ -32,10 +32,10 @@ TEST_CASE("a host far ahead of its device waits until the distance is small", "[
 
 TEST_CASE("a session does not wait forever for GPU times that never arrive", "[stop]") {
   slow_device device;
-  profkit::detail::run_ahead_limiter lag{std::chrono::milliseconds{20}};
+  profkit::detail::run_ahead_limiter lag{std::chrono::milliseconds{200}};
   int asked = 0;
   lag.limit(1000, device.profile, [&] { ++asked; });
-  CHECK(asked > 0);
+  CHECK(asked > 1);
   asked = 0;
   lag.limit(1001, device.profile, [&] { ++asked; });
   CHECK(asked == 0);

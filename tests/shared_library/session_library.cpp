@@ -13,7 +13,6 @@
 #include <limits>
 #include <string>
 #include <typeinfo>
-#include <vector>
 
 #include "../support/profile_of.hpp"
 
@@ -46,20 +45,16 @@ void lose_gpu_time() {
 session_outcome run(void (*inside)(void*), void* argument) {
   session_outcome result;
   try {
-    profkit::options options;  // not plain_options(), whose symbol is the same in both libraries
-    options.warmup_steps = 0;
-    options.measured_steps = 1;
-    profkit::session session{options};
+    profkit::session session{plain_options()};
     for (profkit::step step : session) inside(argument);
     profkit::report const report = session.report();
     result.report = report.text();
-    std::vector<std::string> scopes = scope_names(report.profile());
-    std::sort(scopes.begin(), scopes.end());
-    for (std::string const& each : scopes) result.scopes += each + "\n";
+    result.scopes = scope_names(report.profile());
     result.untimed = report.profile().quality.untimed_gpu_scopes;
   } catch (profkit::error const& failure) {
     result.error = failure.what();
   }
+  std::sort(result.scopes.begin(), result.scopes.end());
   return result;
 }
 

@@ -3,13 +3,14 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 /// What a session has recorded.
 struct session_outcome {
-  std::string error;          ///< why there was no session; empty: there was one
-  std::string report;         ///< as text
-  std::string scopes;         ///< their paths, sorted, each with a newline: strings are the same in debug mode, lists are not
-  std::uint64_t untimed = 0;  ///< GPU scopes without a time
+  std::string error;                ///< why there was no session; empty: there was one
+  std::string report;               ///< as text
+  std::vector<std::string> scopes;  ///< their paths, sorted
+  std::uint64_t untimed = 0;        ///< GPU scopes without a time
 };
 
 /// A library with scopes and the code of sessions. It does not depend on the version of profkit that it contains.

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Two linked libraries with the code of sessions, of two versions of profkit whose classes differ, one of them in libstdc++'s debug mode.
+// Two linked libraries with the code of sessions, of two versions of profkit whose classes differ.
 #include <catch2/catch_test_macros.hpp>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "session_library.hpp"
 
@@ -40,7 +41,7 @@ TEST_CASE("sessions of two versions in one process record the scopes of both", "
       std::uint64_t const drains_of_other = other->drains();
       session_outcome const found = run_with_scopes(*library, *other);
       CHECK(found.error.empty());
-      CHECK(found.scopes == "other_version\nstep\nstep/other_version\nstep/this_version\nthis_version\n");
+      CHECK(found.scopes == std::vector<std::string>{"other_version", "step", "step/other_version", "step/this_version", "this_version"});
       CHECK(found.report.rfind("profkit " + library->version + " ", 0) == 0);
       CHECK(found.untimed == 1);  // the GPU scopes of another version have no times
       CHECK(library->drains() > drains);
@@ -66,6 +67,6 @@ TEST_CASE("the text of a version and the names of its symbols follow its macros"
     CHECK(each->version == each->macros);
     std::string name = "v" + each->macros;
     for (char& letter : name) letter = letter == '.' ? '_' : letter;
-    CHECK(each->class_name.rfind("N7profkit" + std::to_string(name.size()) + name + "7session", 0) == 0);
+    CHECK(each->class_name == "N7profkit" + std::to_string(name.size()) + name + "7sessionE");
   }
 }
