@@ -5,6 +5,7 @@ usage: run.py CASE     Exit code: 0 passed, 1 failed, 4 cannot run here
 Environment: PROFKIT_PROGRAM, the program profkit; PROGRAMS, the folder of the programs; LIBRARY_FOLDER, where libraries are installed,
 relative to that of programs; IMITATIONS, the folder of an imitated CUDA driver and CUPTI.
 """
+import importlib.util
 import json
 import os
 import pathlib
@@ -262,7 +263,7 @@ for i in range(12):
     nvtx.range_pop()
 raise SystemExit(7)
 """
-    if subprocess.run([sys.executable, "-c", "import torch"], check=False, capture_output=True).returncode != 0:
+    if importlib.util.find_spec("torch") is None:
         skip("no PyTorch")
     done = run(sys.executable, "-c", code, options=["--out", folder])
     equal((done.returncode, done.stdout), (7, ""))

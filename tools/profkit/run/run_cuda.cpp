@@ -150,7 +150,6 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   return profkit_run::status_of(profkit_run::driver::only().device_get_name(&properties->name[0], length, device));
 }
 
-// Without the names of parameters in CUDA's header.
 cudaError_t cudaDeviceGetPCIBusId(char* text, int length, int device) {
   return profkit_run::status_of(profkit_run::driver::only().device_get_pci_bus_id(text, length, device));
 }
