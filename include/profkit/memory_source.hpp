@@ -29,7 +29,7 @@ struct memory_reading {
 
 namespace detail {
 
-/// Limits readings to 1 % of the time. A pause between steps saves at most a millisecond of readings. A reading counts as long as the one
+/// Limits readings to 0.2 % of the time. A pause between steps saves at most a millisecond of readings. A reading counts as long as the one
 /// before it if it took longer, so one that was interrupted does no harm, and the first one is free.
 class reading_budget {
  public:
@@ -39,7 +39,7 @@ class reading_budget {
   void fill() noexcept { saved_ = max_saved; }
   /// Whether a reading may begin now.
   [[nodiscard]] bool permits(clock::time_point now) noexcept {
-    saved_ += (now - last_) / 100;
+    saved_ += (now - last_) / 500;
     if (saved_ > max_saved) fill();
     last_ = now;
     return saved_ > clock::duration::zero();
@@ -69,9 +69,9 @@ class reading_budget {
 ///       std::vector<profkit::memory_reading> read() override { return {{"allocated", pool.bytes(), pool.peak_bytes(), {}}}; }
 ///     };
 ///
-/// The report and the traces show the readings without further code. Readings take at most 1 % of the time: if one takes longer than 1 % of
-/// a step, steps are left out, and the report says how many were read. Unit: bytes. `read` and `reset_peak` need no lock of their own: they
-/// run on the step thread, and this class passes the readings on.
+/// The report and the traces show the readings without further code. Readings take at most 0.2 % of the time: if one takes longer than 0.2
+/// % of a step, steps are left out, and the report says how many were read. Unit: bytes. `read` and `reset_peak` need no lock of their own:
+/// they run on the step thread, and this class passes the readings on.
 class memory_source : public collector {
  public:
   /// @brief Reads the figures. Called on the step thread after steps, outside the time of the step, and always after the first measured
@@ -102,7 +102,7 @@ class memory_source : public collector {
     reset_peak();
   }
 
-  /// @brief Calls `read`, unless readings have taken more than 1 % of the time.
+  /// @brief Calls `read`, unless readings have taken more than 0.2 % of the time.
   void after_step(step_record const& step) final {
     if (!budget_.permits(detail::reading_budget::clock::now())) return;
     for (memory_reading& reading : read()) {

@@ -23,7 +23,7 @@ from checks.memory import check_memory_by_scope, check_memory_polled, check_verd
 from checks.nsys import check_capture
 from checks.programs import Checks, Place, environment, program_in, text_of
 from checks.pages_shapes_energy import check_pages_shapes_energy
-from checks.ranks import check_ranks, check_ranks_busy
+from checks.ranks import check_nccl, check_ranks, check_ranks_busy
 from checks.run import check_run
 from checks.samples import check_samples
 from checks.scopes import check_backward, check_budget, check_graph
@@ -66,6 +66,7 @@ CHECKS = {
     "budget": Check(check_budget, [TRAINER]),
     "backward": Check(check_backward, [TRAINER, "bridge_cost"]),
     "graph": Check(check_graph, [TRAINER, "torch_checks", TORCH]),
+    "nccl": Check(check_nccl, ["profkit_gpu_programs", PROGRAM]),
     "ranks": Check(check_ranks, [TRAINER, PROGRAM, "torch_checks"]),
     "ranks_busy": Check(check_ranks_busy, [TRAINER, PROGRAM]),
     "compare": Check(check_compare, [TRAINER, PROGRAM, "profkit_gpu_programs"]),

@@ -11,9 +11,13 @@ int main(int argc, char** argv) {
     std::string_view name;
     int (*run)(int argc, char** argv);
   };
-  constexpr program programs[] = {{"attribution_exact", attribution_exact::run}, {"kernels_in_journal", kernels_in_journal::run},
-                                  {"launch_times", launch_times::run},           {"managed_pages", managed_pages::run},
-                                  {"slower_scope", slower_scope::run},           {"steady_load", steady_load::run},
+  constexpr program programs[] = {{"attribution_exact", attribution_exact::run},
+                                  {"kernels_in_journal", kernels_in_journal::run},
+                                  {"launch_times", launch_times::run},
+                                  {"managed_pages", managed_pages::run},
+                                  {"nccl_ranks", nccl_ranks::run},
+                                  {"slower_scope", slower_scope::run},
+                                  {"steady_load", steady_load::run},
                                   {"validation_steps", validation_steps::run}};
   for (program const& each : programs) {
     if (argc > 1 && each.name == argv[1]) return each.run(argc - 1, argv + 1);

@@ -16,6 +16,9 @@ int run(int argc, char** argv);
 namespace managed_pages {
 int run(int argc, char** argv);
 }
+namespace nccl_ranks {
+int run(int argc, char** argv);
+}
 namespace slower_scope {
 int run(int argc, char** argv);
 }

@@ -14,6 +14,7 @@ import collections
 import concurrent.futures
 import contextlib
 import csv
+import importlib.util
 import json
 import os
 import pathlib
@@ -513,6 +514,37 @@ def check_ranks_busy(checks, place):
     job = Job(program_in(place.build, "transformer_train"), program_in(place.build, "profkit"), place.out)
     Ranks(checks, job).all(on_busy_host=True)
     shutil.rmtree(job.work, ignore_errors=True)
+
+
+def check_nccl(checks, place):
+    """Messages, and collectives of several communicators in CUDA graphs. On one GPU the ranks connect by sockets."""
+    package = importlib.util.find_spec("nvidia.nccl")
+    libraries = [pathlib.Path(each) / "lib" / "libnccl.so.2" for each in package.submodule_search_locations] if package else []
+    library = next((each for each in libraries if each.exists()), "libnccl.so.2")
+    is_one = text_of("nvidia-smi", "-L").count("GPU ") < RANKS
+    with tempfile.TemporaryDirectory(prefix="profkit-nccl-") as folder:
+        out = pathlib.Path(folder) / "profile"
+        command = [str(program_in(place.build, "profkit_gpu_programs")), "nccl_ranks", str(library), folder]
+        shared = os.environ | {"WORLD_SIZE": str(RANKS), "PROFKIT": f"out={out}"} | ({"NCCL_SOCKET_IFNAME": "lo"} if is_one else {})
+        of_rank = [{"RANK": str(rank), "LOCAL_RANK": str(rank)} | ({"NCCL_HOSTID": f"host{rank}"} if is_one else {}) for rank in range(RANKS)]
+        with open(place.out / "nccl.log", "w", encoding="utf-8") as log:
+            processes = [subprocess.Popen(command, env=shared | own, stdout=log, stderr=subprocess.STDOUT) for own in of_rank]
+            try:
+                codes = [each.wait(timeout=60) for each in processes]
+            finally:
+                for each in processes:
+                    each.kill()
+        if any(codes):
+            raise RuntimeError(f"exit codes {codes}: {(place.out / 'nccl.log').read_text(encoding='utf-8')[-300:]}")
+        printed = subprocess.run([str(program_in(place.build, "profkit")), "report", str(out), "--format", "json"], capture_output=True, text=True,
+                                 check=True, timeout=60).stdout
+    (place.out / "nccl.json").write_text(printed, encoding="utf-8")
+    job = json.loads(printed)["job"]
+    counts = {key: job[key] for key in ("matched", "matched_messages", "incomplete", "contradictory", "unknown", "unmatched_messages")}
+    per_step = {each["path"]: each["per_step"] for each in job["collectives"]}
+    checks.add("NCCL: messages and collectives of three communicators, also in a replayed graph, are known on both ranks", False,
+               ", ".join(f"{name} {count}" for name, count in counts.items()) +
+               f"; collectives a step: {', '.join(f'{path} {number:.4g}' for path, number in per_step.items())}")
 
 
 def main():

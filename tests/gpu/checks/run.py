@@ -12,15 +12,16 @@ from checks.programs import ROOT, has_nsys, program_in, report_in, rows_of_nsys,
 LOG = "run.log"
 STEPS = 100
 ROUNDS = 5
+COST_STEPS = {"CUDA C": 1000, "PyTorch": 300}  # a session takes 3 ms once, to measure the speed of the processor
 # In per cent: of the program's own clock in the same run, and of the kernels of another run.
 RANGE_BAR, KERNEL_BAR = 2.0, 5.0
 US_PER_RANGE = 3.0  # between the program's clock and the beginning of the range
 
 
-def programs(place):
+def programs(place, steps):
     """@return name: command"""
-    torch = [sys.executable, ROOT / "tests/gpu/run_torch.py", STEPS]
-    return {"CUDA C": [program_in(place.build, "profkit_run_ranges"), STEPS], "PyTorch": torch, "PyTorch, emit_nvtx": [*torch, "--emit-nvtx"]}
+    torch = [sys.executable, ROOT / "tests/gpu/run_torch.py", steps]
+    return {"CUDA C": [program_in(place.build, "profkit_run_ranges"), steps], "PyTorch": torch, "PyTorch, emit_nvtx": [*torch, "--emit-nvtx"]}
 
 
 def last_line(printed):
@@ -109,12 +110,11 @@ def check_run(checks, place):
     if not has_nsys(place):
         checks.add("run", None, "no nsys")
         return
-    commands = programs(place)
-    for name, command in commands.items():
+    for name, command in programs(place, STEPS).items():
         with checks.failure_as_row(f"run, {name}"):
             check_program(checks, place, name, command)
-    for name in ("CUDA C", "PyTorch"):
-        command, folder = commands[name], place.out / "run-cost"
+    for name, steps in COST_STEPS.items():
+        command, folder = programs(place, steps)[name], place.out / "run-cost"
         times = {}
         for _ in range(ROUNDS):
             times.setdefault("nothing", []).append(last_line(run_logged(command, place.out / LOG))["step_ms"])
