@@ -102,10 +102,7 @@ int run(int argc, char** argv) {
   must(cudaMemset(values, 0, count * sizeof(float)), "cudaMemset");
   must(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cudaStreamCreate");
 
-  profkit::options options;
-  options.warmup_steps = 3;
-  options.measured_steps = 30;
-  profkit::session session{options};
+  profkit::session session;
   session.collect(profkit::nccl_collectives());
   session.collect(profkit::cupti_kernels());
   nccl_library const nccl{argv[1]};

@@ -525,7 +525,7 @@ def check_nccl(checks, place):
     with tempfile.TemporaryDirectory(prefix="profkit-nccl-") as folder:
         out = pathlib.Path(folder) / "profile"
         command = [str(program_in(place.build, "profkit_gpu_programs")), "nccl_ranks", str(library), folder]
-        shared = os.environ | {"WORLD_SIZE": str(RANKS), "PROFKIT": f"out={out}"} | ({"NCCL_SOCKET_IFNAME": "lo"} if is_one else {})
+        shared = os.environ | {"WORLD_SIZE": str(RANKS), "PROFKIT": f"warmup=3,steps=30,out={out}"} | ({"NCCL_SOCKET_IFNAME": "lo"} if is_one else {})
         of_rank = [{"RANK": str(rank), "LOCAL_RANK": str(rank)} | ({"NCCL_HOSTID": f"host{rank}"} if is_one else {}) for rank in range(RANKS)]
         with open(place.out / "nccl.log", "w", encoding="utf-8") as log:
             processes = [subprocess.Popen(command, env=shared | own, stdout=log, stderr=subprocess.STDOUT) for own in of_rank]
