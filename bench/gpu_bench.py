@@ -73,6 +73,7 @@ COMPARISONS = {
     ],
     "gpu_scope": [
         Comparison("PROF_GPU_SCOPE / two event records", "PROF_GPU_SCOPE", None, "two event records", None, 1.1),
+        Comparison("PROF_GPU_SCOPE / two event records with queries", "PROF_GPU_SCOPE", None, "two event records with queries", None, 1.1),
         Comparison("two event records: driver / runtime", "two event records of the driver", None, "two event records",
                    None, None),
     ],
