@@ -29,17 +29,19 @@ struct memory_reading {
 
 namespace detail {
 
-/// Limits readings to 0.2 % of the time. A pause between steps saves at most a millisecond of readings. A reading counts as long as the one
-/// before it if it took longer, so one that was interrupted does no harm, and the first one is free.
+/// Limits readings to a share of the time. A pause between steps saves at most a millisecond of readings. A reading counts as long as the
+/// one before it if it took longer, so one that was interrupted does no harm, and the first one is free.
 class reading_budget {
  public:
   using clock = std::chrono::steady_clock;
+
+  explicit reading_budget(double share) noexcept : share_{share} {}
 
   /// Saves as much as possible, for the first measured step.
   void fill() noexcept { saved_ = max_saved; }
   /// Whether a reading may begin now.
   [[nodiscard]] bool permits(clock::time_point now) noexcept {
-    saved_ += (now - last_) / 500;
+    saved_ += std::chrono::duration_cast<clock::duration>((now - last_) * share_);
     if (saved_ > max_saved) fill();
     last_ = now;
     return saved_ > clock::duration::zero();
@@ -54,6 +56,7 @@ class reading_budget {
  private:
   static constexpr clock::duration max_saved = std::chrono::milliseconds{1};
 
+  double share_;
   clock::duration saved_ = max_saved;
   clock::duration before_{};
   clock::time_point last_ = clock::now();
@@ -69,11 +72,14 @@ class reading_budget {
 ///       std::vector<profkit::memory_reading> read() override { return {{"allocated", pool.bytes(), pool.peak_bytes(), {}}}; }
 ///     };
 ///
-/// The report and the traces show the readings without further code. Readings take at most 0.2 % of the time: if one takes longer than 0.2
-/// % of a step, steps are left out, and the report says how many were read. Unit: bytes. `read` and `reset_peak` need no lock of their own:
-/// they run on the step thread, and this class passes the readings on.
+/// The report and the traces show the readings without further code. Readings take at most 1 % of the time: if one takes longer than 1 % of
+/// a step, steps are left out, and the report says how many were read. Unit: bytes. `read` and `reset_peak` need no lock of their own: they
+/// run on the step thread, and this class passes the readings on.
 class memory_source : public collector {
  public:
+  /// @param max_share of the time that readings take, from 0 to 1.
+  explicit memory_source(double max_share = 0.01) noexcept : budget_{max_share} {}
+
   /// @brief Reads the figures. Called on the step thread after steps, outside the time of the step, and always after the first measured
   /// step. If it throws, the source stops and the report states the reason.
   [[nodiscard]] virtual std::vector<memory_reading> read() = 0;
@@ -102,7 +108,7 @@ class memory_source : public collector {
     reset_peak();
   }
 
-  /// @brief Calls `read`, unless readings have taken more than 0.2 % of the time.
+  /// @brief Calls `read`, unless readings have taken more than their share of the time.
   void after_step(step_record const& step) final {
     if (!budget_.permits(detail::reading_budget::clock::now())) return;
     for (memory_reading& reading : read()) {

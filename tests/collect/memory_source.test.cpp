@@ -2,9 +2,11 @@
 #include <profkit/impl/collect/built_in_collectors.hpp>
 
 #include <catch2/catch_test_macros.hpp>
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include "../support/profile_of.hpp"
@@ -28,7 +30,32 @@ class arena final : public profkit::memory_source {
   std::uint64_t peak_ = 0;
 };
 
+/// Takes a millisecond.
+class slow_source final : public profkit::memory_source {
+ public:
+  explicit slow_source(double max_share) noexcept : memory_source{max_share} {}
+  [[nodiscard]] std::string_view name() const noexcept override { return "slow"; }
+  [[nodiscard]] std::vector<profkit::memory_reading> read() override {
+    std::this_thread::sleep_for(std::chrono::milliseconds{1});
+    return {{"used", 1, std::nullopt, {}}};
+  }
+};
+
+std::uint64_t readings_of(double max_share) {
+  profkit::session session{plain_options(0, 30)};
+  session.collect(slow_source{max_share});
+  for (profkit::step step : session) std::this_thread::sleep_for(std::chrono::milliseconds{1});
+  return session.report().summary().memory.at(0).samples;
+}
+
 }  // namespace
+
+TEST_CASE("a memory source is read for at most its share of the time", "[memory]") {
+  CHECK(readings_of(1.0) > 20);
+  std::uint64_t const few = readings_of(0.002);
+  CHECK(few >= 1);
+  CHECK(few <= 4);
+}
 
 TEST_CASE("a program's own memory source is in the report", "[memory]") {
   profkit::session session{plain_options(2, 3)};

@@ -133,10 +133,14 @@ class cuda_step_timer final : public collector {
   std::uint64_t untimed_ = 0;                         ///< steps without a time so far
 };
 
-/// @brief Memory in use on the current device, by all processes, read after each step. The report shows the maximum of these readings,
-/// because the device does not record a peak. Source: `cudaMemGetInfo`, which covers the whole device. Does not synchronise the device.
+/// @brief Memory in use on the current device, by all processes, read after steps, for at most 0.2 % of the time. The report shows the
+/// maximum of these readings, because the device does not record a peak. Source: `cudaMemGetInfo`, which covers the whole device. Does not
+/// synchronise the device.
 class cuda_memory final : public memory_source {
  public:
+  /// @brief Creates the source.
+  cuda_memory() noexcept : memory_source{0.002} {}
+
   /// @brief "cuda device".
   [[nodiscard]] std::string_view name() const noexcept override { return "cuda device"; }
 

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <new>
@@ -157,8 +158,8 @@ enum gpu_timing_state : std::uint8_t {
   timing_failed     ///< set by the step thread
 };
 
-/// The events of one GPU scope. Reused for later GPU scopes of the same thread and CUDA context.
-struct gpu_timing : scope_note {
+/// The events of one GPU scope. Reused for later GPU scopes of the same thread and CUDA context. Aligned to a cache line.
+struct alignas(64) gpu_timing : scope_note {
   cuda_event_pair events;
   CUcontext context = nullptr;
   int device = 0;
@@ -256,12 +257,19 @@ inline gpu_timing_log* gpu_timing_log_of_this_thread() noexcept {
 /// Returns a timing to the thread that created it, for reuse.
 inline void give_back_gpu_timing(gpu_timing& timing) noexcept { timing.owner->returned.push(timing); }
 
+/// Fetches the next timing to be taken: the session's thread has written into it, so it is in the cache of another processor.
+inline void prefetch_gpu_timing(gpu_timing const* timing) noexcept {
+  constexpr std::size_t cache_line = 64;
+  for (std::size_t at = 0; at < sizeof(gpu_timing); at += cache_line) __builtin_prefetch(reinterpret_cast<char const*>(timing) + at, 1);
+}
+
 inline gpu_timing* take_free_gpu_timing(gpu_timing_log& log, CUcontext context) noexcept {
   if (log.free == nullptr) log.free = log.returned.take_all();
   for (gpu_timing** link = &log.free; *link != nullptr; link = &(*link)->next) {
     gpu_timing* const timing = *link;
     if (timing->context != context) continue;
     *link = timing->next;
+    prefetch_gpu_timing(timing->next);
     return timing;
   }
   return nullptr;

@@ -297,7 +297,7 @@ inline std::string left_out_readings(report_view const& view) {
     text += fmt::format("{}{} was read after {} of {} measured steps", text.empty() ? "" : ", ",
                         name_words(each.source + " " + each.quantity), count_words(each.samples), count_words(steps));
   }
-  return text.empty() ? text : text + ": readings take at most 0.2 % of the time. Highest and last are of these readings.";
+  return text.empty() ? text : text + ": readings take at most 1 % of the time. Highest and last are of these readings.";
 }
 
 /// The section; n/a without a memory source.
