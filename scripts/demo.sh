@@ -53,7 +53,7 @@ default --data "$build/text.txt"
 default --seed 1
 default --out "$build/out"
 default --warmup 5
-default --max-seconds 45
+default --max-seconds 30
 if have nvidia-smi && nvidia-smi -L 2>/dev/null | grep -q GPU; then
   say "GPU: $(nvidia-smi --query-gpu=name --format=csv,noheader | sed -n 1p)"
   default --ctx 256

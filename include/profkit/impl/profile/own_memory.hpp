@@ -21,10 +21,8 @@
 // the thresholds above which it maps blocks and returns memory to the system, for the whole process. With profkit's blocks in that heap,
 // the program would have fewer page faults than without profkit, and other times. (Source: mallopt(3), M_MMAP_THRESHOLD.)
 
-// Null unless the program is linked with LeakSanitizer, which otherwise does not find pointers in mappings.
-// The names are those of the sanitizer.
+// Functions of LeakSanitizer, null without it: it searches a mapping for pointers only after the first one, and until the second one.
 extern "C" __attribute__((weak)) void __lsan_register_root_region(void const* memory, std::size_t bytes);
-// Ends what the other begins.
 extern "C" __attribute__((weak)) void __lsan_unregister_root_region(void const* memory, std::size_t bytes);
 
 namespace PROFKIT_NAMESPACE::detail {
