@@ -14,7 +14,7 @@ from bench_quantities import TARGETS, compile_differences, differences, peer_rat
 SCOPES = [("empty", "empty loop"), ("off", "`PROF_SCOPE`, no session"), ("off_indexed", "`PROF_SCOPE_INDEXED`, no session"),
           ("nvtx_no_tool", "`NVTX3_FUNC_RANGE_IN`, no tool"), ("two_readings", "two `rdtsc`"), ("floor", "**floor**"),
           ("on", "`PROF_SCOPE`, recording"), ("on_nested", "`PROF_SCOPE`, recording, 4 nested"), ("on_indexed", "`PROF_SCOPE_INDEXED`, recording"),
-          ("on_beside", "`PROF_SCOPE`, while the session drains it"),
+          ("on_named", "`named_scope`, eight names, recording"), ("on_beside", "`PROF_SCOPE`, while the session drains it"),
           ("floor_two_threads", "floor, 2 threads, each"), ("on_two_threads", "`PROF_SCOPE`, 2 threads, each"),
           ("floor_first_written", "floor, untouched memory"), ("on_first_written", "`PROF_SCOPE`, untouched log")]
 FLOOR_OF = {"on_beside": "floor_beside", "floor_two_threads": "floor", "on_two_threads": "floor_two_threads", "floor_first_written": "floor",

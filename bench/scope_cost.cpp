@@ -88,6 +88,16 @@ __attribute__((noinline)) void nested_scopes() {
   }
 }
 
+/// Names that are known at run time.
+__attribute__((noinline)) void named_scopes() {
+  static char const* const names[] = {"load batch",     "attention",  "feed forward", "layer norm",
+                                      "optimizer step", "all-reduce", "loss",         "checkpoint"};
+  for (int i = 0; i < batch; ++i) {
+    profkit::named_scope const scope{names[i & 7]};
+    touch_memory();
+  }
+}
+
 #if __has_include(<nvtx3/nvtx3.hpp>)
 struct bench_domain {
   static constexpr char const* name = "bench";
@@ -194,6 +204,7 @@ int main(int argc, char** argv) {
   add("on", measure_drained<scopes>, 1, begin_session);
   add("on_nested", measure_drained<nested_scopes>, 1, begin_session);
   add("on_indexed", measure_drained<indexed_scopes>, 1, begin_session);
+  add("on_named", measure_drained<named_scopes>, 1, begin_session);
   add("floor_beside", measure_beside<floor_records>);
   add("on_beside", measure_beside<scopes>, 1, begin_drained_session);
   add("floor_two_threads", measure_drained<floor_records>, 2);
