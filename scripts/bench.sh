@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Measures the cost of profkit on this machine. Writes docs/results/bench/host.json and the tables of docs/overhead.md and
-# docs/results/bench/host.md. Installs missing packages. Takes 5 to 10 minutes on two idle cores.
+# docs/results/bench/host.md. Installs missing packages. Takes 10 minutes on two idle cores, and half an hour for projects.
 #   usage: scripts/bench.sh [--check] [--quick] [SECTION]...
 #   sections: scopes instructions nsys memory first_use compile projects analysis trace peers (default: all)
 #   peers: the same loop with LTTng-UST, NVTX, and with Tracy, Perfetto, Caliper and spall if their sources can be fetched
