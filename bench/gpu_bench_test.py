@@ -72,7 +72,7 @@ wait
 SCOPE = """#!/bin/sh
 echo '{"first_gpu_scope_ns": 100000}'
 for ns in 2000 2100 2100 2100 2200 2300; do
-  echo '{"two event records": 2000, "two event records of the driver": 1800, "PROF_GPU_SCOPE": '$ns', "PROF_SCOPE": 20}'
+  echo '{"two event records": 2000, "two event records of the driver": 1800, "two event records with queries": 1900, "PROF_GPU_SCOPE": '$ns', "PROF_SCOPE": 20}'
 done
 """
 

@@ -77,7 +77,7 @@ class reading_budget {
 /// run on the step thread, and this class passes the readings on.
 class memory_source : public collector {
  public:
-  /// @param max_share of the time that readings take, from 0 to 1.
+  /// @brief Creates a source. @param max_share of the time that readings take, from 0 to 1.
   explicit memory_source(double max_share = 0.01) noexcept : budget_{max_share} {}
 
   /// @brief Reads the figures. Called on the step thread after steps, outside the time of the step, and always after the first measured
