@@ -258,9 +258,9 @@ inline gpu_timing_log* gpu_timing_log_of_this_thread() noexcept {
 inline void give_back_gpu_timing(gpu_timing& timing) noexcept { timing.owner->returned.push(timing); }
 
 /// Fetches the next timing to be taken: the session's thread has written into it, so it is in the cache of another processor.
-inline void prefetch_gpu_timing(gpu_timing const* timing) noexcept {
+inline void prefetch_gpu_timing(gpu_timing const& timing) noexcept {
   constexpr std::size_t cache_line = 64;
-  for (std::size_t at = 0; at < sizeof(gpu_timing); at += cache_line) __builtin_prefetch(reinterpret_cast<char const*>(timing) + at, 1);
+  for (std::size_t at = 0; at < sizeof timing; at += cache_line) __builtin_prefetch(reinterpret_cast<char const*>(&timing) + at, 1);
 }
 
 inline gpu_timing* take_free_gpu_timing(gpu_timing_log& log, CUcontext context) noexcept {
@@ -269,7 +269,7 @@ inline gpu_timing* take_free_gpu_timing(gpu_timing_log& log, CUcontext context) 
     gpu_timing* const timing = *link;
     if (timing->context != context) continue;
     *link = timing->next;
-    prefetch_gpu_timing(timing->next);
+    if (timing->next != nullptr) prefetch_gpu_timing(*timing->next);
     return timing;
   }
   return nullptr;
