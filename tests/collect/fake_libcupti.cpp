@@ -9,6 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
@@ -38,7 +39,7 @@ struct buffer {
 
 struct fake_state {
   std::mutex mutex;
-  CUpti_CallbackFunc callback = nullptr;
+  std::atomic<CUpti_CallbackFunc> callback{nullptr};  ///< a session may subscribe while other threads launch
   CUpti_BuffersCallbackRequestFunc request = nullptr;
   CUpti_BuffersCallbackCompleteFunc complete = nullptr;
   std::set<std::uint32_t> kinds;
@@ -108,12 +109,12 @@ void called(CUpti_CallbackId id, CUpti_CallbackId of_runtime, Function&& functio
   if (is_watched) fake_cupti.callbacks += 2;
   std::uint64_t const start = now();
   at.callbackSite = CUPTI_API_ENTER;
-  if (is_watched) state().callback(nullptr, CUPTI_CB_DOMAIN_DRIVER_API, id, &at);
+  if (is_watched) state().callback.load()(nullptr, CUPTI_CB_DOMAIN_DRIVER_API, id, &at);
   function(at.correlationId);
   put_call(CUPTI_ACTIVITY_KIND_RUNTIME, of_runtime, at.correlationId, start);
   at.callbackSite = CUPTI_API_EXIT;
   at.functionReturnValue = &result;
-  if (is_watched) state().callback(nullptr, CUPTI_CB_DOMAIN_DRIVER_API, id, &at);
+  if (is_watched) state().callback.load()(nullptr, CUPTI_CB_DOMAIN_DRIVER_API, id, &at);
 }
 
 template <class Record>
@@ -196,7 +197,7 @@ void tell(CUpti_CallbackIdResource id, std::uint64_t node, std::uint64_t origina
   graph.originalNode = node_of(original);
   CUpti_ResourceData data{};
   data.resourceDescriptor = &graph;
-  state().callback(nullptr, CUPTI_CB_DOMAIN_RESOURCE, id, &data);
+  state().callback.load()(nullptr, CUPTI_CB_DOMAIN_RESOURCE, id, &data);
 }
 std::uint64_t capture(std::uint32_t graph) {
   std::lock_guard<std::mutex> const lock{state().mutex};
