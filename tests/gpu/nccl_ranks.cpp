@@ -7,6 +7,7 @@
 #include <dlfcn.h>
 
 #include <profkit/cupti.hpp>
+#include <profkit/impl/collect/opened_libraries.hpp>
 #include <profkit/nccl.hpp>
 #include <profkit/profkit.hpp>
 
@@ -43,30 +44,28 @@ struct unique_id {
 constexpr int float32 = 7;
 constexpr int sum = 0;
 
-struct nccl_library {
-  explicit nccl_library(char const* file) : handle{::dlopen(file, RTLD_NOW | RTLD_GLOBAL)} {
-    if (handle == nullptr) must(1, ::dlerror());
+class nccl_library {
+  void* library_;
+
+ public:
+  explicit nccl_library(char const* file) : library_{::dlopen(file, RTLD_NOW | RTLD_GLOBAL)} {
+    if (library_ == nullptr) must(1, ::dlerror());
   }
 
-  template <class Function>
-  Function* find(char const* name) const {
-    void* const found = ::dlsym(handle, name);
-    if (found == nullptr) must(1, name);
-    return reinterpret_cast<Function*>(found);
+  [[nodiscard]] profkit::detail::library_function needed(char const* name) const {
+    profkit::detail::library_function const found{library_, name};
+    must(found ? 0 : 1, name);
+    return found;
   }
 
-  void* handle;
-  int (*get_unique_id)(unique_id*) = find<int(unique_id*)>("ncclGetUniqueId");
-  int (*init_rank)(communicator*, int, unique_id, int) = find<int(communicator*, int, unique_id, int)>("ncclCommInitRank");
-  int (*destroy)(communicator) = find<int(communicator)>("ncclCommDestroy");
-  int (*group_start)() = find<int()>("ncclGroupStart");
-  int (*group_end)() = find<int()>("ncclGroupEnd");
-  int (*send)(void const*, std::size_t, int, int, communicator,
-              cudaStream_t) = find<int(void const*, std::size_t, int, int, communicator, cudaStream_t)>("ncclSend");
-  int (*receive)(void*, std::size_t, int, int, communicator,
-                 cudaStream_t) = find<int(void*, std::size_t, int, int, communicator, cudaStream_t)>("ncclRecv");
-  int (*all_reduce)(void const*, void*, std::size_t, int, int, communicator,
-                    cudaStream_t) = find<int(void const*, void*, std::size_t, int, int, communicator, cudaStream_t)>("ncclAllReduce");
+  int (*get_unique_id)(unique_id*) = needed("ncclGetUniqueId");
+  int (*init_rank)(communicator*, int, unique_id, int) = needed("ncclCommInitRank");
+  int (*destroy)(communicator) = needed("ncclCommDestroy");
+  int (*group_start)() = needed("ncclGroupStart");
+  int (*group_end)() = needed("ncclGroupEnd");
+  int (*send)(void const*, std::size_t, int, int, communicator, cudaStream_t) = needed("ncclSend");
+  int (*receive)(void*, std::size_t, int, int, communicator, cudaStream_t) = needed("ncclRecv");
+  int (*all_reduce)(void const*, void*, std::size_t, int, int, communicator, cudaStream_t) = needed("ncclAllReduce");
 };
 
 /// @param name of a file in which rank 0 passes the identity of the communicator.

@@ -487,6 +487,10 @@ def write_results(out, rows, table, facts):
     (out / "ranks.md").write_text(page_of(rows, table, facts), encoding="utf-8")
 
 
+def has_two_gpus():
+    return text_of("nvidia-smi", "-L").count("GPU ") >= RANKS
+
+
 def check_ranks(checks, place):
     """The test that also runs on CPUs; with one GPU the reduction of a single rank over NCCL. With two GPUs all of this file."""
     script = ROOT / "examples" / "transformer_train" / "tests" / "ranks_run.py"
@@ -496,7 +500,7 @@ def check_ranks(checks, place):
     lines = (done.stdout if done.returncode == 0 else done.stderr or done.stdout).strip().splitlines()
     checks.add("two GPUs train as one process with twice the batch, with equal parameters", done.returncode == 0,
                f"exit code {done.returncode}: {lines[-1][:300] if lines else 'no output'}")
-    if text_of("nvidia-smi", "-L").count("GPU ") < RANKS:
+    if not has_two_gpus():
         checks.add("ranks on two GPUs", None, "not run: needs two GPUs")
         return
     first, job = len(checks.rows), Job(trainer, program_in(place.build, "profkit"), place.out, torch_checks=torch_checks)
@@ -508,7 +512,7 @@ def check_ranks(checks, place):
 
 def check_ranks_busy(checks, place):
     """Two ranks on a host with a busy loop for each processor."""
-    if text_of("nvidia-smi", "-L").count("GPU ") < RANKS:
+    if not has_two_gpus():
         checks.add("ranks on a busy host", None, "not run: needs two GPUs")
         return
     job = Job(program_in(place.build, "transformer_train"), program_in(place.build, "profkit"), place.out)
@@ -518,37 +522,29 @@ def check_ranks_busy(checks, place):
 
 def check_nccl(checks, place):
     """Messages, and collectives of several communicators in CUDA graphs. On one GPU the ranks connect by sockets."""
-    package = importlib.util.find_spec("nvidia.nccl")
-    libraries = [pathlib.Path(each) / "lib" / "libnccl.so.2" for each in package.submodule_search_locations] if package else []
+    package = importlib.util.find_spec("nvidia")
+    libraries = [pathlib.Path(each) / "nccl/lib/libnccl.so.2" for each in package.submodule_search_locations] if package else []
     library = next((each for each in libraries if each.exists()), "libnccl.so.2")
-    is_one = text_of("nvidia-smi", "-L").count("GPU ") < RANKS
-    with tempfile.TemporaryDirectory(prefix="profkit-nccl-") as folder:
-        out = pathlib.Path(folder) / "profile"
-        command = [str(program_in(place.build, "profkit_gpu_programs")), "nccl_ranks", str(library), folder]
-        shared = os.environ | {"WORLD_SIZE": str(RANKS), "PROFKIT": f"warmup=3,steps=30,out={out}"} | ({"NCCL_SOCKET_IFNAME": "lo"} if is_one else {})
-        of_rank = [{"RANK": str(rank), "LOCAL_RANK": str(rank)} | ({"NCCL_HOSTID": f"host{rank}"} if is_one else {}) for rank in range(RANKS)]
-        with open(place.out / "nccl.log", "w", encoding="utf-8") as log:
-            processes = [subprocess.Popen(command, env=shared | own, stdout=log, stderr=subprocess.STDOUT) for own in of_rank]
-            try:
-                codes = [each.wait(timeout=60) for each in processes]
-            finally:
-                for each in processes:
-                    each.kill()
-        if any(codes):
-            raise RuntimeError(f"exit codes {codes}: {(place.out / 'nccl.log').read_text(encoding='utf-8')[-300:]}")
-        printed = subprocess.run([str(program_in(place.build, "profkit")), "report", str(out), "--format", "json"], capture_output=True, text=True,
-                                 check=True, timeout=60).stdout
-    (place.out / "nccl.json").write_text(printed, encoding="utf-8")
-    job = json.loads(printed)["job"]
+    job = Job(None, program_in(place.build, "profkit"), place.out)
+    done = Done(job.work / "profile", "")
+    command = [program_in(place.build, "profkit_gpu_programs"), "nccl_ranks", library, job.work]
+    shared = {"WORLD_SIZE": str(RANKS), "PROFKIT": f"warmup=3,steps=30,out={done.folder}"}
+    names, processes = [f"nccl-{rank}" for rank in range(RANKS)], []
+    for rank, name in enumerate(names):
+        sockets = {} if has_two_gpus() else {"NCCL_SOCKET_IFNAME": "lo", "NCCL_HOSTID": f"host{rank}"}
+        processes.append(job.start(command, shared | sockets | {"RANK": str(rank), "LOCAL_RANK": str(rank)}, name))
+    job.wait(processes, names)
+    found = job.summary(done)
+    shutil.rmtree(job.work, ignore_errors=True)
     matched = ("matched", "matched_messages")
-    counts = {key: job[key] for key in (*matched, "incomplete", "contradictory", "unknown", "unmatched_messages")}
+    counts = {key: found[key] for key in (*matched, "incomplete", "contradictory", "unknown", "unmatched_messages")}
     steps, with_short_lived = 33, 10
     # The messages of the first step may have no launch, because the captured graph exists.
     checks.add("NCCL: messages and collectives of three communicators, also in a replayed graph, are known on both ranks",
                counts["matched"] == 3 * steps + with_short_lived and 2 * (steps - 1) <= counts["matched_messages"] <= 2 * steps and
                not any(count for name, count in counts.items() if name not in matched),
                ", ".join(f"{name} {count}" for name, count in counts.items()) +
-               "; collectives a step: " + ", ".join(f"{each['path']} {each['per_step']:.4g}" for each in job["collectives"]))
+               "; collectives a step: " + ", ".join(f"{each['path']} {each['per_step']:.4g}" for each in found["collectives"]))
 
 
 def main():
