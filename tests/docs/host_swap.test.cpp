@@ -3,13 +3,17 @@
 
 #include <catch2/catch_test_macros.hpp>
 #include <fstream>
+#include <string>
 
 #include "../support/profile_of.hpp"
+#include "../support/temporary_folder.hpp"
 
 TEST_CASE("swapped-out memory is in the report", "[memory]") {
-  std::ofstream{"host_swap.status"} << "VmRSS:\t 8 kB\nVmSwap:\t 3 kB\n";
+  temporary_folder const folder{"host-swap"};
+  std::string const file = folder.path / "status";
+  std::ofstream{file} << "VmRSS:\t 8 kB\nVmSwap:\t 3 kB\n";
   profkit::session session{plain_options(0, 2)};
-  session.collect(profkit::host_swap{"host_swap.status"});
+  session.collect(profkit::host_swap{file});
   for (profkit::step step : session) PROF_SCOPE("work");
   CHECK(session.report().summary().memory.at(0).last_bytes == 3072);
 }
