@@ -295,9 +295,10 @@ inline void make_gpu_timings(gpu_timing_log& log, CUcontext context) noexcept {
   }
 }
 
+/// To be called without cancellation of the thread.
 /// @return null if work on this stream cannot be timed now; the scope then counts as untimed.
 inline gpu_timing* take_gpu_timing(cudaStream_t stream) noexcept {
-  foreign_call const call;  // it allocates, and an allocator of the program may open GPU scopes
+  quiet_thread const quiet;  // it allocates, and an allocator of the program may open GPU scopes
   gpu_timing_log* const log = gpu_timing_log_of_this_thread();
   CUcontext const context = log == nullptr ? nullptr : current_cuda_context();
   gpu_timing* timing = nullptr;
@@ -364,8 +365,8 @@ inline void take_finished_gpu_timings() noexcept {
   }
 }
 
-/// With more pending timings than this, reading may exceed its time limit.
-inline constexpr std::uint64_t max_pending_gpu_timings = 4096;
+/// With more pending timings than this, reading may exceed its time limit: the events of many timings are in no cache when they are reused.
+inline constexpr std::uint64_t max_pending_gpu_timings = 512;
 
 /// Reads pending timings, oldest first, each at most once.
 /// @param is_at_end called on a thread that may not use CUDA.
