@@ -39,7 +39,18 @@ class events {
 
   /// Adds the events of a log.
   void take(std::vector<std::uint64_t> const& log) {
-    for (std::size_t at = 0; at < log.size();) at += records_.take(&log[at], reading_, line_);
+    for (std::size_t at = 0; at < log.size();) at += take(log, at, ~leave_mark);
+  }
+
+  /// Adds the event at a position of a log, and the end of its scope if that is the next event and not later than `newest`.
+  /// @return the number of slots.
+  std::uint64_t take(std::vector<std::uint64_t> const& log, std::size_t at, std::uint64_t newest) {
+    return records_.take(&log[at], log.data() + log.size(), newest, reading_, line_);
+  }
+
+  /// Adds the events of a log one by one.
+  void take_singly(std::vector<std::uint64_t> const& log) {
+    for (std::size_t at = 0; at < log.size();) at += records_.take(&log[at], &log[at], ~leave_mark, reading_, line_);
   }
 
   [[nodiscard]] profkit::profile const& made() const { return made_.so_far(); }
@@ -55,6 +66,7 @@ class events {
 struct made_log {
   made_log& enter(profkit::site const& where, std::uint64_t ticks) { return put({first_slot(where, event_kind::enter), ticks}); }
   made_log& leave(std::uint64_t ticks) { return put({ticks | leave_mark}); }
+  made_log& jump_over() { return put({leave_at_unknown_time}); }
   made_log& call(profkit::site const& what, std::uint64_t begin, std::uint64_t correlation, std::uint64_t end) {
     return put({first_slot(what, event_kind::begin_call), begin, correlation, end | leave_mark});
   }
@@ -114,6 +126,41 @@ TEST_CASE("if the counter goes backwards, no scope ends before it begins", "[dra
   thread.leave(600);
   REQUIRE(thread.made().scopes.size() == 1);
   CHECK(thread.made().scopes[0].time.duration() == std::chrono::nanoseconds{0});
+}
+
+TEST_CASE("a scope and its end, read together, give the records of two events", "[drain]") {
+  static profkit::site const launch{"cuLaunchKernel", "", 0};
+  made_log log;
+  log.enter(outer_site, 100).enter(inner_site, 110).leave(120).enter(inner_site, 115).leave(112);  // a counter that goes backwards
+  log.enter(inner_site, 130).call(launch, 140, 1, 150).enter(outer_site, 160).enter(inner_site, 170).leave(180).leave(190);
+  log.leave(200).enter(inner_site, 210).jump_over().leave(220).enter(outer_site, 230).leave(240);
+  events together;
+  together.take(log.slots);
+  events singly;
+  singly.take_singly(log.slots);
+  std::vector<profkit::scope_record> const found = together.made().scopes;
+  std::vector<profkit::scope_record> const expected = singly.made().scopes;
+  REQUIRE(found.size() == 8);
+  REQUIRE(expected.size() == found.size());
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    CAPTURE(i);
+    CHECK(ns(found[i].time.begin) == ns(expected[i].time.begin));
+    CHECK(ns(found[i].time.end) == ns(expected[i].time.end));
+    CHECK(found[i].path == expected[i].path);
+  }
+  CHECK(together.made().paths.size() == singly.made().paths.size());
+  CHECK(together.made().quality.misnested_scopes == 1);
+}
+
+TEST_CASE("the end of a scope after the part of the log that is read stays there", "[drain]") {
+  made_log log;
+  log.enter(outer_site, 100).leave(200);
+  events thread;
+  CHECK(thread.take(log.slots, 0, 199) == 2);
+  CHECK(thread.made().scopes.empty());
+  CHECK(thread.take(log.slots, 2, 200) == 1);
+  REQUIRE(thread.made().scopes.size() == 1);
+  CHECK(ns(thread.made().scopes[0].time.end) == 200);
 }
 
 TEST_CASE("a collective that follows a kernel launch immediately has its correlation, and so have those after it", "[drain]") {

@@ -15,6 +15,7 @@
 #include "../../time.hpp"
 #include "../../work.hpp"
 #include "../collect/scope_node_paths.hpp"
+#include "../profile/make_profile_builder.hpp"
 #include "../profile/numbers.hpp"
 #include "../profile/own_containers.hpp"
 #include "../profile/own_memory.hpp"
@@ -223,16 +224,28 @@ class event_records {
  public:
   explicit event_records(profile_builder& into) : into_{into} {}
 
-  /// Converts the next event of a thread that has a position. Frequent kinds come first, because they dominate draining.
-  /// @return the number of slots of the event.
-  [[gnu::always_inline]] std::uint64_t take(std::uint64_t const* event, thread_reading& at, clock_line const& clock) {
+  /// Converts the next event of a thread that has a position; a scope and its end together if nothing lies between them. Frequent kinds
+  /// come first, because they dominate draining.
+  /// @param end the end of the log; `event` to convert one event only.
+  /// @param newest later events are not converted.
+  /// @return the number of slots of the converted events.
+  [[gnu::always_inline]] std::uint64_t take(std::uint64_t const* event, std::uint64_t const* end, std::uint64_t newest, thread_reading& at,
+                                            clock_line const& clock) {
     std::uint64_t const what = *event;
     if (is_leave(what)) {
       what == leave_at_unknown_time ? leave_jumped_over(at) : leave(at, time_of(ticks_of(event), at, clock), event + 1);
       return 1;
     }
     if (kind_of(what) == event_kind::enter) {
-      open(at, site_of(what), std::nullopt, time_of(event[1], at, clock));
+      timestamp const begin = time_of(event[1], at, clock);
+      if (end != event && ends_next(event + 2, end, newest)) {
+        std::uint32_t const path = paths_.path_of(at.open.path(), site_of(what), std::nullopt, into_);
+        interval const when{begin, std::max(clock.convert(ticks_of(event + 2)), begin)};
+        if (__builtin_expect(path != path_record::no_parent, 1)) into_.add(scope_record{when, path, *at.thread});
+        at.earliest = when.end;
+        return 3;
+      }
+      open(at, site_of(what), std::nullopt, begin);
       return 2;
     }
     if (kind_of(what) == event_kind::begin_call) {
@@ -253,6 +266,11 @@ class event_records {
   }
 
  private:
+  /// Whether the next event ends the innermost scope.
+  [[gnu::always_inline]] static bool ends_next(std::uint64_t const* next, std::uint64_t const* end, std::uint64_t newest) noexcept {
+    return next != end && is_leave(*next) && *next != leave_at_unknown_time && ticks_of(next) <= newest;
+  }
+
   /// The time of the next event of a thread.
   [[gnu::always_inline]] static timestamp time_of(std::uint64_t ticks, thread_reading& at, clock_line const& clock) noexcept {
     return at.earliest = std::max(clock.convert(ticks), at.earliest);

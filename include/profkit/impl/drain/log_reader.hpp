@@ -148,8 +148,8 @@ class log_reader {
 
  private:
   static constexpr std::uint64_t events_between_pauses = 4096;
-  /// 1 MiB of logs.
-  static constexpr std::uint64_t slots_of_slice = std::uint64_t{1} << 17U;
+  /// 512 KiB of logs, so that the records of a slice stay in the second-level cache while they are analysed.
+  static constexpr std::uint64_t slots_of_slice = std::uint64_t{1} << 16U;
 
   void count_lost_events() {
     lost_events lost = all_lost_events();
@@ -208,7 +208,7 @@ class log_reader {
       }
       if (!at.thread) at.thread = into_.add(thread_record{log.thread_system_id, name_of_thread(log).data()});
       if (__builtin_expect(samples != nullptr, 0)) charge(*samples, clock.convert(ticks_of(position)), log, at);
-      std::uint64_t const event_slots = records_.take(position, at, clock);
+      std::uint64_t const event_slots = records_.take(position, samples == nullptr ? end : position, newest, at, clock);
       slot_count += event_slots;
       position += event_slots;
     }

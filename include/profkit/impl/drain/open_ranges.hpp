@@ -27,7 +27,7 @@ class scope_paths {
   /// counted.
   std::uint32_t path_of(std::uint32_t parent, site const& where, std::optional<std::int64_t> index, profile_builder& into) {
     path_key const key{reinterpret_cast<std::uintptr_t>(&where) | (index ? has_index : 0), index.value_or(0), parent};
-    recent_path const& recent = recent_[path_hash{}(key) % recent_.size()];
+    recent_path const& recent = recent_[slot_of(key)];
     if (__builtin_expect(recent.key == key, 1)) return recent.path;
     return look_up(key, where, into);
   }
@@ -46,9 +46,9 @@ class scope_paths {
 
   struct path_hash {
     std::size_t operator()(path_key const& key) const noexcept {
-      std::size_t const hash =
-          (key.where + static_cast<std::size_t>(key.index) * 31 + key.parent * std::size_t{0x85ebca6b}) * 0x9e3779b97f4a7c15U;
-      return hash >> 32U;
+      std::uint64_t const inside = key.parent * std::uint64_t{0xd6e8feb86659fd93};
+      std::uint64_t const which = static_cast<std::uint64_t>(key.index) * 0xc2b2ae3d27d4eb4fU;
+      return (key.where + inside + which) * 0x9e3779b97f4a7c15U;
     }
   };
 
@@ -57,6 +57,9 @@ class scope_paths {
     std::uint32_t path = 0;
   };
 
+  /// The position of a path in `recent_`. The highest bits of the hash differ for the few paths of most programs.
+  static std::size_t slot_of(path_key const& key) noexcept { return path_hash{}(key) >> (64U - recent_bits); }
+
   __attribute__((noinline)) std::uint32_t look_up(path_key key, site const& where, profile_builder& into) {
     if (merged_.count(key.parent) > 0) {
       into.count(&quality_record::collapsed_scopes);
@@ -64,7 +67,7 @@ class scope_paths {
     }
     std::uint32_t const path = find_or_add(key, where, into);
     if (path != path_record::no_parent) {
-      recent_[path_hash{}(key) % recent_.size()] = {key, path};
+      recent_[slot_of(key)] = {key, path};
       return path;
     }
     if ((key.where & has_index) != 0) {
@@ -100,7 +103,8 @@ class scope_paths {
     return paths_[key] = *path;
   }
 
-  std::array<recent_path, 512> recent_;
+  static constexpr unsigned recent_bits = 9;
+  std::array<recent_path, std::size_t{1} << recent_bits> recent_;
   own_hash_map<path_key, std::uint32_t, path_hash> paths_;
   own_hash_map<std::uint32_t, std::uint32_t> merged_inside_;  ///< by path: the path of the merged scopes inside it
   own_hash_set<std::uint32_t> merged_;                        ///< paths of merged scopes

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
 
 #include "../../../profile.hpp"
 #include "../../../time.hpp"
@@ -32,20 +33,36 @@ class grouped_positions {
   /// @param group_of the group of a position, below `groups`; or `groups` for a record without a group.
   template <class GroupOf, class TimeOf>
   grouped_positions(std::size_t records, std::size_t groups, GroupOf const& group_of, TimeOf const& time_of) : ends_(groups + 1) {
+    // Consecutive records are often of one group, so numbers of a group stay in registers while it lasts.
+    auto const for_each_run = [&](auto const& visit) {
+      for (std::uint32_t i = 0; i < records;) {
+        std::uint32_t const first = i;
+        std::size_t const group = group_of(first);
+        while (++i < records && group_of(i) == group) {
+        }
+        visit(group, first, i);
+      }
+    };
     own_vector<std::size_t> sizes(groups + 1);
-    for (std::uint32_t i = 0; i < records; ++i) ++sizes[group_of(i)];
+    for_each_run([&](std::size_t group, std::uint32_t first, std::uint32_t end) { sizes[group] += end - first; });
     for (std::size_t group = 1; group < groups; ++group) ends_[group] = ends_[group - 1] + sizes[group - 1];
     positions_.resize(records - sizes[groups]);
     own_vector<timestamp> last(groups, timestamp::min());
     own_vector<bool> is_sorted(groups, true);
-    for (std::uint32_t i = 0; i < records; ++i) {
-      std::size_t const group = group_of(i);
-      if (group == groups) continue;
-      positions_[ends_[group]++] = i;
-      timestamp const time = time_of(i);
-      if (time < last[group]) is_sorted[group] = false;
-      last[group] = time;
-    }
+    for_each_run([&](std::size_t group, std::uint32_t first, std::uint32_t end) {
+      if (group == groups) return;
+      std::iota(positions_.data() + ends_[group], positions_.data() + ends_[group] + (end - first), first);
+      ends_[group] += end - first;
+      timestamp before = last[group];
+      bool is_run_sorted = true;
+      for (std::uint32_t i = first; i < end; ++i) {
+        timestamp const time = time_of(i);
+        is_run_sorted = is_run_sorted && time >= before;
+        before = time;
+      }
+      is_sorted[group] = is_sorted[group] && is_run_sorted;
+      last[group] = before;
+    });
     ends_.pop_back();
     for (std::size_t group = 0; group < groups; ++group) {
       if (is_sorted[group]) continue;

@@ -50,13 +50,14 @@ class self_times {
     measured_time_cursor in{when};
     for (std::size_t lane = 0; lane < lanes.count(); ++lane) {
       ended_scopes ended;  // the last ones can lie in the next scope
-      std::uint64_t thread = 0;
-      for (std::uint32_t const i : lanes.scopes(lane)) {
+      grouped_positions::range const scopes = lanes.scopes(lane);
+      if (scopes.size() == 0) continue;
+      std::uint64_t const thread = profile.threads[profile.scopes[scopes[0]].thread].system_id;
+      for (std::uint32_t const i : scopes) {
         scope_record const& scope = profile.scopes[i];
         if (scope.time.end == timestamp::max()) break;  // open
         timestamp const moment = when.moment_of(scope);
         place const at = moment < own.begin ? place::before : moment < own.end ? place::own : place::after;
-        thread = profile.threads[scope.thread].system_id;
         inner_time inside = ended.take(scope);
         if (!open_.empty() || (at == place::after && inside.own.count() > 0)) take_earlier({thread, scope.path}, at, ended, inside);
         if (std::uint32_t const step = in.step_of(moment); step != no_step) {

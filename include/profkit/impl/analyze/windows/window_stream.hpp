@@ -136,7 +136,7 @@ class window_stream {
   }
 
   /// A few milliseconds of work.
-  static constexpr std::uint64_t records_at_a_time = std::uint64_t{1} << 16U;
+  static constexpr std::uint64_t records_at_a_time = std::uint64_t{1} << 14U;
 
   /// Empty if no figure needs it.
   [[nodiscard]] attribution attribution_of_waiting() const;
