@@ -25,7 +25,8 @@ class scope_paths {
   /// @param parent position of the parent path, or `path_record::no_parent`.
   /// @return the position of the path; `path_record::no_parent` if the scope is inside a merged one. A scope without its own path is
   /// counted.
-  std::uint32_t path_of(std::uint32_t parent, site const& where, std::optional<std::int64_t> index, profile_builder& into) {
+  [[gnu::always_inline]] std::uint32_t path_of(std::uint32_t parent, site const& where, std::optional<std::int64_t> index,
+                                               profile_builder& into) {
     path_key const key{reinterpret_cast<std::uintptr_t>(&where) | (index ? has_index : 0), index.value_or(0), parent};
     recent_path const& recent = recent_[slot_of(key)];
     if (__builtin_expect(recent.key == key, 1)) return recent.path;
