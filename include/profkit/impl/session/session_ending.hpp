@@ -20,6 +20,7 @@
 #include "../../profile.hpp"
 #include "../../report.hpp"
 #include "../profile/file_access.hpp"
+#include "../profile/usual_arithmetic.hpp"
 #include "../record/memory_poll.hpp"
 #include "../record/own_thread.hpp"
 #include "../record/recorder.hpp"
@@ -175,6 +176,7 @@ inline void session_impl::warn_if_orphaned() const noexcept {
 
 /// Runs with `session_exit::mutex`.
 inline void session_impl::end_with_outputs() noexcept {
+  usual_arithmetic const arithmetic;
   if (states_.is(session_state::running) && is_step_open_.load())
     recording_.counters().abandoned_steps.fetch_add(1, std::memory_order_relaxed);
   try {

@@ -31,6 +31,7 @@
 #include "../profile/file_access.hpp"
 #include "../profile/numbers.hpp"
 #include "../profile/record_types.hpp"
+#include "../profile/usual_arithmetic.hpp"
 #include "../record/other_modules.hpp"
 #include "../record/process_identity.hpp"
 #include "../record/quiet_thread.hpp"
@@ -255,6 +256,7 @@ class session_impl final : public session_core, private ends_with_process {
       };
       if (owner_.ask(copy, rounds_of_snapshot) == session_owner::answer::given && *so_far) {
         quiet_thread const unrecorded;
+        usual_arithmetic const arithmetic;
         std::optional<summary> figures = (*so_far)->complete();
         return report_of(std::move((*so_far)->profile), std::move(figures));
       }

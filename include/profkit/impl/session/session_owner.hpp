@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "../collect/collector_list.hpp"
+#include "../profile/usual_arithmetic.hpp"
 #include "../record/log_memory.hpp"
 #include "../record/own_thread.hpp"
 
@@ -235,6 +236,7 @@ class session_owner {
     ownership& operator=(ownership const&) = delete;
     ~ownership() { owned() = before; }
     session_owner const* before;
+    usual_arithmetic arithmetic;
   };
 
   static session_owner const*& owned() noexcept {
