@@ -134,8 +134,8 @@ inline bool session_impl::write_first_metrics() {
   std::string failure;
   try {
     summary nothing;
-    nothing.environment = recording_.content().so_far().environment;
-    write_file(options_.metrics, metrics_text::of(nothing, false));
+    static_cast<void>(owner_.ask([&] { nothing.environment = recording_.content().so_far().environment; }));
+    write_metrics_file(options_.metrics, metrics_text::of(nothing, false));
   } catch (error const& reason) {
     failure = reason.what();
     warn(failure + ". The session continues without metrics until the file can be written");

@@ -183,7 +183,7 @@ inline void session_impl::end_with_outputs() noexcept {
     ask_to_end();
     if (report_ && !options_.metrics.empty() && !std::exchange(has_last_metrics_, true)) {
       try {
-        write_file(options_.metrics, metrics_text::of(report_->summary(), true));
+        write_metrics_file(options_.metrics, metrics_text::of(report_->summary(), true));
       } catch (error const& failure) {
         warn(failure.what());
       }
