@@ -95,6 +95,10 @@ inline void (*write_outputs_instead)(report const& last, options const& wanted) 
 
 inline session_owner::round_result session_impl::round() {
   auto const result = recording_.round();
+  if (is_of_parent()) {  // a collector forked: in the child this thread ends, and with it the process
+    owner_.end();
+    return result;
+  }
   control_.round();
   if (session_signals::received_signal() != 0 && options_.report_on_signals) end_by_signal();
   auto const now = std::chrono::steady_clock::now();
@@ -191,7 +195,8 @@ inline void session_impl::end_with_outputs() noexcept {
     bool const is_wanted = has_outputs(options_) && !std::exchange(has_given_outputs_, true);
     if (is_wanted && report_)
       write_outputs_instead != nullptr ? write_outputs_instead(*report_, options_) : write_outputs(*report_, options_);
-    if (is_wanted && !report_) warn("no report: " + why_no_report_);
+    bool const is_said = owner_.calls().stuck() != nullptr;
+    if (is_wanted && !report_ && !is_said) warn("no report: " + (why_no_report_.empty() ? why_no_answer() : why_no_report_));
   } catch (std::exception const& failure) {
     warn("no report: ", failure.what());
   }

@@ -311,7 +311,7 @@ class session_impl final : public session_core, private ends_with_process {
 
   [[nodiscard]] std::string why_no_answer() const {
     collector* const stuck = owner_.calls().stuck();
-    if (stuck == nullptr) return "the session has ended";
+    if (stuck == nullptr) return owner_.is_lost() ? "a collector ended the thread of the session" : "the session has ended";
     stuck->fail("it has not returned from a function for 10 s");
     return "the collector \"" + std::string{stuck->name()} + "\" has not returned from a function for 10 s";
   }

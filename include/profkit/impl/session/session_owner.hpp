@@ -103,6 +103,9 @@ class session_owner {
   /// Why there is no thread; empty if there is one.
   [[nodiscard]] std::string const& failure() const noexcept { return failure_; }
 
+  /// Whether a collector has ended the thread (`pthread_exit`).
+  [[nodiscard]] bool is_lost() const noexcept { return has_left_.load() && !has_ended_.load(); }
+
   /// Starts the next round immediately. May be called on any thread, and in a signal handler at any time.
   static void wake() noexcept { reader_of_logs.wake(); }
 
