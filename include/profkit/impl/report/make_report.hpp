@@ -385,8 +385,7 @@ namespace PROFKIT_NAMESPACE {
 }
 
 [[gnu::used]] inline summary load_summary(std::string const& path) {
-  std::ifstream file{path, std::ios::binary};
-  if (!file) throw error{"cannot open " + path};
+  std::ifstream file = detail::readable_file(path);
   std::uint64_t const size = detail::size_of(file);
   try {
     return detail::read_summary(file, size);

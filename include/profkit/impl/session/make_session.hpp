@@ -186,7 +186,7 @@ inline std::uint64_t session_impl::max_kept_steps() const noexcept {
 /// The figures of a journal whose first file was deleted; n/a for a journal with all records.
 /// @param content the loaded part of the journal.
 inline std::optional<summary> figures_of_journal(std::filesystem::path const& path, profile const& content) {
-  std::ifstream file{path, std::ios::binary};
+  std::ifstream file = open_to_read(path);
   std::uint64_t const size = size_of(file);
   journal_file newest;
   profile waiting;
