@@ -9,9 +9,11 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_exception.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+#include <cfenv>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <profkit/impl/collect/built_in_collectors.hpp>
 #include <profkit/impl/session/session_impl.hpp>
 #include <stdexcept>
@@ -23,6 +25,7 @@
 #include "support/profile_of.hpp"
 #include "support/repetitions.hpp"
 #include "support/sanitizers.hpp"
+#include "support/temporary_folder.hpp"
 
 using Catch::Matchers::ContainsSubstring;
 using Catch::Matchers::MessageMatches;
@@ -198,6 +201,39 @@ TEST_CASE("switched off, steps run and nothing is recorded", "[session]") {
   CHECK(summary.scopes.empty());
   CHECK(summary.steps.host.count == 0);
   CHECK(summary.collectors.at(0).reason == "profkit is off");
+}
+
+TEST_CASE("a program that traps invalid operations gets a report of any counters, and keeps its floating-point environment", "[session]") {
+  struct before_test {
+    before_test() { std::fegetenv(&environment); }
+    ~before_test() { std::fesetenv(&environment); }
+    std::fenv_t environment;
+  } const restored;
+  double const volatile not_a_number = std::numeric_limits<double>::quiet_NaN();
+  constexpr double largest = std::numeric_limits<double>::max();
+  std::feclearexcept(FE_ALL_EXCEPT);
+  std::fesetround(FE_UPWARD);
+  ::feenableexcept(FE_INVALID | FE_DIVBYZERO | FE_OVERFLOW);
+  int const trapped = ::fegetexcept();  // some processors have no traps
+  profkit::options options = plain_options(0, 200);
+  options.wanted_interval = 0.5;
+  profkit::session session{options};
+  for (profkit::step step : session) {
+    PROF_SCOPE("work", profkit::work{largest, largest});
+    for (double const each : {largest, -largest}) PROF_COUNTER("large", each);
+    PROF_COUNTER("loss", not_a_number);
+    step.set_model_flops(largest);
+  }
+  static_cast<void>(session.snapshot());
+  profkit::report const report = session.report();
+  temporary_folder const folder{"traps"};
+  report.write((folder.path / "out").string());
+  std::string const text{report.full_text()};
+  CHECK(std::fetestexcept(FE_INVALID | FE_DIVBYZERO | FE_OVERFLOW) == 0);
+  CHECK(std::fegetround() == FE_UPWARD);
+  CHECK(::fegetexcept() == trapped);
+  std::fesetenv(FE_DFL_ENV);
+  CHECK_THAT(text, ContainsSubstring("large"));
 }
 
 TEST_CASE("two sessions can exist if one is off", "[session]") {

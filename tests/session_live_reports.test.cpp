@@ -172,6 +172,7 @@ TEST_CASE("metrics are whole at any time, count up, and end with the figures of 
   profkit::options options = plain_options(2, 1'000'000);
   options.metrics = file.string();
   options.metrics_every = std::chrono::milliseconds{1};
+  options.journal = (folder.path / "run.journal").string();  // begins at once, on the session's thread
   auto const measured = [&] {
     std::string const text = text_of(file);
     CHECK((!text.empty() && text.back() == '\n'));

@@ -3,8 +3,13 @@
 
 #include <profkit/profkit.hpp>
 
+#include <sys/types.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <atomic>
 #include <chrono>
+#include <csignal>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -77,7 +82,21 @@ inline constexpr std::pair<place, char const*> places[] = {
     {place::listener, "scope_listener"},
 };
 
-enum class deed { throw_exception, throw_number, throw_no_memory, allocate, scopes, collect, snapshot, report, step, thread, exit, block };
+enum class deed {
+  throw_exception,
+  throw_number,
+  throw_no_memory,
+  allocate,
+  scopes,
+  collect,
+  snapshot,
+  report,
+  step,
+  thread,
+  fork,
+  exit,
+  block
+};
 
 inline constexpr std::pair<deed, char const*> deeds[] = {
     {deed::throw_exception, "exception"},
@@ -90,6 +109,7 @@ inline constexpr std::pair<deed, char const*> deeds[] = {
     {deed::report, "report"},
     {deed::step, "step"},
     {deed::thread, "thread with snapshot"},
+    {deed::fork, "fork"},
     {deed::exit, "exit"},
 };
 
@@ -113,7 +133,8 @@ inline struct {
   std::atomic<bool> has_begun{false};
   std::atomic<bool> has_ended{false};
   std::atomic<bool> is_thread_done{false};
-  std::string refusal;  ///< what profkit answered
+  std::atomic<::pid_t> child{-1};  ///< of `deed::fork`; 0 in the child
+  std::string refusal;             ///< what profkit answered
 } now;
 
 /// Whether the function belongs to a collector and runs before the session has ended.
@@ -235,6 +256,9 @@ inline void act(place where) {
     case deed::thread:
       start_thread();
       break;
+    case deed::fork:
+      now.child = ::fork();
+      break;
     case deed::exit:
       std::exit(exit_code);
     case deed::block:
@@ -243,6 +267,16 @@ inline void act(place where) {
       break;
   }
   now.has_ended = true;
+}
+
+/// The end of the child of `deed::fork`. A child that the session's thread forked ends with that thread; others return from `main`.
+inline void require_end_of_child() {
+  if (now.child == 0) std::_Exit(0);
+  int status = -1;
+  bool const has_ended = now.child < 0 || comes_true(seconds{10}, [&] { return ::waitpid(now.child, &status, WNOHANG) == now.child; });
+  if (!has_ended) ::kill(now.child, SIGKILL);
+  require(has_ended, "the child of a fork does not end");
+  require(now.child < 0 || status == 0, "the child of a fork ends with status " + std::to_string(status));
 }
 
 class bad final : public profkit::collector {

@@ -101,6 +101,7 @@ int run_act(place where, deed what) {
     bool const has_to_wait = where == place::drain || where == place::flush || where == place::times_steps;
     if (has_to_wait) static_cast<void>(comes_true(seconds{10}, [] { return now.has_begun.load(); }));
     profkit::report const report = session.report();
+    if (now.child == 0) require_end_of_child();
     profkit::profile const& profile = report.profile();
     require(profile.steps.size() == steps, std::to_string(profile.steps.size()) + " steps");
     require(scopes_named(profile, "work") == steps * scopes_per_step, std::to_string(scopes_named(profile, "work")) + " scopes");
@@ -120,6 +121,7 @@ int run_act(place where, deed what) {
     if (what == deed::thread) require(comes_true(max_call_time, [] { return now.is_thread_done.load(); }), "the other thread hangs");
     require(session.snapshot().profile().steps.size() == steps, "the report changes");
   }
+  require_end_of_child();
   require(now.has_begun, "the function was never called: this case tests nothing");
   return 0;
 }
@@ -188,12 +190,14 @@ int run_blocked(place where, ending how) {
 
 std::string judge_exit(child_outcome const& found) {
   if (!found.exits_with(exit_code)) return found.end();
+  if (has(found.err, "no report: \n")) return "there is no report, and no reason";
   bool const is_explained = has(found.err, "profkit: ") || has(found.out, "\nDATA ");
   return is_explained ? "" : "there is neither a report nor a line that says why";
 }
 
 std::string judge_blocked(place where, child_outcome const& found) {
   if (!found.exits_with(exit_code)) return found.end();
+  if (has(found.err, "no report: \n")) return "there is no report, and no reason";
   if (has(found.err, "profkit: ") || has(found.err, "is refused")) return {};
   // A collector that blocks its destructor was right until then; the others are no collectors.
   bool const was_right = where == place::usage || where == place::listener || where == place::destructor;

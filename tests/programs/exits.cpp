@@ -164,6 +164,13 @@ class exiting final : public profkit::collector {
   void drain(profkit::profile_builder&, bool) override { std::exit(code); }
 };
 
+/// A collector that ends the session's thread when that drains it.
+class leaving final : public profkit::collector {
+ public:
+  [[nodiscard]] std::string_view name() const noexcept override { return "leaving"; }
+  void drain(profkit::profile_builder&, bool) override { ::pthread_exit(nullptr); }
+};
+
 extern "C" void say_and_exit(int) {
   char const text[] = "own handler\n";
   static_cast<void>(::write(STDERR_FILENO, text, sizeof text - 1));
@@ -263,6 +270,12 @@ int main(int argc, char** argv) {
   if (way == "in_collector") {
     session.collect(exiting{});
     wait_for_ever(session);
+  }
+  if (way == "leaves_in_collector") {
+    session.collect(leaving{});
+    some_steps(session);
+    std::this_thread::sleep_for(std::chrono::milliseconds{100});
+    std::exit(code);
   }
   if (way == "fork") {
     some_steps(session);

@@ -186,6 +186,14 @@ def in_collector(program):
         require(BUSY in done.stderr, done.stderr)
 
 
+def leaves_in_collector(program):
+    """A collector ends the session's own thread: no report, for a reason that is said once."""
+    for _, run in each(program):
+        done = run("leaves_in_collector").status_is(CODE)
+        require(done.stderr.count("no report") == 1, done.stderr)
+        require("profkit: no report: a collector ended the thread of the session\n" in done.stderr, done.stderr)
+
+
 def exit_in_handler(program):
     for _, run in each(program):
         run("exit_in_handler", [signal.SIGTERM]).status_is(CODE).reports(3, 1)

@@ -204,6 +204,26 @@ def as_trace(program, folder):
         require("cannot" not in said, said)
 
 
+def as_metrics(program, folder):
+    """metrics=FILE replaces metrics of profkit, also behind a link, and an empty file; nothing else."""
+    for kind, inside, place in each_kind(folder, "run.prom"):
+        before = state(inside)
+        said = run(program, inside, "metrics=run.prom", subprocess.DEVNULL)
+        require_untouched(inside, before, kind)
+        is_written = kind in ("link to nothing", "link to /dev/null")
+        require(("profkit: cannot write run.prom: " in said) != is_written, f"{kind}: {said}")
+    mine = "it exists and is not a file of profkit's metrics"
+    for content, is_replaced in (("", True), ("x", False), ("# HELP node_load1", False), (None, True)):
+        if content is not None:
+            (folder / "run.prom").write_text(content)
+        said = run(program, folder, "metrics=run.prom", subprocess.DEVNULL)
+        require((mine not in said) == is_replaced, said)
+        require((folder / "run.prom").read_text().startswith("# HELP profkit_") == is_replaced, content)
+        if content is not None and not is_replaced:
+            require((folder / "run.prom").read_text() == content, content)
+            (folder / "run.prom").unlink()
+
+
 def as_journal(program, folder):
     """journal=FILE: only a new file, or one that a link names, becomes a journal."""
     for kind, inside, place in each_kind(folder, "a.journal"):

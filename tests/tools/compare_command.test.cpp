@@ -208,7 +208,7 @@ TEST_CASE("reports that cannot be compared give one line with the file and the f
     return report.dump();
   };
   CHECK_THAT(error_of("no_json", "<html>"), ContainsSubstring("is not JSON"));
-  CHECK_THAT(folder.run("compare" + quoted(good) + " /dev/zero").err, ContainsSubstring("/dev/zero: is a device, not a report.json"));
+  CHECK_THAT(folder.run("compare" + quoted(good) + " /dev/zero").err, ContainsSubstring("cannot open /dev/zero: it is not a regular file"));
   CHECK_THAT(error_of("list", "[]"), ContainsSubstring("schema is missing"));
   CHECK_THAT(error_of("schema", changed([](json& report) { report["schema"] = 2; })),
              ContainsSubstring("schema is 2, this program reads 1"));
@@ -231,6 +231,8 @@ TEST_CASE("reports that cannot be compared give one line with the file and the f
              ContainsSubstring("schema is \""));
   CHECK_THAT(error_of("deep", changed([](json& report) { report["scopes"][1]["depth"] = 1'000'000; })),
              ContainsSubstring("scopes are nested more than 1024 levels deep, which is the limit"));
+  CHECK_THAT(error_of("kind", changed([](json& report) { report["step_list"][0]["kind"] = 99; })),
+             ContainsSubstring("a step has a kind that does not exist"));
   auto const missing = folder.run("compare" + quoted(good) + quoted(folder.path / "nowhere"));
   CHECK(missing.code == 2);
   CHECK_THAT(missing.err, ContainsSubstring("nowhere: does not exist"));

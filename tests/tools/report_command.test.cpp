@@ -6,6 +6,8 @@
 #include <profkit/save_load.hpp>
 #include <profkit/summary_file.hpp>
 
+#include <sys/stat.h>
+
 #include "../support/made_gpu_profile.hpp"
 #include "../support/parsed_report.hpp"
 #include "../support/report_text.hpp"
@@ -204,4 +206,20 @@ TEST_CASE("profkit report names a file that it cannot read", "[report_command]")
   CHECK(folder.run("report" + quoted(file)).code == 2);
   CHECK_THAT(folder.run("report" + quoted(file)).err, ContainsSubstring(file.string() + " is not a profkit profile"));
   CHECK(folder.run("report").code == 2);
+}
+
+TEST_CASE("a pipe or a device is no file to read, wherever it is", "[report_command]") {
+  program_folder const folder;
+  fs::path const pipe = folder.path / "report.json";
+  REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
+  fs::create_directories(folder.path / "ranks" / "rank0");
+  REQUIRE(::mkfifo((folder.path / "ranks" / "rank0" / "summary.profkit").c_str(), 0600) == 0);
+  std::string const why = "cannot open " + pipe.string() + ": it is not a regular file";
+  for (std::string const& command : {"report" + quoted(pipe), "compare" + quoted(pipe) + quoted(pipe)}) {
+    auto const found = folder.run(command);  // nobody writes into the pipe
+    CHECK(found.code == 2);
+    CHECK_THAT(found.err, ContainsSubstring(why));
+  }
+  CHECK_THAT(folder.run("report /dev/zero").err, ContainsSubstring("cannot open /dev/zero: it is not a regular file"));
+  CHECK_THAT(folder.run("report" + quoted(folder.path / "ranks")).out, ContainsSubstring("it is not a regular file"));
 }

@@ -54,11 +54,7 @@ inline void check_nesting(std::string_view json, std::filesystem::path const& fi
 /// Reads one report.json. Members that the document does not contain stay n/a or 0.
 /// @throws profkit::error that names the file and the wrong field.
 [[nodiscard]] inline profkit::summary read_report_json(std::filesystem::path const& file) {
-  // Some devices never end.
-  if (std::filesystem::is_character_file(file) || std::filesystem::is_block_file(file))
-    throw profkit::error{file.string() + ": is a device, not a report.json"};
-  std::ifstream stream{file, std::ios::binary};
-  if (!stream) throw profkit::error{file.string() + ": cannot be opened"};
+  std::ifstream stream = profkit::detail::readable_file(file);
   std::string const content{std::istreambuf_iterator<char>{stream}, {}};
   detail::check_nesting(content, file);
   nlohmann::json const json = nlohmann::json::parse(content, nullptr, false);
@@ -70,7 +66,13 @@ inline void check_nesting(std::string_view json, std::filesystem::path const& fi
   if (*schema->value != known_schema) {
     schema->fail("is " + schema->value->dump() + ", this program reads " + std::to_string(known_schema));
   }
-  return detail::summary_json_reader{document}.read();
+  profkit::summary result = detail::summary_json_reader{document}.read();
+  try {
+    profkit::detail::summary_check{}(result);
+  } catch (profkit::error const& failure) {
+    document.fail(failure.what());
+  }
+  return result;
 }
 
 /// Reads one report.json or summary.profkit.

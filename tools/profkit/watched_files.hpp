@@ -30,7 +30,7 @@ enum class file_content { nothing_yet, journal, profile, summary, other };
 
 /// What a file holds, by its first bytes.
 inline file_content content_of_file(std::filesystem::path const& path) {
-  std::ifstream file{path, std::ios::binary};
+  std::ifstream file = profkit::detail::open_to_read(path);
   std::array<char, profkit::detail::journal_magic.size()> bytes{};
   file.read(bytes.data(), bytes.size());
   std::string_view const begin{bytes.data(), static_cast<std::size_t>(file.gcount())};

@@ -111,7 +111,7 @@ class watched_journal {
   bool read_news(clock::time_point until) {
     std::error_code ignored;
     if (!std::filesystem::is_regular_file(path_, ignored)) return false;
-    std::ifstream file{path_, std::ios::binary};
+    std::ifstream file = profkit::detail::open_to_read(path_);
     if (!file) {
       problem_ = "it cannot be opened";
       return false;
@@ -132,7 +132,7 @@ class watched_journal {
   /// @return whether there is more to read.
   bool read_rest_of_file_before(clock::time_point until) {
     if (is_failed_) return false;
-    std::ifstream file{profkit::detail::earlier_journal(path_.string()), std::ios::binary};
+    std::ifstream file = profkit::detail::open_to_read(profkit::detail::earlier_journal(path_.string()));
     if (!file) return false;
     std::uint64_t const size = profkit::detail::size_of(file);
     return file_.is_same_file(file, size) && read_frames(file, size, until);

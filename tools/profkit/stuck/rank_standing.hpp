@@ -119,7 +119,7 @@ namespace detail {
 /// Reads the frames of one file. @return whether it has a frame.
 inline bool read_frames(std::filesystem::path const& path, profkit::detail::journal_file& file, profkit::profile& tables,
                         standing_recorder& into) {
-  std::ifstream opened{path, std::ios::binary};
+  std::ifstream opened = profkit::detail::open_to_read(path);
   if (!opened) throw profkit::error{"it cannot be opened"};
   std::uint64_t const size = profkit::detail::size_of(opened);
   if (!file.read_beginning(opened, size)) return false;

@@ -19,6 +19,7 @@
 #include "../profile/archive_reader.hpp"
 #include "../profile/archive_writer.hpp"
 #include "../profile/own_memory.hpp"
+#include "../profile/usual_arithmetic.hpp"
 #include "../profile/validate.hpp"
 #include "analysis.hpp"
 #include "gpu/attribution.hpp"
@@ -338,6 +339,7 @@ class analysis_work {
 namespace PROFKIT_NAMESPACE {
 
 [[gnu::used]] inline summary analyze(profile const& profile, analyze_options const& with) {
+  detail::usual_arithmetic const arithmetic;
   return detail::analysis_work::of_whole(profile, with);
 }
 

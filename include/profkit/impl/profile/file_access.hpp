@@ -27,6 +27,7 @@
 #include <string_view>
 #include <system_error>
 
+#include "../../error.hpp"
 #include "own_memory.hpp"
 
 namespace PROFKIT_NAMESPACE::detail {
@@ -39,6 +40,28 @@ inline std::uint64_t size_of(std::istream& file) {
   return end < 0 ? 0 : static_cast<std::uint64_t>(end);
 }
 
+/// Whether a path names something else than a file. A pipe may never have a writer, and a device may never end.
+[[nodiscard]] inline bool is_no_file(std::filesystem::path const& path) noexcept {
+  std::error_code failure;
+  std::filesystem::file_status const found = std::filesystem::status(path, failure);
+  return std::filesystem::exists(found) && !std::filesystem::is_regular_file(found);
+}
+
+/// Opens a file to read it; fails for anything else.
+[[nodiscard]] inline std::ifstream open_to_read(std::filesystem::path const& path) {
+  std::ifstream file;
+  is_no_file(path) ? file.setstate(std::ios::failbit) : file.open(path, std::ios::binary);
+  return file;
+}
+
+/// As `open_to_read`. @throws profkit::error that names the file.
+[[nodiscard]] inline std::ifstream readable_file(std::filesystem::path const& path) {
+  if (is_no_file(path)) throw error{"cannot open " + path.string() + ": it is not a regular file"};
+  std::ifstream file = open_to_read(path);
+  if (!file) throw error{"cannot open " + path.string()};
+  return file;
+}
+
 /// Reads as many bytes as `magic` has.
 /// @param magic at most 16 bytes.
 /// @return whether they are equal to `magic`.
@@ -49,7 +72,7 @@ inline bool reads_magic(std::istream& file, std::string_view magic) {
 
 /// Whether a file begins with `magic`; false also if it cannot be read.
 inline bool begins_with(std::filesystem::path const& path, std::string_view magic) {
-  std::ifstream file{path, std::ios::binary};
+  std::ifstream file = open_to_read(path);
   return reads_magic(file, magic);
 }
 

@@ -54,7 +54,7 @@ class journal_reader {
 
  private:
   journal_progress read_news(profile& into) {
-    std::ifstream file{path_, std::ios::binary};
+    std::ifstream file = detail::open_to_read(path_);
     if (!file && file_.position() == 0) throw error{"it cannot be opened"};
     if (!file) return {true, false, false, file_.is_complete(), 0};  // the file is being replaced
     std::uint64_t const size = detail::size_of(file);
@@ -92,7 +92,7 @@ class journal_reader {
   /// @param waiting `journal_head::waiting` of the head.
   /// @return false, with `into` unchanged, if that file is missing or incomplete.
   bool read_file_before(profile const& waiting, profile& into) {
-    std::ifstream file{detail::earlier_journal(path_.string()), std::ios::binary};
+    std::ifstream file = detail::open_to_read(detail::earlier_journal(path_.string()));
     if (!file) return false;
     std::uint64_t const size = detail::size_of(file);
     detail::journal_file before;
@@ -113,7 +113,7 @@ class journal_reader {
   /// Reads the rest of the file that was renamed to FILE.1, and the head of the new file.
   /// @return false if the new file belongs to another session; `into` may have changed.
   bool continue_with(std::ifstream& next, std::uint64_t size, profile& into) {
-    std::ifstream file{detail::earlier_journal(path_.string()), std::ios::binary};
+    std::ifstream file = detail::open_to_read(detail::earlier_journal(path_.string()));
     if (!file) return false;
     std::uint64_t const size_before = detail::size_of(file);
     if (!file_.is_same_file(file, size_before)) return false;

@@ -59,8 +59,7 @@ inline void describe_recovery(journal_content& what) {
 }
 
 inline profile load_profile(std::string const& path) {
-  std::ifstream file{path, std::ios::binary};
-  if (!file) throw error{"cannot open " + path};
+  std::ifstream file = readable_file(path);
   std::uint64_t const size = size_of(file);
   if (!reads_magic(file, profile_magic)) throw error{path + " is not a profkit profile"};
   try {

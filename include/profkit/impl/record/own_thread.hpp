@@ -18,6 +18,7 @@
 #include <system_error>
 #include <utility>
 
+#include "../profile/usual_arithmetic.hpp"
 #include "quiet_thread.hpp"
 
 namespace PROFKIT_NAMESPACE::detail {
@@ -96,6 +97,7 @@ class own_thread {
   static void* run(void* argument) {
     keep_this_thread_quiet();
     std::unique_ptr<start_values> const start{static_cast<start_values*>(argument)};
+    usual_arithmetic const arithmetic;
     ::pthread_setname_np(::pthread_self(), start->name);
     __atomic_fetch_add(&count(), 1, __ATOMIC_RELAXED);
     start->body();

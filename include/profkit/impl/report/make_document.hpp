@@ -11,6 +11,7 @@
 #include "../../summary.hpp"
 #include "../../version.hpp"
 #include "../profile/own_memory.hpp"
+#include "../profile/usual_arithmetic.hpp"
 #include "budget_section.hpp"
 #include "findings.hpp"
 #include "headline.hpp"
@@ -199,6 +200,9 @@ inline document make_document(summary const& all) {
   return result;
 }
 
-[[gnu::used]] inline document report_code::describe(summary const& what) { return make_document(what); }
+[[gnu::used]] inline document report_code::describe(summary const& what) {
+  usual_arithmetic const arithmetic;
+  return make_document(what);
+}
 
 }  // namespace PROFKIT_NAMESPACE::detail

@@ -41,6 +41,7 @@
 #include "../profile/file_access.hpp"
 #include "../profile/journal_format.hpp"
 #include "../profile/own_memory.hpp"
+#include "../profile/usual_arithmetic.hpp"
 #include "earlier_report.hpp"
 #include "first_screen.hpp"
 #include "html_page.hpp"
@@ -278,11 +279,13 @@ inline summary read_summary(std::istream& file, std::uint64_t size) {
 }
 
 [[gnu::used]] inline own_string report_code::first_screen(document const& what, int descriptor, std::string const& files) {
+  usual_arithmetic const arithmetic;
   text_style const style = descriptor < 0 ? plain_style() : style_of(descriptor);
   return detail::first_screen{what, style}.text(files);
 }
 
 [[gnu::used]] inline own_string report_code::full_text(document const& what, bool as_markdown) {
+  usual_arithmetic const arithmetic;
   return as_markdown ? markdown_of(what) : text_of(what, plain_style());
 }
 
@@ -320,6 +323,7 @@ inline void write_summary_files(summary const& what, document const& made, std::
 
 [[gnu::used]] inline std::vector<std::string> report_code::write(profile const& profile, summary const& what, document const& made,
                                                                  std::string const& directory, std::uint64_t trace_steps) {
+  usual_arithmetic const arithmetic;
   report_folder folder{directory};
   write_summary_files(what, made, {"trace.json"}, folder);
   folder.write("trace.json", [&](std::filesystem::path const& path, replacing) { write_trace(profile, path.string(), trace_steps); });
@@ -345,6 +349,7 @@ inline void write_summary_files(summary const& what, document const& made, std::
 }
 
 [[gnu::used]] inline own_string report_code::json(summary const& what, std::vector<std::string> const& files) {
+  usual_arithmetic const arithmetic;
   return summary_json_writer{what, files}.write();
 }
 
@@ -364,7 +369,10 @@ namespace PROFKIT_NAMESPACE {
   return detail::report_code::full_text(detail::report_code::describe(what), true);
 }
 
-[[gnu::used]] inline detail::own_string report_html(summary const& what) { return detail::html_page(detail::report_code::describe(what)); }
+[[gnu::used]] inline detail::own_string report_html(summary const& what) {
+  detail::usual_arithmetic const arithmetic;
+  return detail::html_page(detail::report_code::describe(what));
+}
 
 [[gnu::used]] inline detail::own_string report_json(summary const& what) { return detail::report_code::json(what, {}); }
 
@@ -377,8 +385,7 @@ namespace PROFKIT_NAMESPACE {
 }
 
 [[gnu::used]] inline summary load_summary(std::string const& path) {
-  std::ifstream file{path, std::ios::binary};
-  if (!file) throw error{"cannot open " + path};
+  std::ifstream file = detail::readable_file(path);
   std::uint64_t const size = detail::size_of(file);
   try {
     return detail::read_summary(file, size);

@@ -28,6 +28,7 @@
 #include "../profile/atomic_file.hpp"
 #include "../profile/file_access.hpp"
 #include "../profile/own_memory.hpp"
+#include "../profile/usual_arithmetic.hpp"
 #include "json_text.hpp"
 #include "report_code.hpp"
 #include "report_view.hpp"
@@ -331,6 +332,7 @@ inline void write_trace_json(profile const& profile, attribution const& launched
 namespace detail {
 
 [[gnu::used]] inline void report_code::write_trace(profile const& profile, std::string const& path, std::uint64_t steps) {
+  usual_arithmetic const arithmetic;
   write_trace_json(profile, attribute(profile), steps, absolute_path(path));
 }
 

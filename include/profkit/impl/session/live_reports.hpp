@@ -6,25 +6,30 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <thread>
 #include <utility>
 
+#include "../../error.hpp"
 #include "../../options.hpp"
 #include "../../profile.hpp"
 #include "../../report.hpp"
 #include "../../summary.hpp"
 #include "../../time.hpp"
 #include "../profile/atomic_file.hpp"
+#include "../profile/file_access.hpp"
 #include "../record/log_memory.hpp"
 #include "../record/own_thread.hpp"
 #include "../report/headline.hpp"
@@ -33,6 +38,21 @@
 #include "console.hpp"
 
 namespace PROFKIT_NAMESPACE::detail {
+
+/// The beginning of each file of metrics.
+inline constexpr std::string_view metrics_magic = "# HELP profkit_";
+
+/// Replaces the file of `PROFKIT=metrics=FILE`.
+/// @throws profkit::error that names the file and the reason, also if the file is not empty and is no file of metrics.
+inline void write_metrics_file(std::string const& path, std::string_view text) {
+  std::error_code failure;
+  bool const has_content = std::filesystem::is_regular_file(path, failure) && std::filesystem::file_size(path, failure) > 0;
+  if (has_content && !begins_with(path, metrics_magic))
+    throw error{
+        "cannot write " + shown_path(path) + ": it exists and is not a file of profkit's metrics. Remove it, or choose another name",
+        EEXIST};
+  write_file(path, text);
+}
 
 /// The figures of a session in Prometheus' text format, version 0.0.4. Source: "Exposition formats" in Prometheus' documentation.
 class metrics_text {
@@ -298,7 +318,7 @@ class live_reports {
       if (!so_far) return;
       std::string const text = metrics_text::of(*so_far, false);
       is_writing_.store(true);
-      if (!is_stopping_.load()) write_file(wanted_->metrics, text);
+      if (!is_stopping_.load()) write_metrics_file(wanted_->metrics, text);
       is_writing_.store(false);
       if (std::exchange(metrics_failed_, false)) from_.tell_metrics_failure({});
     } catch (std::exception const& failure) {  // the next ones are tried again

@@ -134,8 +134,8 @@ inline bool session_impl::write_first_metrics() {
   std::string failure;
   try {
     summary nothing;
-    nothing.environment = recording_.content().so_far().environment;
-    write_file(options_.metrics, metrics_text::of(nothing, false));
+    static_cast<void>(owner_.ask([&] { nothing.environment = recording_.content().so_far().environment; }));
+    write_metrics_file(options_.metrics, metrics_text::of(nothing, false));
   } catch (error const& reason) {
     failure = reason.what();
     warn(failure + ". The session continues without metrics until the file can be written");
@@ -186,7 +186,7 @@ inline std::uint64_t session_impl::max_kept_steps() const noexcept {
 /// The figures of a journal whose first file was deleted; n/a for a journal with all records.
 /// @param content the loaded part of the journal.
 inline std::optional<summary> figures_of_journal(std::filesystem::path const& path, profile const& content) {
-  std::ifstream file{path, std::ios::binary};
+  std::ifstream file = open_to_read(path);
   std::uint64_t const size = size_of(file);
   journal_file newest;
   profile waiting;

@@ -20,6 +20,7 @@
 #include "../../profile.hpp"
 #include "../../report.hpp"
 #include "../profile/file_access.hpp"
+#include "../profile/usual_arithmetic.hpp"
 #include "../record/memory_poll.hpp"
 #include "../record/own_thread.hpp"
 #include "../record/recorder.hpp"
@@ -94,6 +95,10 @@ inline void (*write_outputs_instead)(report const& last, options const& wanted) 
 
 inline session_owner::round_result session_impl::round() {
   auto const result = recording_.round();
+  if (is_of_parent()) {  // a collector forked: in the child this thread ends, and with it the process
+    owner_.end();
+    return result;
+  }
   control_.round();
   if (session_signals::received_signal() != 0 && options_.report_on_signals) end_by_signal();
   auto const now = std::chrono::steady_clock::now();
@@ -175,13 +180,14 @@ inline void session_impl::warn_if_orphaned() const noexcept {
 
 /// Runs with `session_exit::mutex`.
 inline void session_impl::end_with_outputs() noexcept {
+  usual_arithmetic const arithmetic;
   if (states_.is(session_state::running) && is_step_open_.load())
     recording_.counters().abandoned_steps.fetch_add(1, std::memory_order_relaxed);
   try {
     ask_to_end();
     if (report_ && !options_.metrics.empty() && !std::exchange(has_last_metrics_, true)) {
       try {
-        write_file(options_.metrics, metrics_text::of(report_->summary(), true));
+        write_metrics_file(options_.metrics, metrics_text::of(report_->summary(), true));
       } catch (error const& failure) {
         warn(failure.what());
       }
@@ -189,7 +195,8 @@ inline void session_impl::end_with_outputs() noexcept {
     bool const is_wanted = has_outputs(options_) && !std::exchange(has_given_outputs_, true);
     if (is_wanted && report_)
       write_outputs_instead != nullptr ? write_outputs_instead(*report_, options_) : write_outputs(*report_, options_);
-    if (is_wanted && !report_) warn("no report: " + why_no_report_);
+    bool const is_said = owner_.calls().stuck() != nullptr;
+    if (is_wanted && !report_ && !is_said) warn("no report: " + (why_no_report_.empty() ? why_no_answer() : why_no_report_));
   } catch (std::exception const& failure) {
     warn("no report: ", failure.what());
   }

@@ -31,6 +31,7 @@
 #include "../profile/file_access.hpp"
 #include "../profile/numbers.hpp"
 #include "../profile/record_types.hpp"
+#include "../profile/usual_arithmetic.hpp"
 #include "../record/other_modules.hpp"
 #include "../record/process_identity.hpp"
 #include "../record/quiet_thread.hpp"
@@ -255,6 +256,7 @@ class session_impl final : public session_core, private ends_with_process {
       };
       if (owner_.ask(copy, rounds_of_snapshot) == session_owner::answer::given && *so_far) {
         quiet_thread const unrecorded;
+        usual_arithmetic const arithmetic;
         std::optional<summary> figures = (*so_far)->complete();
         return report_of(std::move((*so_far)->profile), std::move(figures));
       }
@@ -309,7 +311,7 @@ class session_impl final : public session_core, private ends_with_process {
 
   [[nodiscard]] std::string why_no_answer() const {
     collector* const stuck = owner_.calls().stuck();
-    if (stuck == nullptr) return "the session has ended";
+    if (stuck == nullptr) return owner_.is_lost() ? "a collector ended the thread of the session" : "the session has ended";
     stuck->fail("it has not returned from a function for 10 s");
     return "the collector \"" + std::string{stuck->name()} + "\" has not returned from a function for 10 s";
   }

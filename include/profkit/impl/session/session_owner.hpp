@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "../collect/collector_list.hpp"
+#include "../profile/usual_arithmetic.hpp"
 #include "../record/log_memory.hpp"
 #include "../record/own_thread.hpp"
 
@@ -101,6 +102,9 @@ class session_owner {
 
   /// Why there is no thread; empty if there is one.
   [[nodiscard]] std::string const& failure() const noexcept { return failure_; }
+
+  /// Whether a collector has ended the thread (`pthread_exit`).
+  [[nodiscard]] bool is_lost() const noexcept { return has_left_.load() && !has_ended_.load(); }
 
   /// Starts the next round immediately. May be called on any thread, and in a signal handler at any time.
   static void wake() noexcept { reader_of_logs.wake(); }
@@ -235,6 +239,7 @@ class session_owner {
     ownership& operator=(ownership const&) = delete;
     ~ownership() { owned() = before; }
     session_owner const* before;
+    usual_arithmetic arithmetic;
   };
 
   static session_owner const*& owned() noexcept {

@@ -16,6 +16,7 @@
 #include "../collect/collector_list.hpp"
 #include "../collect/host_probe.hpp"
 #include "../drain/log_drain.hpp"
+#include "../profile/usual_arithmetic.hpp"
 #include "../record/recorder.hpp"
 #include "session_owner.hpp"
 #include "session_recording.hpp"
@@ -144,6 +145,7 @@ class step_side {
     }
     milliseconds const tick = milliseconds{recording_.logs().duration(1'000'000'000)} / 1e9;
     calls_.own_work([&] {
+      usual_arithmetic const arithmetic;
       if (done.is_abandoned || done.is_excluded) return rule_->leave_out(done.index);
       rule_->add(static_cast<double>(done.end_ticks - done.begin_ticks));
       has_enough_.store(rule_->look(step_times_, has_gpu, tick), std::memory_order_relaxed);
