@@ -32,6 +32,8 @@ inline constexpr char const* other_allocators = "other allocators (beyond the fi
 /// The allocator of managed memory of CUDA.
 inline constexpr char const* managed_allocator = "cuda managed";
 
+class event_records;
+
 /// The tables by which a builder finds known entries.
 struct builder_tables;
 
@@ -103,6 +105,7 @@ class profile_builder {
   // Tables.
 
   /// @brief Position in `profile::paths`. Entries are equal if all members except `file` and `line` are equal.
+  /// @throws profkit::error if the entry refers to a path that is not in the table.
   std::uint32_t position_of(path_record path);
 
   /// @brief Like `position_of`, but returns nothing if the path is new and the table of paths is full: see `detail::path_table`.
@@ -162,6 +165,7 @@ class profile_builder {
   /// counts.
   /// @param record of a list in `profile` that is not a table.
   /// @return whether the record was kept in the profile.
+  /// @throws profkit::error if a position is outside its table, or a time is impossible; the record is then not added.
   template <class Record>
   bool add(Record const& record);
 
@@ -187,6 +191,12 @@ class profile_builder {
   }
 
  private:
+  friend class detail::event_records;
+
+  /// `add` without its check, for records that are read from the logs.
+  template <class Record>
+  bool append(Record const& record);
+
   template <class Record>
   bool add_beyond_budget(Record const& record, detail::own_vector<Record> profile::*list);
 

@@ -227,6 +227,11 @@ namespace PROFKIT_NAMESPACE {
 [[gnu::used]] inline profile profile_builder::take() noexcept { return std::move(made_); }
 
 [[gnu::used]] inline std::uint32_t profile_builder::position_of(path_record path) {
+  for (std::uint32_t const other : {path.parent, path.adopted_from}) {
+    if (other != path_record::no_parent && other >= made_.paths.size())
+      throw error{"cannot add the path \"" + path.name +
+                  "\": " + "its parent, or the path that it adopts, is not a position in profile::paths"};
+  }
   return tables_->paths.find_or_add(std::move(path), made_.paths);
 }
 
@@ -304,7 +309,17 @@ namespace PROFKIT_NAMESPACE {
 }
 
 template <class Record>
-[[gnu::always_inline]] inline bool profile_builder::add(Record const& record) {
+bool profile_builder::add(Record const& record) {
+  try {
+    detail::record_check::added(record, made_);
+  } catch (error const& failure) {
+    throw error{std::string{"cannot add a record: "} + failure.what()};
+  }
+  return append(record);
+}
+
+template <class Record>
+[[gnu::always_inline]] inline bool profile_builder::append(Record const& record) {
   constexpr auto list = detail::list_of<Record>();
   detail::own_vector<Record>& to = made_.*list;
   if constexpr (std::is_same_v<Record, api_call_record>) tables_->launches.add(record);
