@@ -120,6 +120,49 @@ TEST_CASE("a warm-up ends at its step, and one long first step is a warm-up", "[
   CHECK(described(ms).is_gradual);    // nobody can say where it ends
 }
 
+TEST_CASE("first steps of several lengths are a warm-up, and one long step among the first ones is none", "[statistics]") {
+  for (std::size_t const count : {40U, 60U, 500U}) {
+    std::vector<double> ms = quiet(count);
+    ms[0] *= 3.0;
+    ms[1] *= 1.5;
+    CAPTURE(count);
+    CHECK(described(ms).warmup == 2);
+    CHECK(described(ms).shape != series_shape::tailed);
+  }
+  normal_numbers numbers{1};
+  std::vector<double> ms = made_series(numbers, 300, 0.01);
+  ms[20] += 1.0;
+  CHECK(described(ms).warmup == 0);
+}
+
+TEST_CASE("one step that differs from equal ones is one of another kind", "[statistics]") {
+  for (std::size_t const at : {7U, 30U}) {
+    std::vector<double> ms(50, 100.0);
+    ms[at] = 150.0;
+    CHECK(described(ms).warmup == 0);
+    REQUIRE(described(ms).others);
+    CHECK(described(ms).others->count == 1);
+    CHECK(described(ms).others->first[0] == at);
+  }
+}
+
+TEST_CASE("steps that get shorter for long do not change at one step, and are no tail", "[statistics]") {
+  std::vector<double> ms = quiet(500);
+  for (std::size_t i = 0; i < ms.size(); ++i) ms[i] *= 1.0 + 2.0 * std::exp(-static_cast<double>(i) / 40.0);
+  CHECK_FALSE(described(ms).change);
+  CHECK(described(ms).has_drift());
+  CHECK(described(ms).shape != series_shape::tailed);
+}
+
+TEST_CASE("steps that get longer near the end drift", "[statistics]") {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    std::vector<double> ms = quiet(1000, seed);
+    for (std::size_t i = 700; i < ms.size(); ++i) ms[i] += 0.033 * static_cast<double>(i - 700);
+    CAPTURE(seed);
+    CHECK((described(ms).has_drift() || described(ms).change));
+  }
+}
+
 TEST_CASE("steps that become longer for good are a change and no warm-up", "[statistics]") {
   for (std::size_t const at : {2U, 10U, 24U}) {
     std::vector<double> ms = quiet(35);

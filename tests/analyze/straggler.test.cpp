@@ -155,6 +155,56 @@ TEST_CASE("of two GPUs, one that is 3 % slow is found in 95 % of jobs, and few e
   }
 }
 
+TEST_CASE("few even jobs of many ranks with slow noise in few steps name a rank", "[ranks]") {
+  simulated::job_scenario scenario;
+  scenario.ranks = 16;
+  scenario.steps = 12;
+  scenario.is_gpu = true;
+  scenario.kind = simulated::noise_kind::autocorrelated;
+  scenario.decay = 0.9;
+  std::size_t named = 0;
+  constexpr std::size_t jobs = 400;
+  for (std::uint64_t seed = 0; seed < jobs; ++seed)
+    named += simulated::find_straggler(scenario, simulated::job_simulator{scenario, seed}.make()).ranks.empty() ? 0 : 1;
+  CHECK(named <= jobs / 30);
+}
+
+TEST_CASE("a slow half of the ranks is named, and neither of two equally slow ones of three", "[ranks]") {
+  made_job made;
+  made.ranks = 8;
+  made.also_slow = {1, 2, 3};
+  made.delay = std::chrono::milliseconds{2};
+  made.hosts = {"a", "a", "a", "a", "b", "b", "b", "b"};
+  profkit::job_summary job = profkit::summarize_job(made.make());
+  REQUIRE(job.straggler);
+  CHECK(job.straggler->is_whole_host);
+  CHECK(job.straggler->also.size() == 3);
+  CHECK(job.straggler->delay.count() == Approx(2.0).margin(0.1));
+
+  made = {};
+  made.ranks = 3;
+  made.slow_rank = 1;
+  made.also_slow = {2};
+  made.delay = std::chrono::milliseconds{2};
+  for (made.seed = 0; made.seed < 10; ++made.seed) CHECK_FALSE(profkit::summarize_job(made.make()).straggler);
+}
+
+TEST_CASE("values far from the median are clipped if they are few", "[ranks]") {
+  profkit::detail::own_vector<double> values;
+  for (int i = 0; i < 20; ++i) values.push_back(i % 2 == 0 ? 9.9 : 10.1);
+  values[3] = 50.0;
+  CHECK(profkit::detail::without_extremes(values)[3] < 11.0);
+  for (std::size_t i = 0; i < 7; ++i) values[2 * i] = -10.0;  // another kind of step
+  CHECK(profkit::detail::without_extremes(values) == values);
+}
+
+TEST_CASE("without a straggler, the headline names the rank with the longest waits", "[ranks]") {
+  profkit::job_summary job = profkit::summarize_job(made_job{}.make());
+  CHECK_THAT(profkit::detail::job_headline(job), ContainsSubstring("no rank holds the others up"));
+  job.ranks[2].imposed = 0.1 * job.step;
+  CHECK_THAT(profkit::detail::job_headline(job), ContainsSubstring("no rank is shown to hold the others up; they wait longest for rank 2"));
+}
+
 TEST_CASE("the critical path of a job adds up to the step, and bounds what a step can become shorter", "[ranks]") {
   for (simulated::job_scenario const& scenario : simulated::job_scenarios()) {
     constexpr std::size_t max_values = 800;

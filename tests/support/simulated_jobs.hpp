@@ -30,6 +30,7 @@ struct job_scenario {
   double step = 100.0;  ///< ms of work of a rank
   double noise = 1.0;   ///< standard deviation of a step within a process, in percent
   noise_kind kind = noise_kind::white;
+  double decay = 0.8;             ///< of autocorrelated noise
   bool is_gpu = false;            ///< the noise and the delay are on the GPU; else the GPU waits for the host
   double host_spread = 0.0;       ///< standard deviation between processes, in percent of the work on the host
   std::size_t per_host = 1;       ///< ranks of a host; its ranks share the difference
@@ -220,8 +221,7 @@ class job_simulator {
       for (double& each : row) {
         double value = normal_(random_);
         if (is_.kind == noise_kind::autocorrelated) {
-          constexpr double decay = 0.8;
-          slow = decay * slow + std::sqrt(1.0 - decay * decay) * value;
+          slow = is_.decay * slow + std::sqrt(1.0 - is_.decay * is_.decay) * value;
           value = slow;
         } else if (is_.kind == noise_kind::heavy_tailed) {  // Student's t with 3 degrees of freedom has a standard deviation of 1.73
           double squares = 0.0;
@@ -334,6 +334,9 @@ inline std::vector<job_scenario> job_scenarios() {
            [&](job_scenario& j) { j.is_gpu = true, j.row = row, j.delay = 10.0, j.slow.push_back(0); });
     }
   }
+  for (auto const& [ranks, steps] : {size{2, 50}, {4, 30}, {8, 30}, {16, 12}, {128, 50}})
+    add("even, autocorrelated (0.9), GPU", ranks, steps,
+        [](job_scenario& j) { j.kind = noise_kind::autocorrelated, j.decay = 0.9, j.is_gpu = true; });
   return result;
 }
 

@@ -109,7 +109,13 @@ inline std::string job_headline(job_summary const& job) {
       return fmt::format("{}, and no rank holds the others up by more than hosts differ: the host of {} takes {} longer in each step", all,
                          name_words(job.ranks[job.unproven_host->rank].name), time_words(job.unproven_host->excess));
     }
-    return all + ", and no rank holds the others up" + (is_on_host(job) ? " in declared communication" : "");
+    std::string const where = is_on_host(job) ? " in declared communication" : "";
+    constexpr double min_share = 0.025;  // as on the map of ranks and steps
+    auto const last =
+        std::max_element(job.ranks.begin(), job.ranks.end(), [](auto const& a, auto const& b) { return a.imposed < b.imposed; });
+    if (last->imposed < min_share * job.step) return all + ", and no rank holds the others up" + where;
+    return fmt::format("{}, and no rank is shown to hold the others up{}; they wait longest for {}, {} ({}) of the mean step", all, where,
+                       name_words(last->name), time_words(last->imposed), share_words(last->imposed / job.step));
   }
   straggler_summary const& late = *job.straggler;
   std::string const name = capitalized(straggler_words(job)) + (late.also.empty() ? " holds" : " hold");

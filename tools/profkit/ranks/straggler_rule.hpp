@@ -46,12 +46,16 @@ struct unproven_host {
   double excess = 0.0;   ///< ms in a mean step
 };
 
-/// Clips values at 3 robust standard deviations from the median, so that single long values do not dominate the mean.
+/// Clips values at 3 robust standard deviations from the median, so that single long values do not dominate the mean. If more than a fifth
+/// are so far away, these are another kind of step, and all values stay.
 inline own_vector<double> without_extremes(own_vector<double> values) {
   constexpr double max_deviations = 3.0;
+  constexpr double max_share = 0.2;
   std::optional<median_spread> const spread = median_and_mad(values);
   if (!spread) return values;
   double const limit = max_deviations * robust_deviation(values, *spread);
+  auto const clipped = std::count_if(values.begin(), values.end(), [&](double each) { return std::abs(each - spread->median) > limit; });
+  if (static_cast<double>(clipped) > max_share * static_cast<double>(values.size())) return values;
   for (double& value : values) value = std::clamp(value, spread->median - limit, spread->median + limit);
   return values;
 }
@@ -326,15 +330,31 @@ class straggler_rule {
       if (squares <= 0.0) return;
       auto const steps = static_cast<double>(values.front().size());
       freedom = std::max(1.0, ranks - 1.0) * (steps - 1.0);
-      // The mean is estimated from the same series, which lowers the autocorrelation. Source: M. G. Kendall, Biometrika 41 (1954).
-      double const unbiased = (products / squares * steps + 1.0) / std::max(1.0, steps - 3.0);
-      constexpr double min_freedom = 12.0;  // fewer values show no autocorrelation
-      double const decay = freedom < min_freedom ? 0.0 : std::clamp(unbiased, 0.0, 0.95);
+      constexpr double min_freedom = 12.0;   // fewer values show no autocorrelation
+      constexpr double sure_freedom = 28.0;  // with fewer, a slow rank of 4 would not be found in 8 steps
+      double const seen = products / squares;
+      // Half a standard error more: an autocorrelation that is taken for too low names ranks of even jobs.
+      double const above = freedom < sure_freedom ? 0.0 : 0.5 * std::sqrt(std::max(0.0, 1.0 - seen * seen) / freedom);
+      double const decay = freedom < min_freedom ? 0.0 : decay_of(seen + above, values.front().size());
       // It also lowers the variance, and leaves fewer independent squares. Source: G. V. Bayley and J. M. Hammersley, Supplement to the
       // Journal of the Royal Statistical Society 8 (1946).
       double const of_mean = noise_model{1.0, decay}.variance_of_mean(values.front().size());
       error = std::sqrt(squares / (ranks * steps) / (1.0 - of_mean) * of_mean);
       freedom = std::max(1.0, freedom * (1.0 - decay * decay) / (1.0 + decay * decay));
+    }
+
+    /// The decay of the noise that has this autocorrelation in so many steps. The mean is estimated from the same steps, which lowers it.
+    static double decay_of(double autocorrelation, std::size_t count) {
+      auto const steps = static_cast<double>(count);
+      double low = 0.0, high = 0.97;
+      for (int i = 0; i < 20; ++i) {
+        double const decay = 0.5 * (low + high);
+        double const of_mean = noise_model{1.0, decay}.variance_of_mean(count);
+        double const with_ends = 2.0 * (1.0 - std::pow(decay, steps)) / (steps * (1.0 - decay));  // of the mean and the first and last step
+        double const expected = ((steps - 1.0) * decay - (steps + 1.0) * of_mean + with_ends) / (steps * (1.0 - of_mean));
+        (expected < autocorrelation ? low : high) = decay;
+      }
+      return low;
     }
 
     [[nodiscard]] double limit(double outside) const { return error * student_limit(outside, freedom); }
@@ -367,8 +387,8 @@ class straggler_rule {
     result.freedom = result.others - 1.0;
     if (result.freedom > 0.0) result.deviation = std::sqrt(squares / result.freedom);
     if (std::count(is_suspect.begin(), is_suspect.end(), true) < 2) return result;
-    // The suspects were taken from the upper end, so the spread below the median also counts.
-    double const median = median_and_mad(all)->median;
+    // The suspects were taken from the upper end, so the spread below the median also counts. If they are half of all, they are far above.
+    double const median = std::min(median_and_mad(all)->median, *std::max_element(others.begin(), others.end()));
     double below = 0.0, number = 0.0;
     for (double const each : all) {
       if (each >= median) continue;
@@ -396,6 +416,9 @@ class straggler_rule {
                    suspects.end());
     own_vector<bool> is_suspect(whole.size());
     for (std::size_t const each : suspects) is_suspect[each] = true;
+    for (std::size_t i = 0; i < whole.size(); ++i) {  // most ranks have the excess
+      if (!is_suspect[i] && whole[i] >= min_share * most) return {};
+    }
     own_vector<std::size_t> unit_of(whole.size());
     std::iota(unit_of.begin(), unit_of.end(), std::size_t{0});
     process_means const by_rank = compare(whole, unit_of, is_suspect);

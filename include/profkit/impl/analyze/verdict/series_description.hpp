@@ -103,11 +103,13 @@ inline std::optional<double> threshold_between_kinds(series_values sorted, std::
   double explained = 0.0;
   std::size_t at = 0;
   double quantum = std::numeric_limits<double>::infinity();  // the smallest difference: the clock can be coarse
+  std::size_t gaps = 0;
   for (std::size_t i = 1; i < count; ++i) {
     sum += sorted[i - 1] - middle;
     double const gap = sorted[i] - sorted[i - 1];
     if (gap <= 1e-9 * std::abs(middle)) continue;
     quantum = std::min(quantum, gap);
+    ++gaps;
     auto const early = static_cast<double>(i);
     if (double const between = sum * sum * all / (early * (all - early)); between > explained) {
       explained = between;
@@ -130,8 +132,9 @@ inline std::optional<double> threshold_between_kinds(series_values sorted, std::
     };
     double const spread = std::sqrt(0.5 * (variance(low) + variance(high)));
     if (high_median - low_median <= min_distance * spread) return std::nullopt;
-  } else if (gap <= 5.0 * std::max(at >= count - at ? low.back() - low_median : high_median - high.front(), quantum)) {
-    return std::nullopt;
+  } else {
+    if (gaps == 1) quantum = 0.0;  // two values do not show it
+    if (gap <= 5.0 * std::max(at >= count - at ? low.back() - low_median : high_median - high.front(), quantum)) return std::nullopt;
   }
   return 0.5 * (low.back() + high.front());
 }
@@ -143,8 +146,8 @@ class series_describer {
 
   [[nodiscard]] series_description describe() {
     find_parts();
-    if (count_ >= min_values && !has_levels()) find_tail();
     if (count_ >= 4) find_trend();
+    if (count_ >= min_values && !has_levels() && !found_.has_drift()) find_tail();
     find_interval();
     return found_;
   }
@@ -373,7 +376,9 @@ class series_describer {
     if (begin == 0 || begin > count_ / 4) return;
     double const early = mean_between(values, 0, begin);
     double const rest = mean_between(values, begin, count_);
-    if (early <= rest || !stays(values, begin, count_, begin, rest + 0.25 * (early - rest), false)) return;
+    auto const quarter = [&](double longer) { return rest + 0.25 * (longer - rest); };
+    if (early <= rest || median_of(part_of(values, 0, begin)) <= quarter(early)) return;  // a few of them
+    if (!stays(rest_, begin, count_, begin, quarter(mean_between(rest_, 0, begin)), false)) return;
     series_values const later = part_of(values, begin, count_);
     if (noise_fit{later.size(), cosine_series{later}}.difference_p_value(early - rest, begin, later.size()) >= max_p_value) return;
     found_.warmup = begin;
@@ -394,6 +399,14 @@ class series_describer {
     }
   }
 
+  /// The part of the variance that a line explains, as a sum of squares.
+  [[nodiscard]] static double by_line(series_values const& values) {
+    auto const all = static_cast<double>(values.size());
+    double product = 0.0;
+    for (std::size_t i = 0; i < values.size(); ++i) product += values[i] * (static_cast<double>(i) - 0.5 * (all - 1.0));
+    return product * product * 12.0 / (all * (all * all - 1.0));
+  }
+
   [[nodiscard]] std::optional<lasting_change> change_after(std::size_t begin) const {
     double const max_p_value = count_ < 50 ? 0.0002 : 0.0003;  // far below 0.05, because the position was chosen
     constexpr double min_change = 0.01;
@@ -405,14 +418,12 @@ class series_describer {
     double const middle = mean_between(values, 0, count);
     double sum = 0.0;
     double squares = 0.0;
-    double product = 0.0;
     double explained = 0.0;
     std::size_t at = 0;
     for (std::size_t i = 0; i < count; ++i) {
       double const value = values[i] - middle;
       sum += value;
       squares += value * value;
-      product += value * (static_cast<double>(i) - 0.5 * (all - 1.0));
       auto const early = static_cast<double>(i + 1);
       if (i + 1 < min_part || i + 1 + min_part > count) continue;
       if (double const by_split = sum * sum * all / (early * (all - early)); by_split > explained) {
@@ -420,13 +431,16 @@ class series_describer {
         at = i + 1;
       }
     }
-    double const by_line = product * product * 12.0 / (all * (all * all - 1.0));
     double const by_choice = 3.0 * std::log(all) * std::max(0.0, squares - explained) / all;
-    if (at == 0 || explained < by_line + by_choice) return std::nullopt;
+    if (at == 0 || explained < by_line(values) + by_choice) return std::nullopt;
     double const before = mean_between(values, 0, at);
     double const after = mean_between(values, at, count);
-    double const slope_left = product - (after - before) * 0.5 * static_cast<double>(at * (count - at));  // within both parts
-    if (slope_left * slope_left * 12.0 / (all * (all * all - 1.0)) > max_slope * explained) return std::nullopt;
+    // Clipped in each part, because a few long first steps are far from the median of all.
+    series_values const early = clipped(part_of(rest_, begin, begin + at), 12.0);
+    series_values const late = clipped(part_of(rest_, begin + at, count_), 12.0);
+    double const between = mean_between(early, 0, at) - mean_between(late, 0, count - at);
+    double const by_parts = between * between * static_cast<double>(at) * static_cast<double>(count - at) / all;
+    if (by_line(early) + by_line(late) > max_slope * by_parts + by_choice) return std::nullopt;
     double const limit = 0.5 * (before + after);
     std::size_t const length = std::max<std::size_t>(2, std::min(at, count - at) / 3);
     if (!stays(values, 0, at, length, limit, before > after) || !stays(values, at, count, length, limit, after > before))
@@ -486,8 +500,9 @@ class series_describer {
     double const first = median_of(part_of(values, 0, third));
     double const second = median_of(part_of(values, third, count - third));
     double const last = median_of(part_of(values, count - third, count));
-    result.is_significant =
-        count_ >= min_values && result.p_value < max_p_value && !found_.change && !has_levels() && (first < second) == (second < last);
+    double const passed = (second - first) / (last - first);  // in the middle third
+    bool const is_steady = passed > -0.1 && passed < 1.1;
+    result.is_significant = count_ >= min_values && result.p_value < max_p_value && !found_.change && !has_levels() && is_steady;
     found_.trend = result;
   }
 
