@@ -6,26 +6,36 @@
 #if !defined(PROFKIT_DISABLE) && !defined(__CUDACC__)
 
 // Names the recorder of this module to a session in another module, also if no symbol of this one is visible: an ELF note with the distance
-// to a pointer, which is usually one to the recorder that all modules of the process share. On x86 it is the one in the global offset table.
-// The note is not in a group, because `--gc-sections` keeps only such notes.
+// to a pointer, which is usually one to the recorder that all modules of the process share. On x86 it is the one in the global offset
+// table. The note is not in a group, because `--gc-sections` keeps only such notes.
 #ifdef __x86_64__
-#define PROFKIT_POINTER_TO_RECORDER
-#define PROFKIT_DISTANCE_TO_POINTER "_ZN7profkit9layout_138recorderE@GOTPCREL"
-#else
-#define PROFKIT_POINTER_TO_RECORDER \
-  ".pushsection .data.rel.ro.profkit, \"aw\", %progbits\n.balign 8\n7:\n.quad _ZN7profkit9layout_138recorderE\n.popsection"
-#define PROFKIT_DISTANCE_TO_POINTER "7b - ."
-#endif
-asm(PROFKIT_POINTER_TO_RECORDER R"(
+asm(R"(
 .pushsection .note.profkit, "a", %note
 .balign 4
 .long 8
 .long 4
 .long 1
 .asciz "profkit"
-.long )" PROFKIT_DISTANCE_TO_POINTER R"(
+.long _ZN7profkit9layout_138recorderE@GOTPCREL
 .popsection
 )");
+#else
+asm(R"(
+.pushsection .data.rel.ro.profkit, "aw", %progbits
+.balign 8
+7:
+.quad _ZN7profkit9layout_138recorderE
+.popsection
+.pushsection .note.profkit, "a", %note
+.balign 4
+.long 8
+.long 4
+.long 1
+.asciz "profkit"
+.long 7b - .
+.popsection
+)");
+#endif
 
 #endif
 
