@@ -5,26 +5,37 @@
 
 #if !defined(PROFKIT_DISABLE) && !defined(__CUDACC__)
 
-namespace PROFKIT_NAMESPACE::detail {
-
-/// The recorder that this module uses, for `other_modules.hpp`: usually the one that all modules of the process share.
-__attribute__((visibility("hidden"),
-               used)) inline recorder_state* const recorder_of_this_module asm("profkit_recorder_of_this_module") = &recorder;
-
-// Names the module to a session in another module, also if no symbol of this one is visible: an ELF note with the distance to the pointer.
-// Not in a group, because `--gc-sections` keeps only such notes.
+// Names the recorder of this module to a session in another module, also if no symbol of this one is visible: an ELF note with the distance
+// to a pointer, which is usually one to the recorder that all modules of the process share. On x86 it is the one in the global offset
+// table. The note is not in a group, because `--gc-sections` keeps only such notes.
+#ifdef __x86_64__
 asm(R"(
 .pushsection .note.profkit, "a", %note
 .balign 4
 .long 8
-.long 8
+.long 4
 .long 1
 .asciz "profkit"
-.quad profkit_recorder_of_this_module - .
+.long _ZN7profkit9layout_138recorderE@GOTPCREL
 .popsection
 )");
-
-}  // namespace PROFKIT_NAMESPACE::detail
+#else
+asm(R"(
+.pushsection .data.rel.ro.profkit, "aw", %progbits
+.balign 8
+7:
+.quad _ZN7profkit9layout_138recorderE
+.popsection
+.pushsection .note.profkit, "a", %note
+.balign 4
+.long 8
+.long 4
+.long 1
+.asciz "profkit"
+.long 7b - .
+.popsection
+)");
+#endif
 
 #endif
 

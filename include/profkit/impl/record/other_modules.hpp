@@ -47,8 +47,8 @@ void read_profkit_notes(std::uintptr_t base, ElfW(Phdr) const* headers, std::siz
 template <class Found>
 void read_recorder_notes(std::uintptr_t base, ElfW(Phdr) const* headers, std::size_t count, Found&& found) {
   read_profkit_notes(base, headers, count, [&](ElfW(Nhdr) const& note, unsigned char const* value) {
-    std::int64_t distance = 0;
-    if (note.n_descsz != sizeof distance) return;
+    std::int32_t distance = 0;
+    if (note.n_type != 1 || note.n_descsz != sizeof distance) return;
     std::memcpy(&distance, value, sizeof distance);
     found(*reinterpret_cast<void const* const*>(value + distance));
   });

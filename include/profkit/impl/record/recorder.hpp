@@ -176,6 +176,9 @@ struct this_thread_state {
 // another layout gets its own recorder instead of a corrupt one.
 namespace profkit::layout_13 {
 
+#if !defined(PROFKIT_DISABLE) && !defined(__CUDACC__)
+[[gnu::used]]  // by `library_pin.hpp`
+#endif
 __attribute__((visibility("default"))) inline detail::recorder_state recorder{};
 
 }  // namespace profkit::layout_13
