@@ -229,8 +229,7 @@ namespace PROFKIT_NAMESPACE {
 [[gnu::used]] inline std::uint32_t profile_builder::position_of(path_record path) {
   for (std::uint32_t const other : {path.parent, path.adopted_from}) {
     if (other != path_record::no_parent && other >= made_.paths.size())
-      throw error{"cannot add the path \"" + path.name +
-                  "\": " + "its parent, or the path that it adopts, is not a position in profile::paths"};
+      throw error{"cannot add the path \"" + path.name + "\": it refers to a path that is not in the profile"};
   }
   return tables_->paths.find_or_add(std::move(path), made_.paths);
 }
