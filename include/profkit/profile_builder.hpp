@@ -32,8 +32,6 @@ inline constexpr char const* other_allocators = "other allocators (beyond the fi
 /// The allocator of managed memory of CUDA.
 inline constexpr char const* managed_allocator = "cuda managed";
 
-class event_records;
-
 /// The tables by which a builder finds known entries.
 struct builder_tables;
 
@@ -165,7 +163,6 @@ class profile_builder {
   /// counts.
   /// @param record of a list in `profile` that is not a table.
   /// @return whether the record was kept in the profile.
-  /// @throws profkit::error if a position is outside its table, or a time is impossible; the record is then not added.
   template <class Record>
   bool add(Record const& record);
 
@@ -191,12 +188,6 @@ class profile_builder {
   }
 
  private:
-  friend class detail::event_records;
-
-  /// `add` without its check, for records that are read from the logs.
-  template <class Record>
-  bool append(Record const& record);
-
   template <class Record>
   bool add_beyond_budget(Record const& record, detail::own_vector<Record> profile::*list);
 

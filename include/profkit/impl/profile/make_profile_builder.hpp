@@ -308,17 +308,7 @@ namespace PROFKIT_NAMESPACE {
 }
 
 template <class Record>
-bool profile_builder::add(Record const& record) {
-  try {
-    detail::record_check::added(record, made_);
-  } catch (error const& failure) {
-    throw error{std::string{"cannot add a record: "} + failure.what()};
-  }
-  return append(record);
-}
-
-template <class Record>
-[[gnu::always_inline]] inline bool profile_builder::append(Record const& record) {
+[[gnu::always_inline]] inline bool profile_builder::add(Record const& record) {
   constexpr auto list = detail::list_of<Record>();
   detail::own_vector<Record>& to = made_.*list;
   if constexpr (std::is_same_v<Record, api_call_record>) tables_->launches.add(record);

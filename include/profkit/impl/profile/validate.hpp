@@ -138,20 +138,7 @@ class record_check {
     record_check{}.check_record(record, what, in);
   }
 
-  /// Validates a record that is to be added to its list in the profile, like `record`.
-  template <class Record>
-  static void added(Record const& record, profile const& in) {
-    members_of(described_type<profile>{})([&](auto const&... lists) { (check_if_of(record, lists, in), ...); });
-  }
-
  private:
-  template <class Record, class Other>
-  static void check_if_of(Record const&, Other const&, profile const&) {}
-  template <class Record>
-  static void check_if_of(Record const& value, record_list<Record> const& list, profile const& in) {
-    record(value, list.what, in);
-  }
-
   template <class Other>
   void check_list(profile const&, Other const&, profile const&) {}
   template <class Record>
