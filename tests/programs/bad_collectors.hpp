@@ -258,6 +258,7 @@ inline void act(place where) {
       break;
     case deed::fork:
       now.child = ::fork();
+      ends_in_calls = ends_in_calls || now.child == 0;
       break;
     case deed::exit:
       std::exit(exit_code);
