@@ -148,8 +148,8 @@ class log_reader {
 
  private:
   static constexpr std::uint64_t events_between_pauses = 4096;
-  /// 512 KiB of logs, so that the records of a slice stay in the second-level cache while they are analysed.
-  static constexpr std::uint64_t slots_of_slice = std::uint64_t{1} << 16U;
+  /// 1 MiB of logs.
+  static constexpr std::uint64_t slots_of_slice = std::uint64_t{1} << 17U;
 
   void count_lost_events() {
     lost_events lost = all_lost_events();
