@@ -115,7 +115,6 @@ set(PROFKIT_HEADERS
     profkit/impl/profile/path_table.hpp
     profkit/impl/profile/profile_follower.hpp
     profkit/impl/profile/record_fields.hpp
-    profkit/impl/profile/usual_arithmetic.hpp
     profkit/impl/profile/validate.hpp
     profkit/impl/record/clock.hpp
     profkit/impl/record/scope_work.hpp

@@ -20,6 +20,7 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "support/profile_of.hpp"
@@ -82,6 +83,24 @@ class broken final : public profkit::collector {
   int* calls_;
 };
 
+/// Adds a path, a thread, and then what a function adds.
+class adding final : public profkit::collector {
+ public:
+  explicit adding(void (*what)(profkit::profile_builder&)) : what_{what} {}
+  [[nodiscard]] std::string_view name() const noexcept override { return "adding"; }
+  void drain(profkit::profile_builder& into, bool) override {
+    if (what_ == nullptr) return;
+    into.position_of(profkit::path_record{profkit::path_record::no_parent, "mine", {}, "", 0});
+    into.add(profkit::thread_record{1, "mine"});
+    std::exchange(what_, nullptr)(into);
+  }
+
+ private:
+  void (*what_)(profkit::profile_builder&);
+};
+
+profkit::timestamp second(std::int64_t count) { return profkit::timestamp{std::chrono::seconds{count}}; }
+
 /// Longer than a tick of any clock: a step without a length has no scopes.
 void work() {
   PROF_SCOPE("work");
@@ -141,6 +160,94 @@ TEST_CASE("a collector that throws is reported and not called again, and the ses
     CHECK(calls == 1);
     CHECK(summary.collectors.at(0).status == "not collected");
     CHECK(summary.collectors.at(0).reason == std::string{"it broke in "} + where);
+    CHECK(find_row(summary, "step/work")->host.count == 3);
+  }
+}
+
+TEST_CASE("a collector that adds a record that cannot be is not called again, and the report says why", "[session]") {
+  constexpr std::uint32_t far = 1U << 30U;
+  struct {
+    void (*add)(profkit::profile_builder&);
+    char const* reason;
+  } const cases[] = {
+      {[](profkit::profile_builder& to) {
+         to.add(profkit::scope_record{{second(1), second(2)}, far, 0});
+       },
+       "a scope without path"},
+      {[](profkit::profile_builder& to) {
+         to.add(profkit::scope_record{{second(1), second(2)}, 0, far});
+       },
+       "a scope without thread"},
+      {[](profkit::profile_builder& to) {
+         to.add(profkit::scope_record{{second(2), second(1)}, 0, 0});
+       },
+       "a scope ends before it begins"},
+      {[](profkit::profile_builder& to) {
+         to.add(profkit::scope_record{{second(-2), second(1)}, 0, 0});
+       },
+       "a scope ends before it begins"},
+      {[](profkit::profile_builder& to) {
+         for (int i = 0; i < 2; ++i) to.add(profkit::scope_record{{second(0), second(1LL << 32)}, 0, 0});
+       },
+       "its times add up to more than 146 years"},
+      {[](profkit::profile_builder& to) {
+         to.add(profkit::thread_record{2, "lost", far});
+       },
+       "a thread without path"},
+      {[](profkit::profile_builder& to) {
+         to.add(profkit::gpu_scope_record{far, second(1), 0, {}});
+       },
+       "a GPU scope without path"},
+      {[](profkit::profile_builder& to) {
+         to.add(profkit::gpu_operation_record{{second(1), second(2)}, 1});
+       },
+       "a GPU operation without name"},
+      {[](profkit::profile_builder& to) {
+         to.add(profkit::api_call_record{{second(1), second(2)}, 1, far, 0});
+       },
+       "an API call without name"},
+      {[](profkit::profile_builder& to) {
+         to.add(profkit::counter_record{second(1), 1.0, far, 0});
+       },
+       "a counter without name"},
+      {[](profkit::profile_builder& to) {
+         to.add(profkit::allocation_record{second(1), 1, 1, 0, 7});
+       },
+       "an allocation without allocator"},
+      {[](profkit::profile_builder& to) {
+         to.position_of(profkit::allocator_record{"mine", 0, false});
+         to.add(profkit::allocation_record{second(1), 1, 1, 0, 0, static_cast<profkit::allocation_kind>(77)});
+       },
+       "an allocation with an unknown kind of allocation"},
+      {[](profkit::profile_builder& to) {
+         to.add(profkit::work_record{second(1), 0, {-1.0, 0.0}});
+       },
+       "work is negative or not a number"},
+      {[](profkit::profile_builder& to) { to.add(profkit::measured_roof_record{static_cast<profkit::precision>(77), 1.0, 1.0, ""}); },
+       "a measured roof with an unknown precision"},
+      {[](profkit::profile_builder& to) { to.add(profkit::collective_record{}); }, "a collective without communicator"},
+      {[](profkit::profile_builder& to) {
+         to.add(profkit::sample_record{second(1), 0, far, 0, 1});
+       },
+       "a sample without function"},
+      {[](profkit::profile_builder& to) { to.add(profkit::energy_record{}); }, "energy without meter"},
+      {[](profkit::profile_builder& to) {
+         to.add(profkit::graph_node_record{1, far});
+       },
+       "a node of a graph without path"},
+      {[](profkit::profile_builder& to) {
+         to.add(profkit::replayed_scope_record{0, far, 0});
+       },
+       "a scope of a replayed graph without path"},
+  };
+  for (auto const& each : cases) {
+    INFO(each.reason);
+    profkit::session session{plain_options(0, 3)};
+    session.collect(adding{each.add});
+    for (profkit::step step : session) work();
+    profkit::summary const summary = session.report().summary();
+    CHECK(summary.collectors.at(0).status == "not collected");
+    CHECK(summary.collectors.at(0).reason == std::string{"cannot add a record: "} + each.reason);
     CHECK(find_row(summary, "step/work")->host.count == 3);
   }
 }

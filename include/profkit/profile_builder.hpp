@@ -112,6 +112,7 @@ class profile_builder {
   /// @brief Appends an entry to `profile::threads`, even if one with the same system number exists.
   /// @param thread the entry.
   /// @return its position.
+  /// @throws profkit::error if its path is not in the profile.
   std::uint32_t add(thread_record thread);
 
   /// @brief Position of the first entry of `profile::threads` with this system number; nothing if there is none.
@@ -163,8 +164,13 @@ class profile_builder {
   /// counts.
   /// @param record of a list in `profile` that is not a table.
   /// @return whether the record was kept in the profile.
+  /// @throws profkit::error if a position is outside its table, or a time or a kind is impossible; the record is then not added.
   template <class Record>
   bool add(Record const& record);
+
+  /// @brief Like `add`, without its check: for records that are known to be right.
+  template <class Record>
+  bool add_unchecked(Record const& record);
 
   // Single values.
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <profkit/error.hpp>
 #include <profkit/profile_builder.hpp>
 
 #include <catch2/catch_test_macros.hpp>
@@ -13,6 +14,18 @@ profkit::timestamp time_at(std::int64_t ns) { return profkit::timestamp{std::chr
 
 profkit::api_call_record call_with(std::uint64_t correlation, std::int64_t begin_ns) {
   return {{time_at(begin_ns), time_at(begin_ns + 10)}, correlation, 0, 0};
+}
+
+/// An entry for each position of a new record.
+void fill_tables(profkit::profile_builder& into) {
+  into.position_of(profkit::path_record{profkit::path_record::no_parent, "path", {}, "", 0});
+  into.add(profkit::thread_record{1, "thread"});
+  into.position_of(profkit::gpu_name_record{"kernel", "", {}});
+  into.position_of_api_name("call");
+  into.position_of_counter("counter");
+  into.position_of_collective_word("");
+  into.position_of(profkit::communicator_record{});
+  into.position_of(profkit::allocator_record{"allocator", 0, false});
 }
 
 }  // namespace
@@ -86,6 +99,7 @@ TEST_CASE("a thread with a reused system number has its own entry", "[builder]")
 
 TEST_CASE("beyond the record budget records of any kind are counted and dropped, steps are kept", "[builder]") {
   profkit::profile_builder builder;
+  fill_tables(builder);
   builder.bound_records(3);
   CHECK(builder.add(profkit::scope_record{}));
   CHECK(builder.add(profkit::gpu_operation_record{}));
@@ -108,9 +122,20 @@ TEST_CASE("beyond the record budget records of any kind are counted and dropped,
   CHECK(made.gpu_steps.size() == 1);
 }
 
-TEST_CASE("a path inside one that is not in the profile is refused", "[builder]") {
+TEST_CASE("a record or a path that refers to an entry that does not exist is refused, and the profile stays as it is", "[builder]") {
   profkit::profile_builder builder;
-  CHECK_THROWS_WITH(builder.position_of(profkit::path_record{0, "inside", {}, "", 0}),
-                    "cannot add the path \"inside\": it refers to a path that is not in the profile");
-  CHECK(builder.so_far().paths.empty());
+  fill_tables(builder);
+  profkit::scope_record scope;
+  scope.path = 1;
+  CHECK_THROWS_WITH(builder.add(scope), "cannot add a record: a scope without path");
+  scope = {};
+  scope.time = {time_at(10), time_at(5)};
+  CHECK_THROWS_WITH(builder.add(scope), "cannot add a record: a scope ends before it begins");
+  profkit::gpu_operation_record kernel;
+  kernel.name = 7;
+  CHECK_THROWS_WITH(builder.add(kernel), "cannot add a record: a GPU operation without name");
+  CHECK_THROWS_AS(builder.position_of(profkit::path_record{9, "inside", {}, "", 0}), profkit::error);
+  CHECK(builder.so_far().scopes.empty());
+  CHECK(builder.so_far().gpu_operations.empty());
+  CHECK(builder.so_far().paths.size() == 1);
 }

@@ -213,6 +213,9 @@ inline constexpr double min_clock_bounds = 3.0;
 /// @brief And at least this many times as long as the waits for other ranks.
 inline constexpr double min_other_waits = 2.0;
 
+/// @brief Less waiting, as a share of the mean step, is not shown.
+inline constexpr double min_shown_waiting = 0.025;
+
 /// @brief The figures of a job of many ranks.
 struct job_summary {
   std::string program;                         ///< first word of its command line

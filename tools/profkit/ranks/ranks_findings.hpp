@@ -110,10 +110,9 @@ inline std::string job_headline(job_summary const& job) {
                          name_words(job.ranks[job.unproven_host->rank].name), time_words(job.unproven_host->excess));
     }
     std::string const where = is_on_host(job) ? " in declared communication" : "";
-    constexpr double min_share = 0.025;  // as on the map of ranks and steps
     auto const last =
         std::max_element(job.ranks.begin(), job.ranks.end(), [](auto const& a, auto const& b) { return a.imposed < b.imposed; });
-    if (last->imposed < min_share * job.step) return all + ", and no rank holds the others up" + where;
+    if (last->imposed < min_shown_waiting * job.step) return all + ", and no rank holds the others up" + where;
     return fmt::format("{}, and no rank is shown to hold the others up{}; they wait longest for {}, {} ({}) of the mean step", all, where,
                        name_words(last->name), time_words(last->imposed), share_words(last->imposed / job.step));
   }

@@ -90,9 +90,8 @@ inline section job_map_section(job_summary const& job) {
                                            name_words(job.ranks[rank].name), job.held.steps[step])
                              : std::string{job.missing_members > 0 ? "Waits are unknown, because ranks have no usable file."
                                                                    : "No rank made the others wait in a measured step."};
-  constexpr double full = 0.1;         // share of the step with the darkest colour
-  constexpr double min_shown = 0.025;  // so much of the step shows something
-  bool const has_waits = job.straggler || job.startup || most >= min_shown * job.step.count();
+  constexpr double full = 0.1;  // share of the step with the darkest colour
+  bool const has_waits = job.straggler || job.startup || most >= min_shown_waiting * job.step.count();
   bool const has_hosts = job.slow_host || job.unproven_host || (job.straggler && !job.straggler->is_gpu_time);
   auto const add = [&](std::string const& finding, heat_figure map, char const* table_name) {
     std::optional<data_table> numbers;

@@ -158,7 +158,7 @@ class scope_collectives {
     for (; !open_.empty() && open_.back().depth >= depth; open_.pop_back()) {
       collective_record& record = open_.back().record;
       record.time.end = time;
-      into.add(record);
+      into.add_unchecked(record);
     }
   }
 
@@ -241,7 +241,7 @@ class event_records {
       if (end != event && ends_next(event + 2, end, newest)) {
         std::uint32_t const path = paths_.path_of(at.open.path(), site_of(what), std::nullopt, into_);
         interval const when{begin, std::max(clock.convert(ticks_of(event + 2)), begin)};
-        if (__builtin_expect(path != path_record::no_parent, 1)) into_.add(scope_record{when, path, *at.thread});
+        if (__builtin_expect(path != path_record::no_parent, 1)) into_.add_unchecked(scope_record{when, path, *at.thread});
         at.earliest = when.end;
         return 3;
       }
@@ -303,7 +303,7 @@ class event_records {
         take_default_scope(*reinterpret_cast<scope_node const*>(event[2]), at);
         return;
       case event_kind::counter:
-        into_.add(counter_record{time, value_of(event), position_of_counter(site_of(*event)), *at.thread});
+        into_.add_unchecked(counter_record{time, value_of(event), position_of_counter(site_of(*event)), *at.thread});
         return;
       case event_kind::allocated:
         take_allocation(allocation_kind::allocated, event, at, time);
@@ -353,10 +353,10 @@ class event_records {
     if (__builtin_expect(!at.collectives.empty(), 0)) at.collectives.end(at.open.depth(), time, into_);
     if (done.call != nullptr) {
       at.call = {done.call, into_.extended_correlation(done.correlation), next};
-      into_.add(api_call_record{when, at.call.correlation, position_of_call(*done.call), *at.thread});
+      into_.add_unchecked(api_call_record{when, at.call.correlation, position_of_call(*done.call), *at.thread});
       if (launches_graph(*done.call)) leave_graph_launch(at, done.path);
     } else if (__builtin_expect(done.kind == scope_kind::ordinary, 1)) {
-      into_.add(scope_record{when, done.path, *at.thread});
+      into_.add_unchecked(scope_record{when, done.path, *at.thread});
     } else if (done.kind == scope_kind::step) {
       leave_step({when, done.path, *at.thread});
     }
@@ -373,7 +373,7 @@ class event_records {
   }
 
   __attribute__((noinline)) void leave_step(scope_record const& done) {
-    into_.add(done);
+    into_.add_unchecked(done);
     steps_.end(done.time);
   }
 
@@ -403,13 +403,13 @@ class event_records {
     std::uint32_t const allocator = allocators_.position_of(source, [&] {
       return into_.position_of(allocator_record{source.name, 0, kind == allocation_kind::usage});
     });
-    into_.add(allocation_record{time, event[2], event[3], *at.thread, static_cast<std::uint16_t>(allocator), kind});
+    into_.add_unchecked(allocation_record{time, event[2], event[3], *at.thread, static_cast<std::uint16_t>(allocator), kind});
   }
 
   /// Adds work to the innermost scope.
   void take_work(std::uint64_t const* event, thread_reading const& at) {
     if (at.open.path() == path_record::no_parent) return;
-    into_.add(work_record{at.open.innermost_scope().begin, at.open.path(), work_of(event)});
+    into_.add_unchecked(work_record{at.open.innermost_scope().begin, at.open.path(), work_of(event)});
   }
 
   /// See `put_collective`.
@@ -451,7 +451,7 @@ class event_records {
     if (record.path == path_record::no_parent) record.path = into_.so_far().threads[*at.thread].default_path;
     record.thread = *at.thread;
     record.is_captured = what.is_captured;
-    into_.add(record);
+    into_.add_unchecked(record);
     at.call.continue_at(event, event + slots_of(*event));
   }
 

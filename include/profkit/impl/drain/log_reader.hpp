@@ -226,7 +226,7 @@ class log_reader {
     while (samples.has_before(until)) {
       if (!at.thread) at.thread = into_.add(thread_record{log.thread_system_id, name_of_thread(log).data()});
       raw_sample const& each = samples.oldest();
-      samples_to_->add(sample_record{each.time, at.open.path(), each.function, *at.thread, each.weight});
+      samples_to_->add_unchecked(sample_record{each.time, at.open.path(), each.function, *at.thread, each.weight});
       samples.pop();
     }
   }

@@ -173,6 +173,7 @@ struct builder_tables {
   name_positions functions;
   launch_numbers launches;
   own_hash_map<std::uint64_t, std::uint32_t> graph_launches;  ///< by correlation: the path of the innermost scope
+  record_check check;
 };
 
 /// @return the position of a text in a list, to which it is appended if it is new.
@@ -213,6 +214,16 @@ constexpr auto list_of() {
   return result;
 }
 
+/// @throws profkit::error if a record cannot be added.
+template <class Record>
+__attribute__((noinline)) void check_added(Record const& record, builder_tables& tables, profile const& in) {
+  try {
+    tables.check.one(record, in);
+  } catch (error const& failure) {
+    throw error{"cannot add a record: " + std::string{failure.what()}.substr(damaged.size())};
+  }
+}
+
 // Not of the class: clang++ does not emit all forms of a constructor that is `used`.
 [[gnu::used]] inline owned_builder_tables make_builder_tables() { return owned_builder_tables{new builder_tables}; }
 
@@ -239,6 +250,7 @@ namespace PROFKIT_NAMESPACE {
 }
 
 [[gnu::used]] inline std::uint32_t profile_builder::add(thread_record thread) {
+  detail::check_added(thread, *tables_, made_);
   auto const position = static_cast<std::uint32_t>(made_.threads.size());
   detail::make_room_for_one(made_.threads);
   tables_->threads.try_emplace(thread.system_id, position);
@@ -308,7 +320,13 @@ namespace PROFKIT_NAMESPACE {
 }
 
 template <class Record>
-[[gnu::always_inline]] inline bool profile_builder::add(Record const& record) {
+bool profile_builder::add(Record const& record) {
+  detail::check_added(record, *tables_, made_);
+  return add_unchecked(record);
+}
+
+template <class Record>
+[[gnu::always_inline]] inline bool profile_builder::add_unchecked(Record const& record) {
   constexpr auto list = detail::list_of<Record>();
   detail::own_vector<Record>& to = made_.*list;
   if constexpr (std::is_same_v<Record, api_call_record>) tables_->launches.add(record);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cfenv>
 #include <cstdint>
 #include <type_traits>
 
@@ -39,5 +40,22 @@ inline constexpr bool is_number = std::is_arithmetic_v<T> || std::is_same_v<T, w
 template <class T>
 inline constexpr bool is_signed_number = std::is_signed_v<T> || std::is_same_v<T, wide_integer>;
 static_assert(is_signed_number<wide_integer>);
+
+/// To the end of the block, floating-point operations of this thread round to nearest, and invalid ones give NaN or infinity. The program
+/// may have asked for a signal (`feenableexcept`) or another rounding, while its counters and declared work may have any value. Afterwards
+/// the thread has its environment again, with the flags from before.
+class usual_arithmetic {
+ public:
+  usual_arithmetic() noexcept {
+    std::fegetenv(&before_);
+    std::fesetenv(FE_DFL_ENV);
+  }
+  usual_arithmetic(usual_arithmetic const&) = delete;
+  usual_arithmetic& operator=(usual_arithmetic const&) = delete;
+  ~usual_arithmetic() { std::fesetenv(&before_); }
+
+ private:
+  std::fenv_t before_{};
+};
 
 }  // namespace PROFKIT_NAMESPACE::detail

@@ -467,8 +467,8 @@ constexpr auto members_of(described_type<profile>) {
           record_list{&r::graph_nodes, "a node of a graph"}, &r::api_names, record_list{&r::api_calls, "an API call"},
           &r::has_all_api_calls, &r::counter_names, record_list{&r::counters, "a counter"}, &r::memory, &r::allocators,
           record_list{&r::allocations, "an allocation"}, record_list{&r::work, "work"}, &r::precision,
-          record_list{&r::device_clocks, "a reading of clocks"}, &r::measured_roofs, &r::collectors, &r::quality, &r::stop,
-          &r::communicators, &r::collective_words, record_list{&r::collectives, "a collective"},
+          record_list{&r::device_clocks, "a reading of clocks"}, record_list{&r::measured_roofs, "a measured roof"}, &r::collectors,
+          &r::quality, &r::stop, &r::communicators, &r::collective_words, record_list{&r::collectives, "a collective"},
           record_list{&r::device_utilization, "a window of utilization"}, &r::functions, record_list{&r::samples, "a sample"}, &r::sampling,
           &r::launch_shapes, &r::energy_meters, record_list{&r::energy, "energy"},
           record_list{&r::page_events, "an event of unified memory"}, record_list{&r::replayed_scopes, "a scope of a replayed graph"});

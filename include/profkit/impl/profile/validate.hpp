@@ -6,10 +6,12 @@
 #include <cstdint>
 #include <limits>
 #include <string>
+#include <string_view>
 #include <type_traits>
 
 #include "../../error.hpp"
 #include "../../profile.hpp"
+#include "flat_records.hpp"
 #include "own_memory.hpp"
 #include "path_table.hpp"
 #include "record_fields.hpp"
@@ -40,9 +42,11 @@ class time_sum {
   std::uint64_t left_ = max;
 };
 
+inline constexpr std::string_view damaged = "the profile is damaged: ";
+
 /// @throws profkit::error with `what` unless the condition holds.
 inline void check_profile(bool is_right, char const* what) {
-  if (!is_right) throw error{std::string{"the profile is damaged: "} + what};
+  if (!is_right) throw error{std::string{damaged} + what};
 }
 
 /// Limits the depth of scopes in a file. Recorded profiles stay below the limit.
@@ -138,7 +142,21 @@ class record_check {
     record_check{}.check_record(record, what, in);
   }
 
+  /// Validates a record that is to be added to its list.
+  /// @throws profkit::error whose text begins with `damaged`.
+  template <class Record>
+  void one(Record const& record, profile const& in) {
+    members_of(described_type<profile>{})([&](auto const&... lists) { (check_if_of(record, lists, in), ...); });
+  }
+
  private:
+  template <class Record, class Other>
+  void check_if_of(Record const&, Other const&, profile const&) {}
+  template <class Record>
+  void check_if_of(Record const& value, record_list<Record> const& list, profile const& in) {
+    check_record(value, list.what, in);
+  }
+
   template <class Other>
   void check_list(profile const&, Other const&, profile const&) {}
   template <class Record>
@@ -177,6 +195,9 @@ class record_check {
       check_profile(timestamp{} <= value, "a time lies before 1970");
     } else if constexpr (std::is_same_v<Value, std::chrono::nanoseconds>) {
       add(sum_, value);
+    } else if constexpr (std::is_enum_v<Value>) {
+      constexpr file_enum known = file_enum_of(described_type<Value>{});
+      if (static_cast<std::uint8_t>(value) > known.last) refuse(std::string{what} + " with an unknown " + known.what);
     } else if constexpr (is_record<Value>) {
       check_record(value, what, in);
     }
@@ -192,7 +213,7 @@ class record_check {
   static char const* name_of_entry(own_vector<energy_meter_record> const&) { return "meter"; }
   static char const* name_of_entry(own_vector<std::string> const&) { return "name"; }
 
-  [[noreturn]] static void refuse(std::string const& what) { throw error{"the profile is damaged: " + what}; }
+  [[noreturn]] static void refuse(std::string const& what) { throw error{std::string{damaged} + what}; }
 
   static bool is_in_order(interval const& time) { return timestamp{} <= time.begin && time.begin <= time.end; }
 

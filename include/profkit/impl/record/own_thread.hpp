@@ -18,7 +18,7 @@
 #include <system_error>
 #include <utility>
 
-#include "../profile/usual_arithmetic.hpp"
+#include "../profile/numbers.hpp"
 #include "quiet_thread.hpp"
 
 namespace PROFKIT_NAMESPACE::detail {

@@ -20,7 +20,7 @@
 #include "../../profile.hpp"
 #include "../../report.hpp"
 #include "../profile/file_access.hpp"
-#include "../profile/usual_arithmetic.hpp"
+#include "../profile/numbers.hpp"
 #include "../record/memory_poll.hpp"
 #include "../record/own_thread.hpp"
 #include "../record/recorder.hpp"

@@ -31,7 +31,6 @@
 #include "../profile/file_access.hpp"
 #include "../profile/numbers.hpp"
 #include "../profile/record_types.hpp"
-#include "../profile/usual_arithmetic.hpp"
 #include "../record/other_modules.hpp"
 #include "../record/process_identity.hpp"
 #include "../record/quiet_thread.hpp"

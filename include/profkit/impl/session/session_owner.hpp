@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "../collect/collector_list.hpp"
-#include "../profile/usual_arithmetic.hpp"
+#include "../profile/numbers.hpp"
 #include "../record/log_memory.hpp"
 #include "../record/own_thread.hpp"
 

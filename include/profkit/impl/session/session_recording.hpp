@@ -172,7 +172,7 @@ class session_recording {
     capture_.emplace(content_.so_far(), content_.rest());
     try {
       for (allocation_record const& each : has_memory ? windows_.live_allocations() : own_vector<allocation_record>{})
-        capture_->others.add(each);
+        capture_->others.add_unchecked(each);
       for (collector_list::entry* each : kernels_on_capture_) {
         if (!wants_kernels) break;
         start_for_capture(*each->what, content_);

@@ -16,7 +16,7 @@
 #include "../collect/collector_list.hpp"
 #include "../collect/host_probe.hpp"
 #include "../drain/log_drain.hpp"
-#include "../profile/usual_arithmetic.hpp"
+#include "../profile/numbers.hpp"
 #include "../record/recorder.hpp"
 #include "session_owner.hpp"
 #include "session_recording.hpp"
