@@ -104,6 +104,8 @@ TEST_CASE("an operation with an ambiguous time and an unknown launch is counted"
   profkit::detail::cupti_placement placement{clock};
   auto const at = [](std::int64_t ns) { return profkit::timestamp{std::chrono::nanoseconds{ns}}; };
   profkit::profile_builder known;
+  known.position_of_api_name("call");
+  known.add(profkit::thread_record{1, "thread"});
   known.add(profkit::api_call_record{{at(1'100'000'000), at(1'100'001'000)}, 7, 0, 0});
   std::uint64_t const& uncertain = known.so_far().quality.uncertain_operations;
   auto const placed = [&](std::int64_t begin, std::int64_t end, std::uint64_t correlation) {

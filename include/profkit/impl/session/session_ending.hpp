@@ -95,10 +95,7 @@ inline void (*write_outputs_instead)(report const& last, options const& wanted) 
 
 inline session_owner::round_result session_impl::round() {
   auto const result = recording_.round();
-  if (is_of_parent()) {  // a collector forked: in the child this thread ends, and with it the process
-    owner_.end();
-    return result;
-  }
+  if (is_of_parent()) return result;  // a collector forked
   control_.round();
   if (session_signals::received_signal() != 0 && options_.report_on_signals) end_by_signal();
   auto const now = std::chrono::steady_clock::now();
