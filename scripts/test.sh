@@ -142,7 +142,7 @@ for stage in "${wanted[@]}"; do
       ! setarch "$(uname -m)" -R true 2>/dev/null || wrapper=(setarch "$(uname -m)" -R)
       # The runtime of g++ 12 may hold its own locks across fork. The shared one of clang++ permits programs with their own operator new.
       runtime="-shared-libsan -Wl,-rpath,$("$clang" -print-runtime-dir)"
-      stage tsan tsan -DCMAKE_CXX_FLAGS_DEBUG=-Og "-DCMAKE_CXX_COMPILER=$clang" "-DCMAKE_EXE_LINKER_FLAGS=$linker $runtime"
+      stage tsan tsan -DCMAKE_CXX_FLAGS_DEBUG= "-DCMAKE_CXX_COMPILER=$clang" "-DCMAKE_EXE_LINKER_FLAGS=$linker $runtime"
       wrapper=()
       ;;
     aarch64)
