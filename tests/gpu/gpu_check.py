@@ -24,7 +24,7 @@ from checks.nsys import check_capture
 from checks.programs import Checks, Place, environment, program_in, text_of
 from checks.pages_shapes_energy import check_pages_shapes_energy
 from checks.ranks import check_nccl, check_ranks, check_ranks_busy
-from checks.run import check_run
+from checks.run import check_run, check_run_cost
 from checks.samples import check_samples
 from checks.scopes import check_backward, check_budget, check_graph
 from checks.small_programs import (check_attribution, check_examples, check_gpu_tests, check_journal, check_launch_cost, check_nsys,
@@ -71,6 +71,7 @@ CHECKS = {
     "ranks_busy": Check(check_ranks_busy, [TRAINER, PROGRAM]),
     "compare": Check(check_compare, [TRAINER, PROGRAM, "profkit_gpu_programs"]),
     "run": Check(check_run, ["profkit_run_ranges", PROGRAM, "libprofkit_run.so", TORCH]),
+    "run_cost": Check(check_run_cost, ["profkit_run_ranges", PROGRAM, "libprofkit_run.so", TORCH]),
     "launch_cost": Check(check_launch_cost, ["profkit_launch_cost"]),
     "cost": Check(check_cost, [TRAINER, TORCH]),
     "sync": Check(check_sync, [TRAINER]),

@@ -106,13 +106,20 @@ def check_program(checks, place, name, command):
 
 
 def check_run(checks, place):
-    """The programs under profkit and under nsys, and the time of a step under each tool, in turns."""
+    """The programs under profkit and under nsys."""
     if not has_nsys(place):
         checks.add("run", None, "no nsys")
         return
     for name, command in programs(place, STEPS).items():
         with checks.failure_as_row(f"run, {name}"):
             check_program(checks, place, name, command)
+
+
+def check_run_cost(checks, place):
+    """The time of a step under each tool, in turns."""
+    if not has_nsys(place):
+        checks.add("run cost", None, "no nsys")
+        return
     for name, steps in COST_STEPS.items():
         command, folder = programs(place, steps)[name], place.out / "run-cost"
         times = {}
