@@ -172,12 +172,13 @@ set(PROFKIT_HEADERS
     profkit/impl/report/work_section.hpp
     profkit/impl/session/c_interface.hpp
     profkit/impl/session/console.hpp
-    profkit/impl/session/control_socket.hpp
-    profkit/impl/session/live_reports.hpp
+    profkit/impl/session/live/captured_records.hpp
+    profkit/impl/session/live/control_socket.hpp
+    profkit/impl/session/live/live_reports.hpp
+    profkit/impl/session/live/session_control.hpp
     profkit/impl/session/make_options.hpp
     profkit/impl/session/make_session.hpp
     profkit/impl/session/session_ending.hpp
-    profkit/impl/session/session_control.hpp
     profkit/impl/session/session_exit.hpp
     profkit/impl/session/session_factory.hpp
     profkit/impl/session/session_impl.hpp

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <profkit/impl/report/headline.hpp>
-#include <profkit/impl/session/live_reports.hpp>
+#include <profkit/impl/session/live/live_reports.hpp>
 #include <profkit/report.hpp>
 #include <profkit/session.hpp>
 

@@ -89,9 +89,9 @@ FORBIDDEN = {"cuda_runtime.h": "include <cuda_runtime_api.h> instead: this one i
 # in .cu files, which nvcc parses three times, profkit.hpp in each program. fmt/format.h includes most of the last list itself.
 LIGHT = {
     "scope.hpp": {"cstddef", "cstdint", "ctime", "dlfcn.h", "sys/mman.h"},
-    "session.hpp": {"array", "chrono", "cstddef", "cstdint", "ctime", "dlfcn.h", "exception", "iterator", "memory", "new", "optional", "pthread.h", "ratio",
+    "session.hpp": {"array", "cfenv", "chrono", "cstddef", "cstdint", "ctime", "dlfcn.h", "exception", "iterator", "memory", "new", "optional", "pthread.h", "ratio",
                     "stdexcept", "string", "string_view", "sys/mman.h", "type_traits", "utility", "vector"},
-    "profkit.hpp": {"array", "chrono", "cstddef", "cstdint", "ctime", "dlfcn.h", "exception", "fmt/format.h", "iterator", "memory", "new",
+    "profkit.hpp": {"array", "cfenv", "chrono", "cstddef", "cstdint", "ctime", "dlfcn.h", "exception", "fmt/format.h", "iterator", "memory", "new",
                     "optional", "pthread.h", "ratio", "stdexcept", "string", "string_view", "sys/mman.h", "type_traits", "utility", "vector"},
 }
 

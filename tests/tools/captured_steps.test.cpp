@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <profkit/impl/profile/record_fields.hpp>
 #include <profkit/impl/report/trace_json.hpp>
-#include <profkit/impl/session/session_journal.hpp>
+#include <profkit/impl/session/live/captured_records.hpp>
 #include <profkit/profile_builder.hpp>
 #include <profkit/save_load.hpp>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <profkit/analyze.hpp>
 #include <profkit/impl/profile/journal_encoder.hpp>
-#include <profkit/impl/session/control_socket.hpp>
+#include <profkit/impl/session/live/control_socket.hpp>
 #include <profkit/report.hpp>
 #include <profkit/save_load.hpp>
 #include <profkit/summary_file.hpp>

@@ -22,7 +22,7 @@
 #include <optional>
 #include <profkit/error.hpp>
 #include <profkit/impl/profile/file_access.hpp>
-#include <profkit/impl/session/control_socket.hpp>
+#include <profkit/impl/session/live/control_socket.hpp>
 #include <profkit/version.hpp>
 #include <string>
 #include <string_view>

@@ -57,7 +57,8 @@ inline std::uint64_t size_of(std::istream& file) {
 /// As `open_to_read`. @throws profkit::error that names the file.
 [[nodiscard]] inline std::ifstream readable_file(std::filesystem::path const& path) {
   std::ifstream file = open_to_read(path);
-  if (!file) throw error{"cannot open " + path.string() + (is_no_file(path) ? ": it is not a regular file" : "")};
+  if (!file && is_no_file(path)) throw error{"cannot open " + path.string() + ": it is not a regular file"};
+  if (!file) throw error{"cannot open " + path.string()};
   return file;
 }
 

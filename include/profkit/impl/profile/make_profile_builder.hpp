@@ -220,7 +220,8 @@ __attribute__((noinline)) void check_added(Record const& record, builder_tables&
   try {
     tables.check.one(record, in);
   } catch (error const& failure) {
-    throw error{"cannot add a record: " + std::string{failure.what()}.substr(damaged.size())};
+    std::string const said = failure.what();
+    throw error{"cannot add a record: " + said.substr(said.find(':') + 2)};
   }
 }
 

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <limits>
 #include <string>
-#include <string_view>
 #include <type_traits>
 
 #include "../../error.hpp"
@@ -42,11 +41,9 @@ class time_sum {
   std::uint64_t left_ = max;
 };
 
-inline constexpr std::string_view damaged = "the profile is damaged: ";
-
 /// @throws profkit::error with `what` unless the condition holds.
 inline void check_profile(bool is_right, char const* what) {
-  if (!is_right) throw error{std::string{damaged} + what};
+  if (!is_right) throw error{std::string{"the profile is damaged: "} + what};
 }
 
 /// Limits the depth of scopes in a file. Recorded profiles stay below the limit.
@@ -143,7 +140,7 @@ class record_check {
   }
 
   /// Validates a record that is to be added to its list.
-  /// @throws profkit::error whose text begins with `damaged`.
+  /// @throws profkit::error that states what is wrong after the first colon.
   template <class Record>
   void one(Record const& record, profile const& in) {
     members_of(described_type<profile>{})([&](auto const&... lists) { (check_if_of(record, lists, in), ...); });
@@ -213,7 +210,7 @@ class record_check {
   static char const* name_of_entry(own_vector<energy_meter_record> const&) { return "meter"; }
   static char const* name_of_entry(own_vector<std::string> const&) { return "name"; }
 
-  [[noreturn]] static void refuse(std::string const& what) { throw error{std::string{damaged} + what}; }
+  [[noreturn]] static void refuse(std::string const& what) { throw error{"the profile is damaged: " + what}; }
 
   static bool is_in_order(interval const& time) { return timestamp{} <= time.begin && time.begin <= time.end; }
 

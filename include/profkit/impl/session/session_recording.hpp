@@ -25,6 +25,7 @@
 #include "../record/other_modules.hpp"
 #include "../record/recorder.hpp"
 #include "console.hpp"
+#include "live/captured_records.hpp"
 #include "session_journal.hpp"
 #include "session_owner.hpp"
 

@@ -22,20 +22,20 @@
 #include <thread>
 #include <utility>
 
-#include "../../error.hpp"
-#include "../../options.hpp"
-#include "../../profile.hpp"
-#include "../../report.hpp"
-#include "../../summary.hpp"
-#include "../../time.hpp"
-#include "../profile/atomic_file.hpp"
-#include "../profile/file_access.hpp"
-#include "../record/log_memory.hpp"
-#include "../record/own_thread.hpp"
-#include "../report/headline.hpp"
-#include "../report/report_view.hpp"
-#include "../report/shown_text.hpp"
-#include "console.hpp"
+#include "../../../error.hpp"
+#include "../../../options.hpp"
+#include "../../../profile.hpp"
+#include "../../../report.hpp"
+#include "../../../summary.hpp"
+#include "../../../time.hpp"
+#include "../../profile/atomic_file.hpp"
+#include "../../profile/file_access.hpp"
+#include "../../record/log_memory.hpp"
+#include "../../record/own_thread.hpp"
+#include "../../report/headline.hpp"
+#include "../../report/report_view.hpp"
+#include "../../report/shown_text.hpp"
+#include "../console.hpp"
 
 namespace PROFKIT_NAMESPACE::detail {
 

@@ -15,19 +15,19 @@
 #include <utility>
 #include <vector>
 
-#include "../../collector.hpp"
-#include "../../error.hpp"
-#include "../../options.hpp"
-#include "../../profile.hpp"
-#include "../../summary.hpp"
-#include "../../version.hpp"
-#include "../collect/built_in_collectors.hpp"
-#include "../profile/journal_encoder.hpp"
-#include "../profile/own_memory.hpp"
-#include "../report/report_code.hpp"
+#include "../../../collector.hpp"
+#include "../../../error.hpp"
+#include "../../../options.hpp"
+#include "../../../profile.hpp"
+#include "../../../summary.hpp"
+#include "../../../version.hpp"
+#include "../../collect/built_in_collectors.hpp"
+#include "../../profile/journal_encoder.hpp"
+#include "../../profile/own_memory.hpp"
+#include "../../report/report_code.hpp"
+#include "../session_owner.hpp"
+#include "../session_recording.hpp"
 #include "control_socket.hpp"
-#include "session_owner.hpp"
-#include "session_recording.hpp"
 
 namespace PROFKIT_NAMESPACE::detail {
 

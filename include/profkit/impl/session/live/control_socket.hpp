@@ -29,11 +29,11 @@
 #include <utility>
 #include <vector>
 
-#include "../../error.hpp"
-#include "../../version.hpp"
-#include "../profile/file_access.hpp"
-#include "../record/process_identity.hpp"
-#include "session_journal.hpp"
+#include "../../../error.hpp"
+#include "../../../version.hpp"
+#include "../../profile/file_access.hpp"
+#include "../../record/process_identity.hpp"
+#include "captured_records.hpp"
 
 namespace PROFKIT_NAMESPACE::detail {
 
