@@ -28,6 +28,7 @@
 #include "../profile/journal_output.hpp"
 #include "../profile/own_memory.hpp"
 #include "../profile/record_fields.hpp"
+#include "../record/process_identity.hpp"
 #include "console.hpp"
 
 namespace PROFKIT_NAMESPACE::detail {
@@ -117,7 +118,8 @@ class session_journal {
   /// Runs one operation. If it fails, the journal ends.
   template <class Operation>
   void attempt(Operation&& operation) noexcept {
-    if (!failure_.empty()) return;
+    // A collector may fork without running the fork handlers (`_Fork`, the system call). The open file is the parent's.
+    if (!failure_.empty() || !is_process(process_)) return;
     try {
       try {
         operation();
@@ -129,6 +131,7 @@ class session_journal {
     }
   }
 
+  std::uint64_t const process_ = identify_process();
   journal_output output_;
   journal_encoder encoder_;
   own_string bytes_;
@@ -228,11 +231,12 @@ class captured_records {
   }
 
   void write() {
-    append_to(*file_, bytes_);
+    if (is_process(process_)) append_to(*file_, bytes_);  // a child in which a collector has forked shares the file with its parent
     written_ += bytes_.size();
     bytes_.clear();
   }
 
+  std::uint64_t const process_ = identify_process();
   std::unique_ptr<own_descriptor> file_;
   journal_encoder encoder_;
   own_string bytes_;
