@@ -16,6 +16,7 @@
 #include <atomic>
 #include <chrono>
 #include <csignal>
+#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -26,6 +27,7 @@
 #include <system_error>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "../support/child_processes.hpp"
 
@@ -320,7 +322,11 @@ int main(int argc, char** argv) {
     session.collect(forking{forks_at_end ? ::fork : fork_unannounced, forks_at_end});
     some_steps(session);
     steps_for_ever = 3;
-    std::this_thread::sleep_for(std::chrono::milliseconds{300});
+    // A child without fork handlers finds the locks of the C library as they are now.
+    auto const end = std::chrono::steady_clock::now() + std::chrono::milliseconds{300};
+    while (std::chrono::steady_clock::now() < end) {
+      for (std::size_t i = 0; i < 100; ++i) std::vector<char> const large(4096 + 64 * i);
+    }
     std::fputs("ready\n", stderr);
     for (;;) std::this_thread::sleep_for(std::chrono::milliseconds{10});
   }
