@@ -223,7 +223,9 @@ TEST_CASE("a collector that adds a record that cannot be is not called again, an
          to.add(profkit::work_record{second(1), 0, {-1.0, 0.0}});
        },
        "work is negative or not a number"},
-      {[](profkit::profile_builder& to) { to.add(profkit::measured_roof_record{static_cast<profkit::precision>(77), 1.0, 1.0, ""}); },
+      {[](profkit::profile_builder& to) {
+         to.add(profkit::measured_roof_record{static_cast<profkit::precision>(77), 1.0, 1.0, ""});
+       },
        "a measured roof with an unknown precision"},
       {[](profkit::profile_builder& to) { to.add(profkit::collective_record{}); }, "a collective without communicator"},
       {[](profkit::profile_builder& to) {
@@ -250,6 +252,23 @@ TEST_CASE("a collector that adds a record that cannot be is not called again, an
     CHECK(summary.collectors.at(0).reason == std::string{"cannot add a record: "} + each.reason);
     CHECK(find_row(summary, "step/work")->host.count == 3);
   }
+}
+
+TEST_CASE("a single value of a collector that cannot be is n/a in the report", "[session]") {
+  profkit::session session{plain_options(0, 3)};
+  session.collect(adding{[](profkit::profile_builder& to) {
+    profkit::rank_record wrong;
+    wrong.rank = 9;
+    wrong.size = 2;
+    to.environment().rank = wrong;
+    to.set(&profkit::profile::sampling, profkit::sampling_record{});
+    to.set(&profkit::quality_record::cost_of_1000_scopes, std::chrono::nanoseconds::max());
+  }});
+  for (profkit::step step : session) work();
+  profkit::report const report = session.report();
+  CHECK(!report.profile().environment.rank);
+  CHECK(!report.profile().sampling);
+  CHECK(report.profile().quality.cost_of_1000_scopes.count() == 0);
 }
 
 TEST_CASE("kernels=off switches the collector of kernels off, whatever its name, and no other", "[session]") {

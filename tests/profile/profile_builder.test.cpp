@@ -139,3 +139,19 @@ TEST_CASE("a record or a path that refers to an entry that does not exist is ref
   CHECK(builder.so_far().gpu_operations.empty());
   CHECK(builder.so_far().paths.size() == 1);
 }
+
+TEST_CASE("paths and communicators that no file can hold are refused, or their impossible part is unknown", "[builder]") {
+  profkit::profile_builder builder;
+  std::uint32_t path = profkit::path_record::no_parent;
+  for (int i = 0; i < 1024; ++i) path = builder.position_of(profkit::path_record{path, "deeper", {}, "", 0});
+  CHECK_THROWS_AS(builder.position_of(profkit::path_record{path, "deeper", {}, "", 0}), profkit::error);
+  profkit::path_record step{profkit::path_record::no_parent, "mine", {}, "", 0};
+  step.is_step = true;
+  CHECK_THROWS_AS(builder.position_of(step), profkit::error);
+  step.name = "step";
+  step.parent = 0;
+  CHECK_THROWS_AS(builder.position_of(step), profkit::error);
+  CHECK(builder.so_far().paths.size() == 1024);
+  builder.position_of(profkit::communicator_record{7, "all", 2, 2});
+  CHECK(builder.so_far().communicators.at(0).size == 0);
+}

@@ -8,19 +8,26 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <sys/syscall.h>
+#include <sys/types.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <chrono>
 #include <csignal>
+#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <filesystem>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <system_error>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "../support/child_processes.hpp"
 
@@ -150,7 +157,7 @@ int run_as_number_one(Function&& function) {
       ends_in_calls = true;         // LeakSanitizer cannot work in the process number 1
       std::exit(is_known ? 0 : 1);  // with the parent's session
     });
-    if (of_child != 0) stop("the child of the same number takes the session for its own", of_child);
+    if (of_child != 0) ::stop("the child of the same number takes the session for its own", of_child);
     ends_in_calls = true;
     std::exit(code);
   });
@@ -169,6 +176,39 @@ class leaving final : public profkit::collector {
  public:
   [[nodiscard]] std::string_view name() const noexcept override { return "leaving"; }
   void drain(profkit::profile_builder&, bool) override { ::pthread_exit(nullptr); }
+};
+
+::pid_t fork_unannounced() { return static_cast<::pid_t>(::syscall(SYS_clone, SIGCHLD, nullptr, nullptr, nullptr, nullptr)); }
+
+/// A collector that forks once, in a drain or in the last one, and whose child returns. The parent waits for the child before it continues,
+/// so what is different then has the child done.
+class forking final : public profkit::collector {
+ public:
+  forking(::pid_t (*make_child)(), bool in_last_drain) : make_child_{make_child}, in_last_drain_{in_last_drain} {}
+  [[nodiscard]] std::string_view name() const noexcept override { return "forking"; }
+  void drain(profkit::profile_builder&, bool last) override {
+    if (last != in_last_drain_ || steps_for_ever < 3 || make_child_ == nullptr) return;
+    std::string const before = files();
+    ::pid_t const child = std::exchange(make_child_, nullptr)();
+    if (child == 0) {
+      ends_in_calls = true;
+      ::alarm(30);
+      return;
+    }
+    int status = -1;
+    if (child < 0 || ::waitpid(child, &status, 0) != child || status != 0) ::stop("the child does not end well", 1);
+    if (files() != before) ::stop("the child has changed a file", 1);
+  }
+
+ private:
+  static std::string files() {
+    std::error_code failure;
+    return std::to_string(std::filesystem::exists("out", failure)) + ' ' +
+           std::to_string(std::filesystem::file_size("run.journal", failure));
+  }
+
+  ::pid_t (*make_child_)();
+  bool in_last_drain_;
 };
 
 extern "C" void say_and_exit(int) {
@@ -276,6 +316,19 @@ int main(int argc, char** argv) {
     some_steps(session);
     std::this_thread::sleep_for(std::chrono::milliseconds{100});
     std::exit(code);
+  }
+  bool const forks_at_end = way == "forks_at_end";
+  if (forks_at_end || way == "forks_in_drain") {
+    session.collect(forking{forks_at_end ? ::fork : fork_unannounced, forks_at_end});
+    some_steps(session);
+    steps_for_ever = 3;
+    // A child without fork handlers finds the locks of the C library as they are now.
+    auto const end = std::chrono::steady_clock::now() + std::chrono::milliseconds{300};
+    while (std::chrono::steady_clock::now() < end) {
+      for (std::size_t i = 0; i < 100; ++i) std::vector<char> const large(4096 + 64 * i);
+    }
+    std::fputs("ready\n", stderr);
+    for (;;) std::this_thread::sleep_for(std::chrono::milliseconds{10});
   }
   if (way == "fork") {
     some_steps(session);

@@ -206,6 +206,13 @@ def forked(program):
         require("profkit:" not in done.stderr, done.stderr)
 
 
+def forked_in_collector(program):
+    """A child that a collector forks on the session's thread, also without fork handlers, changes no file of its parent."""
+    for way in ("forks_in_drain", "forks_at_end"):
+        for _, run in each(program, ("report,out=out,signals=report,journal=run.journal",)):
+            run(way, [signal.SIGTERM]).status_is(-signal.SIGTERM).reports(3, 0).journal(True)
+
+
 def daemon(program):
     """The process with the session ends in `daemon`: the child, which continues, reports that there is no report."""
     for _, run in each(program):

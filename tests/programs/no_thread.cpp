@@ -2,11 +2,13 @@
 //
 // A session in a process that cannot create threads, as with `ulimit -u` or in a sandbox: the steps drain, and the report states that.
 //
-// usage: profkit_no_thread steps | journal | exit
+// usage: profkit_no_thread steps | journal | exit | fork
 #include <profkit/profkit.hpp>
 #include <profkit/save_load.hpp>
 
 #include <pthread.h>
+#include <sys/types.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -15,7 +17,9 @@
 #include <cstdlib>
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <thread>
+#include <vector>
 
 #include "../support/child_processes.hpp"
 #include "../support/report_text.hpp"
@@ -36,6 +40,39 @@ void make_steps(profkit::session& session) {
   }
 }
 
+/// Forks in its last drain. The parent waits there for the child, which goes on and ends the session.
+class forking final : public profkit::collector {
+ public:
+  [[nodiscard]] std::string_view name() const noexcept override { return "forking"; }
+  void drain(profkit::profile_builder&, bool last) override {
+    if (!last) return;
+    ::pid_t const child = ::fork();
+    if (child == 0) return;
+    int status = -1;
+    require(child > 0 && ::waitpid(child, &status, 0) == child && status == 0, "the child does not end well");
+    require(!std::filesystem::exists("run.out"), "the child has written a report");
+  }
+};
+
+/// Both processes destroy the session. @return the status of the process.
+int fork_at_end(profkit::options options) {
+  std::string const folder = (std::filesystem::temp_directory_path() / "profkit-no-thread-XXXXXX").string();
+  std::vector<char> name{folder.begin(), folder.end()};
+  name.push_back('\0');
+  require(::mkdtemp(name.data()) != nullptr && ::chdir(name.data()) == 0, "no folder");
+  ::pid_t const parent = ::getpid();
+  options.output_directory = "run.out";
+  {
+    profkit::session session{options};
+    session.collect(forking{});
+    make_steps(session);
+  }
+  if (::getpid() != parent) return 0;
+  require(std::filesystem::exists("run.out/report.json"), "there is no report");
+  std::filesystem::remove_all(name.data());
+  return 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -46,6 +83,7 @@ int main(int argc, char** argv) {
   options.measured_steps = steps;
   // Less than the records of all steps, because the log is drained while they run.
   options.log_slots_per_thread = std::uint64_t{1} << 16U;
+  if (way == "fork") return fork_at_end(options);
   if (way == "journal") options.journal = journal;
   profkit::session session{options};
   make_steps(session);

@@ -5,6 +5,8 @@
 #include <cxxabi.h>
 #endif
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -19,7 +21,9 @@
 #include "../../collector.hpp"
 #include "../../profile_builder.hpp"
 #include "../profile/own_memory.hpp"
+#include "../record/process_identity.hpp"
 #include "../record/quiet_thread.hpp"
+#include "../record/recorder.hpp"
 #include "../record/ticks.hpp"
 
 namespace PROFKIT_NAMESPACE::detail {
@@ -77,6 +81,7 @@ class called_collector {
     mark const called{*this, called_.exchange(&each)};
     in_collector const here;
     if (!is_closed_.load()) guarded(each, function);
+    end_child_of_own_thread();
   }
 
   /// Calls a function that shares data with the end of the session, unless that has begun.
@@ -87,6 +92,12 @@ class called_collector {
   }
 
  private:
+  /// Ends the child in which a collector has forked on a thread of the library, here: the rest of that thread would use the parent's files,
+  /// and memory of the C library that other threads had locked. A thread of the program goes on.
+  void end_child_of_own_thread() const noexcept {
+    if (!is_process(process_) && this_thread().quiet == always_quiet) ::_exit(0);
+  }
+
   /// Removes the mark of a call at the end of the block.
   struct mark {
     mark(called_collector& marked, void* around) noexcept : calls{marked}, before{around} {}
@@ -125,6 +136,7 @@ class called_collector {
     return value;
   }
 
+  std::uint64_t const process_ = identify_process();
   std::atomic<void*> called_{nullptr};  ///< a collector, or this object during `own_work`
   std::atomic<std::int64_t> since_ns_{0};
   std::atomic<bool> is_closed_{false};

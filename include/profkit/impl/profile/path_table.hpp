@@ -56,6 +56,7 @@ class path_table {
   static constexpr char const* merged_name = "(deeper scopes)";
   static constexpr std::uint32_t max_depth = 512;  ///< maximum number of names in a path
   static constexpr std::uint32_t max_depth_in_files = 2 * max_depth;
+  static constexpr std::uint64_t max_text_bytes = std::uint64_t{256} << 20U;  ///< maximum sum over the paths in a file
   static constexpr std::uint64_t long_path_bytes = 1024;
   static constexpr std::uint64_t max_long_bytes = std::uint64_t{16} << 20U;  ///< maximum sum over the paths longer than `long_path_bytes`
 
@@ -75,6 +76,11 @@ class path_table {
     return add(std::move(wanted), hash, paths);
   }
 
+  /// Whether a file with this path can be read: see `check_path_lengths`.
+  [[nodiscard]] bool fits_files(path_record const& wanted) const {
+    return depth_of(wanted) <= max_depth_in_files && text_bytes_ + length_of(wanted) + name_length_of(wanted) <= max_text_bytes;
+  }
+
  private:
   [[nodiscard]] std::optional<std::uint32_t> find(path_record const& wanted, std::size_t hash, own_vector<path_record> const& paths) const {
     auto const [begin, end] = by_hash_.equal_range(hash);
@@ -90,11 +96,13 @@ class path_table {
   std::uint32_t add(path_record wanted, std::size_t hash, own_vector<path_record>& paths) {
     auto const position = static_cast<std::uint32_t>(paths.size());
     std::uint64_t const length = length_of(wanted);
+    std::uint64_t const name = name_length_of(wanted);
     static_assert(std::is_nothrow_move_constructible_v<path_record>);
     make_room_for_one(places_);
     make_room_for_one(paths);
     by_hash_.emplace(hash, position);  // the last allocation: without memory, nothing changes
-    places_.push_back({length, depth_of(wanted)});
+    text_bytes_ += length + name;
+    places_.push_back({length, wanted.name.size() + name, depth_of(wanted)});
     paths.push_back(std::move(wanted));
     if (length > long_path_bytes) long_bytes_ += length;
     return position;
@@ -104,6 +112,11 @@ class path_table {
   [[nodiscard]] std::uint64_t length_of(path_record const& path) const {
     std::uint64_t const around = path.parent == path_record::no_parent ? 0 : places_[path.parent].length + 1;
     return around + path.name.size() + (path.index ? 1 + std::to_string(*path.index).size() : 0);
+  }
+
+  /// The length that the chain of adoptions adds to a name.
+  [[nodiscard]] std::uint64_t name_length_of(path_record const& path) const {
+    return path.adopted_from == path_record::no_parent ? 0 : places_[path.adopted_from].name + path.role.size() + path.name.size() + 3;
   }
 
   /// The number of names in a path.
@@ -126,11 +139,13 @@ class path_table {
 
   struct place {
     std::uint64_t length;  ///< length of the path as text
+    std::uint64_t name;    ///< at least the length of the name with the roles of its chain of adoptions
     std::uint32_t depth;   ///< number of its names
   };
 
   own_hash_multimap<std::size_t, std::uint32_t> by_hash_;
   own_vector<place> places_;      ///< by path
+  std::uint64_t text_bytes_ = 0;  ///< sum of the lengths of all paths, with the names of adoptions
   std::uint64_t long_bytes_ = 0;  ///< sum of the lengths above `long_path_bytes`
 };
 

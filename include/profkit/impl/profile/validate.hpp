@@ -61,7 +61,6 @@ inline void check_path_lengths(own_vector<path_record> const& paths) {
     std::uint64_t name;    ///< length of the name with the roles of its chain of adoptions: see `name_without_place`
     std::uint64_t depth;
   };
-  constexpr std::uint64_t max_bytes = std::uint64_t{256} << 20U;
   own_vector<path_size> sizes;
   sizes.reserve(paths.size());
   std::uint64_t sum = 0;
@@ -75,7 +74,7 @@ inline void check_path_lengths(own_vector<path_record> const& paths) {
     check_depth(size.depth);
     sizes.push_back(size);
     sum += size.length + (each.adopted_from == path_record::no_parent ? 0 : size.name);
-    check_profile(sum <= max_bytes, "its paths take more than 256 MiB as text");
+    check_profile(sum <= path_table::max_text_bytes, "its paths take more than 256 MiB as text");
   }
 }
 

@@ -130,6 +130,7 @@ inline bool session_impl::end() noexcept {
   void const* mine = this;  // still set if there was no memory to end the recording
   if (are_threads_gone)
     __atomic_compare_exchange_n(&recorder.owner, &mine, static_cast<void const*>(nullptr), false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+  if (is_of_parent()) return false;                                        // a collector forked on this thread
   return are_threads_gone && !is_step_open && !session_exit::has_begun();  // other threads may still be in its steps
 }
 
@@ -145,6 +146,7 @@ inline void session_impl::end_process_if_signalled() noexcept {
   int const signal = options_.report_on_signals ? session_signals::received_signal() : 0;
   if (signal == 0) return;
   end_with_outputs();
+  if (is_of_parent()) return;
   session_signals::end_process(signal);
 }
 
@@ -182,6 +184,7 @@ inline void session_impl::end_with_outputs() noexcept {
     recording_.counters().abandoned_steps.fetch_add(1, std::memory_order_relaxed);
   try {
     ask_to_end();
+    if (is_of_parent()) return;  // a collector forked in its last functions, and the parent writes the outputs
     if (report_ && !options_.metrics.empty() && !std::exchange(has_last_metrics_, true)) {
       try {
         write_metrics_file(options_.metrics, metrics_text::of(report_->summary(), true));

@@ -17,6 +17,7 @@
 #include "../profile/journal_format.hpp"
 #include "../profile/journal_output.hpp"
 #include "../profile/own_memory.hpp"
+#include "../record/process_identity.hpp"
 #include "console.hpp"
 
 namespace PROFKIT_NAMESPACE::detail {
@@ -106,7 +107,8 @@ class session_journal {
   /// Runs one operation. If it fails, the journal ends.
   template <class Operation>
   void attempt(Operation&& operation) noexcept {
-    if (!failure_.empty()) return;
+    // A collector may fork without running the fork handlers (`_Fork`, the system call). The open file is the parent's.
+    if (!failure_.empty() || !is_process(process_)) return;
     try {
       try {
         operation();
@@ -118,6 +120,7 @@ class session_journal {
     }
   }
 
+  std::uint64_t const process_ = identify_process();
   journal_output output_;
   journal_encoder encoder_;
   own_string bytes_;

@@ -18,7 +18,6 @@
 #include "../profile/numbers.hpp"
 #include "../record/log_memory.hpp"
 #include "../record/own_thread.hpp"
-#include "../record/process_identity.hpp"
 
 namespace PROFKIT_NAMESPACE::detail {
 
@@ -273,7 +272,6 @@ class session_owner {
     struct leave {
       session_owner& owner;
       ~leave() {
-        if (owner.is_in_child()) return;
         owner.close();
         owner.has_left_.store(true);
         owner.left_.wake();
@@ -281,18 +279,13 @@ class session_owner {
     } const at_end{*this};  // also if a collector ends the thread
     while (!has_ended_.load()) {
       serve();
-      if (has_ended_.load() || is_in_child()) break;
+      if (has_ended_.load()) break;
       round_result const done = round_();
-      if (is_in_child()) break;
       if (done.is_complete && are_rounds_wanted()) count_round();
       serve();
       if (!has_ended_.load()) reader_of_logs.wait(done.pause);
     }
   }
-
-  /// Whether a collector has forked on this thread. Then it ends, and with it the child: other threads do not exist there, but may have left
-  /// requests and held the mutex.
-  [[nodiscard]] bool is_in_child() const noexcept { return !is_process(process_); }
 
   void count_round() noexcept {
     ordered_lock const lock{mutex_};
@@ -322,7 +315,7 @@ class session_owner {
   }
 
   [[nodiscard]] std::shared_ptr<request> take_next() noexcept {
-    if ((!is_interrupted() && !are_rounds_wanted()) || is_in_child()) return nullptr;
+    if (!is_interrupted() && !are_rounds_wanted()) return nullptr;
     ordered_lock const lock{mutex_};
     auto const now = std::chrono::steady_clock::now();
     auto const found =
@@ -363,7 +356,6 @@ class session_owner {
     return answer::given;
   }
 
-  std::uint64_t const process_ = identify_process();
   std::function<round_result()> round_;
   std::unique_ptr<own_thread> thread_;
   bool has_thread_ = false;

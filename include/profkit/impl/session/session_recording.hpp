@@ -474,8 +474,23 @@ class session_recording {
     content_.environment().host_use = use_between(use_at_begin_, use_at_end_ ? *use_at_end_ : read_host_use());
   }
 
+  /// Removes single values that a collector has set and that cannot be: a file with them could not be read.
+  void remove_impossible_values() noexcept {
+    environment_record& where = content_.environment();
+    if (where.rank && where.rank->rank >= where.rank->size) where.rank.reset();
+    if (auto const& speed = where.host_speed) {
+      bool const is_share = !speed->waiting || (*speed->waiting >= 0.0 && *speed->waiting <= 1.0);
+      if (speed->before.count() < 0 || speed->after.count() < 0 || !is_share) where.host_speed.reset();
+    }
+    auto const& sampling = content_.so_far().sampling;
+    if (sampling && sampling->interval.count() <= 0) content_.set(&profile::sampling, std::nullopt);
+    std::chrono::nanoseconds const cost = content_.so_far().quality.cost_of_1000_scopes;
+    if (cost.count() < 0 || cost > std::chrono::hours{1}) content_.set(&quality_record::cost_of_1000_scopes, std::chrono::nanoseconds{0});
+  }
+
   /// Copies single values to the profile.
   void describe() {
+    remove_impossible_values();
     take_host_starts();
     describe_host_use();
     content_.environment().clock_offset_ns = logs_->calendar().offset_ns();

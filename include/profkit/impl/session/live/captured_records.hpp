@@ -22,6 +22,7 @@
 #include "../../profile/journal_encoder.hpp"
 #include "../../profile/own_memory.hpp"
 #include "../../profile/record_fields.hpp"
+#include "../../record/process_identity.hpp"
 
 namespace PROFKIT_NAMESPACE::detail {
 
@@ -112,11 +113,12 @@ class captured_records {
   }
 
   void write() {
-    append_to(*file_, bytes_);
+    if (is_process(process_)) append_to(*file_, bytes_);  // a child in which a collector has forked shares the file with its parent
     written_ += bytes_.size();
     bytes_.clear();
   }
 
+  std::uint64_t const process_ = identify_process();
   std::unique_ptr<own_descriptor> file_;
   journal_encoder encoder_;
   own_string bytes_;

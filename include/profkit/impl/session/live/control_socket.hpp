@@ -272,6 +272,7 @@ class control_socket {
 
   /// Answers a client whose answer comes later, and disconnects it. Does nothing if it went away.
   void answer(std::uint64_t number, control_answer const& what) noexcept {
+    if (!is_process(process_)) return;  // a collector forked, and the parent answers
     auto const found = std::find_if(connections_.begin(), connections_.end(),
                                     [&](auto const& each) { return each->number == number && each->is_waiting; });
     if (found == connections_.end()) return;
