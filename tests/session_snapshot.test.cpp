@@ -3,12 +3,14 @@
 #include <profkit/report.hpp>
 #include <profkit/session.hpp>
 
+#include <pthread.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <chrono>
+#include <climits>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -140,4 +142,26 @@ TEST_CASE("a snapshot counts the steps without a GPU time so far", "[session][sn
   profkit::report const so_far = session.snapshot();
   CHECK(so_far.profile().quality.snapshot->untimed_steps == 2);
   CHECK_THAT(so_far.full_text(), ContainsSubstring("2 steps have no time between CUDA events yet"));
+}
+
+TEST_CASE("a thread with a small stack can take a snapshot", "[session][snapshot]") {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  SKIP("sanitizers enlarge the stack frames");
+#endif
+  profkit::session session{plain_options(0, 2)};
+  for (profkit::step step : session) some_work(3);
+  std::pair<profkit::session*, std::size_t> shared{&session, 0};
+  ::pthread_attr_t attributes;
+  ::pthread_attr_init(&attributes);
+  REQUIRE(::pthread_attr_setstacksize(&attributes, static_cast<std::size_t>(PTHREAD_STACK_MIN) + 16 * 1024) == 0);
+  ::pthread_t thread{};
+  auto const take = [](void* with) -> void* {
+    auto& [from, steps] = *static_cast<std::pair<profkit::session*, std::size_t>*>(with);
+    steps = from->snapshot().profile().steps.size();
+    return nullptr;
+  };
+  REQUIRE(::pthread_create(&thread, &attributes, take, &shared) == 0);
+  ::pthread_join(thread, nullptr);
+  ::pthread_attr_destroy(&attributes);
+  CHECK(shared.second == 2);
 }

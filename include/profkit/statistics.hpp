@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "impl/profile/numbers.hpp"
 #include "impl/profile/own_memory.hpp"
 
 namespace PROFKIT_NAMESPACE {
@@ -20,7 +21,8 @@ namespace PROFKIT_NAMESPACE {
 ///     for (double each : samples) milliseconds.add(each);
 ///     double const mean = milliseconds.mean().value();
 ///
-/// All results have the unit of the samples. Samples must be finite. Takes 48 bytes and constant time per sample; never allocates and never
+/// All results have the unit of the samples. Samples must be finite; mean, minimum and maximum are then finite, while the total and the
+/// standard deviation of huge samples can be infinite. Takes 48 bytes and constant time per sample; never allocates and never
 /// throws. Not thread-safe: use one object per thread and merge them.
 ///
 /// Sources: B. P. Welford, "Note on a method for calculating corrected sums of squares and products", Technometrics 4 (1962), for one
@@ -33,7 +35,9 @@ class running_statistics {
     ++count_;
     total_ += value;
     double const delta = value - mean_;
-    mean_ += delta / static_cast<double>(count_);
+    auto const samples = static_cast<double>(count_);
+    // The difference of finite values can be infinite; their shares are not.
+    mean_ += detail::is_finite(delta) ? delta / samples : value / samples - mean_ / samples;
     squares_ += delta * (value - mean_);
     min_ = count_ == 1 ? value : std::min(min_, value);
     max_ = count_ == 1 ? value : std::max(max_, value);
@@ -49,7 +53,9 @@ class running_statistics {
     auto const mine = static_cast<double>(count_);
     auto const theirs = static_cast<double>(other.count_);
     double const delta = other.mean_ - mean_;
-    mean_ += delta * theirs / (mine + theirs);
+    double const share = delta * theirs;
+    mean_ = detail::is_finite(share) ? mean_ + share / (mine + theirs)
+                                     : mean_ * (mine / (mine + theirs)) + other.mean_ * (theirs / (mine + theirs));
     squares_ += other.squares_ + delta * delta * mine * theirs / (mine + theirs);
     count_ += other.count_;
     total_ += other.total_;

@@ -219,6 +219,17 @@ TEST_CASE("counters cover the measured steps", "[analyze]") {
   CHECK(summary.counters[0].max == 7.0);
 }
 
+TEST_CASE("the mean of a counter with huge values is finite", "[analyze]") {
+  profkit::profile profile = made_profile();
+  constexpr double huge = 1.7e308;
+  for (std::size_t i = 0; i < profile.counters.size(); ++i) profile.counters[i].value = i % 2 == 0 ? huge : -huge;
+  profkit::summary const summary = profkit::analyze(profile);
+  REQUIRE(summary.counters.at(0).count == 2);
+  CHECK(summary.counters[0].mean == 0.0);
+  CHECK(summary.counters[0].min == -huge);
+  CHECK(summary.counters[0].max == huge);
+}
+
 TEST_CASE("without steps the whole session counts", "[analyze]") {
   profkit::profile profile = made_profile();
   profile.steps.clear();

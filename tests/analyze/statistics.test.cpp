@@ -73,3 +73,23 @@ TEST_CASE("merged statistics equal those of all samples", "[statistics]") {
   CHECK(all.min() == 2.0);
   CHECK(all.max() == 9.0);
 }
+
+TEST_CASE("the mean of huge samples is finite, also when parts are merged", "[statistics]") {
+  constexpr double huge = 1.7e308;
+  profkit::running_statistics all;
+  profkit::running_statistics parts;
+  for (int i = 0; i < 3; ++i) {
+    profkit::running_statistics part;
+    for (double const value : {huge, -huge, -huge, huge, huge}) all.add(value), part.add(value);
+    parts.add(part);
+  }
+  profkit::running_statistics opposite;
+  for (int i = 0; i < 15; ++i) opposite.add(-huge);
+  CHECK(*all.mean() / huge == Approx(0.2));
+  CHECK(*parts.mean() / huge == Approx(0.2));
+  opposite.add(parts);
+  CHECK(*opposite.mean() / huge == Approx(-0.4));
+  CHECK(opposite.min() == -huge);
+  CHECK(opposite.max() == huge);
+  CHECK(*opposite.standard_deviation() > huge);
+}

@@ -222,6 +222,22 @@ TEST_CASE("profkit report reads the summaries of ranks, and names unusable ones"
   CHECK_THAT(none.err, ContainsSubstring("has no summary.profkit and no ranks"));
 }
 
+TEST_CASE("profkit report fails if no rank of a job can be used, and writes nothing", "[ranks_report]") {
+  program_folder const folder;
+  fs::path const job = folder.path / "job";
+  for (char const* const name : {"rank0", "rank1"}) {
+    fs::create_directories(job / name);
+    std::ofstream{job / name / "summary.profkit"} << "profkit-summary\ndamaged";
+  }
+  fs::path const page = folder.path / "page.html";
+  program_folder::result const run = folder.run("report" + quoted(job) + " --html" + quoted(page));
+  CHECK(run.code == 2);
+  CHECK(run.out.empty());
+  CHECK_THAT(run.err, ContainsSubstring("none of the ranks can be used. Rank 0: " + (job / "rank0" / "summary.profkit").string() +
+                                        ": the file is cut off"));
+  CHECK_FALSE(fs::exists(page));
+}
+
 TEST_CASE("profkit report takes the ranks of a job as several paths: files, folders of reports, and folders of ranks", "[ranks_report]") {
   program_folder const folder;
   fs::path const job = recorded_job("slowgpu");

@@ -221,5 +221,71 @@ TEST_CASE("a pipe or a device is no file to read, wherever it is", "[report_comm
     CHECK_THAT(found.err, ContainsSubstring(why));
   }
   CHECK_THAT(folder.run("report /dev/zero").err, ContainsSubstring("cannot open /dev/zero: it is not a regular file"));
-  CHECK_THAT(folder.run("report" + quoted(folder.path / "ranks")).out, ContainsSubstring("it is not a regular file"));
+  CHECK_THAT(folder.run("report" + quoted(folder.path / "ranks")).err, ContainsSubstring("it is not a regular file"));
+}
+
+TEST_CASE("process ids and other numbers of options are decimal and in range", "[report_command]") {
+  program_folder const folder;
+  for (char const* const text : {"-1", "0", "+5", "''", "12abc", "0x10", "1e99", "99999999999999999999", "4294967296", "nan", "' 5'"}) {
+    CAPTURE(text);
+    program_folder::result const run = folder.run(std::string{"snapshot "} + text);
+    CHECK(run.code == 2);
+    CHECK_THAT(run.err,
+               ContainsSubstring("PID: \"") && ContainsSubstring("\" is not a whole number from 1 to 2147483647; see profkit --help"));
+  }
+  for (char const* const text : {"-1", "0", "99999999999999999999"}) {
+    CAPTURE(text);
+    program_folder::result const run = folder.run(std::string{"capture "} + text + " --out" + quoted(folder.path / "out"));
+    CHECK(run.code == 2);
+    CHECK_THAT(run.err, ContainsSubstring(std::string{"capture: \""} + text + "\" is not a process id from 1 to 2147483647, nor a folder"));
+    CHECK_THAT(folder.run(std::string{"stuck "} + text).err, ContainsSubstring("pass a process id"));
+  }
+  for (char const* const arguments :
+       {"snapshot 1 --timeout nan", "snapshot 1 --timeout 0x10", "watch . --interval nan", "capture 1 --out x --timeout nan",
+        "capture 1 --out x --steps -1", "capture 1 --out x --from -1", "report x --trace-steps -1", "report x --trace-steps 1e99"}) {
+    CAPTURE(arguments);
+    program_folder::result const run = folder.run(arguments);
+    CHECK(run.code == 2);
+    CHECK_THAT(run.err, ContainsSubstring(" number from "));
+  }
+}
+
+TEST_CASE("an output never replaces an input", "[report_command]") {
+  program_folder const folder;
+  fs::path const input = folder.path / "run.profile";
+  profkit::save(made_gpu_profile(), input);
+  fs::path const folder_of_report = folder.path / "report";
+  REQUIRE(folder.run("report" + quoted(input) + " --out" + quoted(folder_of_report)).code == 0);
+  fs::path const figures = folder_of_report / "report.json";
+  for (auto const& [arguments, file] :
+       std::vector<std::pair<std::string, fs::path>>{{"report" + quoted(input) + " --html", input},
+                                                     {"report" + quoted(input) + " --json", input},
+                                                     {"report" + quoted(input) + " --pftrace", input},
+                                                     {"compare" + quoted(figures) + quoted(figures) + " --html", figures}}) {
+    CAPTURE(arguments);
+    std::string const before = text_of_file(file);
+    program_folder::result const run = folder.run(arguments + quoted(file));
+    CHECK(run.code == 2);
+    CHECK_THAT(run.err, ContainsSubstring(file.string() + ": is an input; choose another output"));
+    CHECK(text_of_file(file) == before);
+  }
+}
+
+TEST_CASE("the program ends with an exit code if standard error is closed or full, and fails if it cannot print its version",
+          "[report_command]") {
+  program_folder const folder;
+  std::string const program = std::string{"'"} + PROFKIT_PROGRAM + "' ";
+  auto const code_of = [](std::string const& line) {
+    int const status = std::system(line.c_str());
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  };
+  CHECK(code_of(program + "report nothing 2>&-") == 2);
+  CHECK(code_of(program + "report nothing 2>/dev/full") == 2);
+  CHECK(code_of(program + "--version >&- 2>&-") == 2);
+  CHECK(code_of(program + "--version >/dev/full 2>/dev/null") == 2);
+  CHECK(code_of(program + "run ./nothing 2>/dev/full") == 127);
+  std::string const long_name = "/" + std::string(300, 'a');
+  CHECK_THAT(folder.run("run " + long_name).err, ContainsSubstring("cannot find the program"));
+  program_folder::result const capture = folder.run("capture " + long_name + " --out x");
+  CHECK_THAT(capture.err, ContainsSubstring(long_name + ": File name too long") && !ContainsSubstring("filesystem"));
 }

@@ -90,6 +90,9 @@ void check_steps(std::vector<run_figures> const& a, std::vector<run_figures> con
 int run_compare(compare_arguments const& given) {
   std::vector<run_figures> const a = read_side(given.a, given.options.statistic);
   std::vector<run_figures> const b = read_side(given.b, given.options.statistic);
+  for (auto const* const side : {&a, &b}) {
+    for (run_figures const& run : *side) check_outputs({run.file}, {given.html});
+  }
   check_steps(a, b);
   if (given.options.time == time_kind::gpu) {
     check_gpu_times(a);

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <fmt/format.h>
-
 #include <CLI/CLI.hpp>
 #include <cerrno>
 #include <cstdio>
@@ -16,8 +14,9 @@ namespace {
 
 constexpr int bad_input = 2;
 
+/// Does not throw if standard error is closed or full, unlike `fmt::print`.
 int fail(std::string const& reason) {
-  fmt::print(stderr, "profkit: {}\n", reason);
+  static_cast<void>(std::fputs(("profkit: " + reason + "\n").c_str(), stderr));
   return bad_input;
 }
 
@@ -49,7 +48,9 @@ int run(int argc, char** argv) {
 int main(int argc, char** argv) {
   try {
     int const code = run(argc, argv);
-    if (std::fflush(stdout) != 0) return fail("cannot write to standard output: " + std::generic_category().message(errno));
+    // CLI11 flushes after the version, and ignores that it failed.
+    if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)
+      return fail("cannot write to standard output: " + std::generic_category().message(errno));
     return code;
   } catch (std::exception const& error) {
     return fail(error.what());

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ranks_report.hpp"
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -158,6 +159,10 @@ std::vector<std::pair<std::uint32_t, fs::path>> rank_files(std::vector<std::stri
 
 std::string ranks_report(std::vector<std::pair<std::uint32_t, fs::path>> const& files, ranks_output const& wanted) {
   profkit::detail::own_vector<profkit::job_rank> ranks = read_ranks(files);
+  bool const is_any_usable = std::any_of(ranks.begin(), ranks.end(), [](profkit::job_rank const& each) { return each.problem.empty(); });
+  if (!is_any_usable)
+    throw profkit::error{
+        fmt::format("none of the ranks can be used. Rank {}: {}: {}", ranks.front().rank, ranks.front().source, ranks.front().problem)};
   if (!wanted.trace.empty()) profkit::detail::write_file(wanted.trace, profkit::ranks_trace(ranks));
   profkit::job_summary const job = profkit::summarize_job(std::move(ranks));
   profkit::detail::document made = profkit::detail::ranks_document(job);

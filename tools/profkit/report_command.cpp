@@ -7,6 +7,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdint>
 #include <filesystem>
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -102,6 +103,9 @@ int report_ranks(std::vector<std::pair<std::uint32_t, std::filesystem::path>> co
     throw profkit::error{"--pftrace needs one process, not " + given.paths.front() +
                          ": write a trace of each rank, and concatenate them; --trace is for ranks"};
   if (!given.nsys.empty()) throw profkit::error{"--nsys needs one process, not " + given.paths.front() + ": write the tables of each rank"};
+  std::vector<std::filesystem::path> inputs;
+  for (auto const& each : files) inputs.push_back(each.second);
+  check_outputs(inputs, {given.html, given.json, given.trace});
   ranks_output wanted{given.html, given.json, given.trace, ranks_output::format::text};
   if (given.is_full) wanted.printed = ranks_output::format::full_text;
   if (given.format == report_format::json) wanted.printed = ranks_output::format::json;
@@ -119,6 +123,7 @@ int run_report(report_arguments const& given) {
   if (!file) return report_ranks(rank_files(std::filesystem::path{given.paths.front()}), given);
   if (!given.trace.empty())
     throw profkit::error{file->string() + ": is one process; --trace needs a folder of ranks, --out writes its traces"};
+  check_outputs({*file}, {given.html, given.json, given.pftrace});
   if (profkit::is_summary_file(*file)) {
     if (!given.pftrace.empty())
       throw profkit::error{file->string() + ": is a summary, which has no single events; --pftrace needs a saved profile or a journal"};
@@ -182,6 +187,7 @@ void add_report_command(CLI::App& app, command& chosen) {
   report.add_option("--nsys", given->nsys, "Of a profile or a journal: also write tables there as CSV, in the format of nsys stats")
       ->type_name("DIR");
   report.add_option("--trace-steps", given->trace_steps, "Measured steps in the traces of --pftrace and --out, counted from the end")
+      ->check(number_from(std::uint64_t{0}, std::numeric_limits<std::uint64_t>::max()))
       ->type_name("N")
       ->capture_default_str();
   report

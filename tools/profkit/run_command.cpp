@@ -38,7 +38,8 @@ struct run_arguments {
   bool with_profkit = false;
 };
 
-void say(std::string const& text) { fmt::print(stderr, "profkit: run: {}\n", text); }
+/// Does not throw if standard error is closed or full, unlike `fmt::print`: the program runs also then.
+void say(std::string const& text) { std::fprintf(stderr, "profkit: run: %s\n", text.c_str()); }
 
 /// The library is beside this program in a build folder, and in the folder of libraries when installed; vcpkg moves programs one folder
 /// deeper.
@@ -57,7 +58,9 @@ std::string find_library() {
 
 /// The file that the system would run; nothing if there is none.
 std::optional<std::filesystem::path> find_program(std::string const& name) {
-  if (name.find('/') != std::string::npos) return std::filesystem::exists(name) ? std::optional{std::filesystem::path{name}} : std::nullopt;
+  std::error_code ignored;
+  if (name.find('/') != std::string::npos)
+    return std::filesystem::exists(name, ignored) ? std::optional{std::filesystem::path{name}} : std::nullopt;
   char const* const path = ::secure_getenv("PATH");
   std::string_view rest = path == nullptr ? "/bin:/usr/bin" : path;  // the C library searches the same folders without PATH
   while (!rest.empty()) {

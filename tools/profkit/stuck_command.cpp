@@ -5,7 +5,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
@@ -34,14 +33,6 @@ struct stuck_arguments {
   std::string what;
   bool as_json = false;
 };
-
-/// The number of a process; n/a if the text is something else.
-std::optional<std::uint64_t> process_in(std::string const& text) {
-  std::uint64_t number = 0;
-  auto const [end, status] = std::from_chars(text.data(), text.data() + text.size(), number);
-  bool const is_number = status == std::errc{} && end == text.data() + text.size() && number > 0;
-  return is_number ? std::optional{number} : std::nullopt;
-}
 
 rank_standing read_rank(fs::path const& journal, std::uint64_t process) {
   rank_standing result{journal, read_standing(journal), {}};
@@ -78,7 +69,7 @@ std::vector<rank_standing> read_job(fs::path const& folder) {
 
 std::vector<rank_standing> read_all(std::string const& what) {
   std::error_code ignored;
-  if (std::optional<std::uint64_t> const process = process_in(what)) return {read_rank(journal_of_process(*process), *process)};
+  if (auto const process = number_in(what, std::uint64_t{1}, max_process)) return {read_rank(journal_of_process(*process), *process)};
   if (fs::is_directory(what, ignored)) return read_job(what);
   if (!fs::exists(what, ignored)) throw profkit::error{what + ": does not exist; pass a process id, a journal or a folder of journals"};
   detail::check_watched_path(what);

@@ -140,7 +140,7 @@ void add_watch_command(CLI::App& app, command& chosen) {
       ->required()
       ->type_name("");
   watch.add_option("--interval", given->interval, "Time between updates, 0.1 to 3600")
-      ->check(CLI::Range(0.1, 3600.0))
+      ->check(number_from(0.1, 3600.0))
       ->type_name("SECONDS")
       ->option_text("SECONDS [1]");
   watch.add_flag("--once", given->once, "Print one snapshot and exit");

@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <exception>
 #include <filesystem>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <profkit/error.hpp>
@@ -160,7 +161,8 @@ std::uint64_t rate_of(std::string const& text) {
 /// Whether a path is a folder or in it.
 bool is_in(std::optional<std::string> const& path, std::filesystem::path const& folder) {
   if (!path) return false;
-  std::filesystem::path const relative = std::filesystem::weakly_canonical(*path).lexically_relative(folder);
+  std::error_code failure;
+  std::filesystem::path const relative = std::filesystem::weakly_canonical(*path, failure).lexically_relative(folder);
   return !relative.empty() && *relative.begin() != "..";
 }
 
@@ -170,7 +172,9 @@ bool is_in(std::optional<std::string> const& path, std::filesystem::path const& 
 /// @param silent replaced: processes that do not answer, of this or other jobs.
 std::vector<captured_session> sessions_of_job(std::string const& target, double seconds, std::vector<std::uint64_t>& silent) {
   constexpr double max_seconds_behind = 10.0;
-  std::filesystem::path const folder = std::filesystem::weakly_canonical(std::filesystem::absolute(target));
+  std::error_code failure;
+  std::filesystem::path const folder = std::filesystem::weakly_canonical(std::filesystem::absolute(target), failure);
+  if (failure) throw profkit::error{target + ": " + failure.message()};
   std::vector<captured_session> result;
   std::vector<double> next;
   std::vector<double> rates;
@@ -269,12 +273,17 @@ std::vector<captured_session> capture(std::vector<captured_session> sessions, ca
 
 int run_capture(capture_arguments const& given) {
   if (given.target.empty() || given.folder.empty()) throw profkit::error{"capture: an argument is empty; profkit ps lists the sessions"};
-  bool const is_process = given.target.find_first_not_of("0123456789") == std::string::npos && given.target.size() < 10;
+  auto const process = number_in(given.target, std::uint64_t{1}, max_process);
+  bool const is_like_process = given.target.find_first_not_of("+-0123456789") == std::string::npos;
+  std::error_code ignored;
+  if (!process && is_like_process && !std::filesystem::exists(given.target, ignored))
+    throw profkit::error{fmt::format("capture: \"{}\" is not a process id from 1 to {}, nor a folder; profkit ps lists the sessions",
+                                     given.target, max_process)};
   std::vector<captured_session> asked;
   std::vector<captured_session> done;
   std::vector<std::uint64_t> silent;
-  if (is_process) {
-    asked = {{socket_of_process(std::stoull(given.target)), {}, given.from}};
+  if (process) {
+    asked = {{socket_of_process(*process), {}, given.from}};
     done = capture(asked, given);
   } else {
     double seconds = 1.0;  // between the answers of all sessions and the first step
@@ -313,11 +322,14 @@ void add_control_commands(CLI::App& app, command& chosen) {
 
   CLI::App& snapshot = *app.add_subcommand("snapshot", "Prints a report of a running session (PROFKIT=control)");
   auto const given = std::make_shared<snapshot_arguments>();
-  snapshot.add_option("PID", given->process, "Process of the session; profkit ps lists them")->required()->type_name("");
+  snapshot.add_option("PID", given->process, "Process of the session; profkit ps lists them")
+      ->required()
+      ->check(number_from(std::uint64_t{1}, max_process))
+      ->type_name("");
   snapshot.add_option("--out", given->folder, "Also write all files of the report to this folder")->type_name("DIR");
   snapshot.add_flag("--full", given->full, "Print all tables");
   snapshot.add_option("--timeout", given->timeout, "Longest time to wait for the answer, 1 to 3600")
-      ->check(CLI::Range(1.0, 3600.0))
+      ->check(number_from(1.0, 3600.0))
       ->type_name("SECONDS")
       ->option_text("SECONDS [60]");
   snapshot.footer("The session goes on. Its own thread answers, also while the program hangs in a step.");
@@ -330,15 +342,17 @@ void add_control_commands(CLI::App& app, command& chosen) {
       ->type_name("");
   capture.add_option("--out", wanted->folder, "Folder of the report")->required()->type_name("DIR");
   capture.add_option("--steps", wanted->steps, "Number of steps, 1 to 100000")
-      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{100'000}))
+      ->check(number_from(std::uint64_t{1}, std::uint64_t{100'000}))
       ->type_name("N")
       ->option_text("N [20]");
-  capture.add_option("--from", wanted->from, "Index of the first step, for jobs of several machines")->type_name("STEP");
+  capture.add_option("--from", wanted->from, "Index of the first step, for jobs of several machines")
+      ->check(number_from(std::uint64_t{0}, std::numeric_limits<std::uint64_t>::max()))
+      ->type_name("STEP");
   capture.add_flag("--kernels", wanted->kernels, "Collect kernels in these steps, with the kernel collector of the program");
   capture.add_option("--samples", wanted->samples, "Take host samples in these steps, such as 1000Hz")->type_name("RATE");
   capture.add_flag("--trace", wanted->trace, "Write all steps to trace.json, instead of the last three");
   capture.add_option("--timeout", wanted->timeout, "Longest time to wait for the end of the steps, 1 to 86400")
-      ->check(CLI::Range(1.0, 86'400.0))
+      ->check(number_from(1.0, 86'400.0))
       ->type_name("SECONDS")
       ->option_text("SECONDS [600]");
   capture.footer(

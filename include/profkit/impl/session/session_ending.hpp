@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <exception>
 #include <filesystem>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -232,7 +233,7 @@ inline void session_impl::end_recording() {
   control_.close();
   recording_.finish(steps_.calls(), steps_.stop());
   try {
-    std::optional<summary> figures = recording_.figures();
+    std::shared_ptr<summary const> figures = recording_.figures();
     report_.emplace(report_of(recording_.take_profile(), std::move(figures)));
   } catch (std::exception const& failure) {
     why_no_report_ = failure.what();

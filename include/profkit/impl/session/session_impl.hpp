@@ -256,7 +256,7 @@ class session_impl final : public session_core, private ends_with_process {
       if (owner_.ask(copy, rounds_of_snapshot) == session_owner::answer::given && *so_far) {
         quiet_thread const unrecorded;
         usual_arithmetic const arithmetic;
-        std::optional<summary> figures = (*so_far)->complete();
+        std::shared_ptr<summary const> figures = (*so_far)->complete();
         return report_of(std::move((*so_far)->profile), std::move(figures));
       }
     }
@@ -276,12 +276,12 @@ class session_impl final : public session_core, private ends_with_process {
   /// A snapshot that waits longer than this lacks something.
   static constexpr std::chrono::seconds max_behind{1};
 
-  /// @param figures n/a: computed from the profile.
-  static profkit::report report_of(profile recorded, std::optional<summary> figures) {
+  /// @param figures null: computed from the profile.
+  static profkit::report report_of(profile&& recorded, std::shared_ptr<summary const> figures) {
     auto content = std::make_shared<profile const>(std::move(recorded));
     using made = profkit::report;  // nvcc writes `class ::profkit::report{`, which is not C++, since a function has the same name
-    if (!figures) return made{std::move(content)};
-    return made{std::move(content), std::make_shared<summary const>(*std::move(figures))};
+    if (figures == nullptr) return made{std::move(content)};
+    return made{std::move(content), std::move(figures)};
   }
 
   [[nodiscard]] profkit::report report_without_data(std::string reason) const {
@@ -290,7 +290,7 @@ class session_impl final : public session_core, private ends_with_process {
     nothing.precision = options_.precision;
     nothing.quality.not_recorded = std::move(reason);
     recording_.collectors().describe(nothing.collectors);
-    return report_of(std::move(nothing), std::nullopt);
+    return report_of(std::move(nothing), nullptr);
   }
 
   [[nodiscard]] profkit::report report_of_parent() const {

@@ -72,15 +72,16 @@ struct recorded_so_far {
   bool times_steps = false;
   bool has_steps = false;
 
-  /// Computes what needs only the copy. @return the figures; n/a if they follow from the profile.
-  [[nodiscard]] std::optional<summary> complete() {
+  /// Computes what needs only the copy. @return the figures; null if they follow from the profile.
+  [[nodiscard]] std::shared_ptr<summary const> complete() {
     count_missing_work(profile, times_steps, missing);
     profile.quality.snapshot = missing;
-    if (!windows) return std::nullopt;
+    if (!windows) return nullptr;
     windows->waiting().quality = profile.quality;
     windows->add_rest(has_steps);
     profile.quality.untraced_records -= windows->move_kept_to(profile);
-    return windows->sums().finish();
+    // A summary takes 4 KiB. The calling thread may have a small stack, so the summary is made where it stays.
+    return std::shared_ptr<summary const>{new summary(windows->sums().finish())};
   }
 };
 
@@ -310,11 +311,11 @@ class session_recording {
   }
 
   /// The figures of the session, after `finish`; n/a if the profile has all records.
-  [[nodiscard]] std::optional<summary> figures() {
-    if (!has_figures_of_more()) return std::nullopt;
+  [[nodiscard]] std::shared_ptr<summary const> figures() {
+    if (!has_figures_of_more()) return nullptr;
     windows_.take(content_);
     windows_.add_rest(logs_->has_steps());
-    return windows_.sums().finish();
+    return std::shared_ptr<summary const>{new summary(windows_.sums().finish())};
   }
 
   /// Returns the profile, after `figures`.

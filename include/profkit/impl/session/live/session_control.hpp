@@ -251,7 +251,7 @@ class session_control {
     bool const wants_profile = std::exchange(wants_profile_, false);
     try {
       recorded_so_far so_far = recording_.copy(begin - asked > max_behind);
-      std::optional<summary> const figures = so_far.complete();
+      std::shared_ptr<summary const> const figures = so_far.complete();
       answer.add_file(report_code::file_of(figures ? *figures : *report_code::summarize(so_far.profile)));
       if (wants_profile) {
         own_string bytes = journal_encoder::beginning();
