@@ -75,7 +75,7 @@ class PROFKIT_TAGGED_TYPE session final : public step_loop {
   /// The caller waits about 20 ms until the logs are read, then copies and analyses the profile. Memory and time are proportional to the
   /// recorded data: 0.3 s for 10 million scopes. Concurrent calls copy one after the other.
   ///
-  /// The stack of the calling thread needs 28 KiB, measured with g++ 12 and glibc on x86-64: `PTHREAD_STACK_MIN` + 16 KiB is enough.
+  /// In a small session, it takes about 28 KiB of the stack of the calling thread (g++ 12, x86-64).
   ///
   /// After the end of the session, it returns the same report as `report()`. In the child of a `fork`, the report is empty.
   /// @throws profkit::error if a collector calls it on the session's own thread.
