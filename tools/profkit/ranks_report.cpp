@@ -60,7 +60,7 @@ std::optional<std::uint32_t> rank_after(std::string const& name) {
 }
 
 /// The number in "12": the folder that a rank writes with `out=DIR/%r`.
-std::optional<std::uint32_t> number_in(std::string const& name) {
+std::optional<std::uint32_t> number_of_folder(std::string const& name) {
   bool const is_number = !name.empty() && name.size() <= max_digits && name.find_first_not_of("0123456789") == std::string::npos;
   return is_number ? std::optional{static_cast<std::uint32_t>(std::stoul(name))} : std::nullopt;
 }
@@ -113,7 +113,7 @@ std::vector<std::pair<std::uint32_t, fs::path>> rank_files(fs::path const& folde
   if (result.empty()) {
     std::error_code ignored;
     for (fs::directory_entry const& each : fs::directory_iterator{folder, ignored}) {
-      std::optional<std::uint32_t> const rank = number_in(each.path().filename().string());
+      std::optional<std::uint32_t> const rank = number_of_folder(each.path().filename().string());
       fs::path const file = each.path() / "summary.profkit";
       if (rank && fs::exists(file, ignored)) result.emplace_back(*rank, file);
     }
