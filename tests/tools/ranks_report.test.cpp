@@ -222,7 +222,7 @@ TEST_CASE("profkit report reads the summaries of ranks, and names unusable ones"
   CHECK_THAT(none.err, ContainsSubstring("has no summary.profkit and no ranks"));
 }
 
-TEST_CASE("profkit report fails if no rank of a job can be used, and writes nothing", "[ranks_report]") {
+TEST_CASE("profkit report fails if no file of a job can be read, and writes nothing", "[ranks_report]") {
   program_folder const folder;
   fs::path const job = folder.path / "job";
   for (char const* const name : {"rank0", "rank1"}) {
@@ -233,8 +233,8 @@ TEST_CASE("profkit report fails if no rank of a job can be used, and writes noth
   program_folder::result const run = folder.run("report" + quoted(job) + " --html" + quoted(page));
   CHECK(run.code == 2);
   CHECK(run.out.empty());
-  CHECK_THAT(run.err, ContainsSubstring("none of the ranks can be used. Rank 0: " + (job / "rank0" / "summary.profkit").string() +
-                                        ": the file is cut off"));
+  CHECK_THAT(run.err, ContainsSubstring("none of the files of the ranks can be read. Rank 0: " +
+                                        (job / "rank0" / "summary.profkit").string() + ": the file is cut off"));
   CHECK_FALSE(fs::exists(page));
 }
 

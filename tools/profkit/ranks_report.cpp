@@ -79,6 +79,7 @@ profkit::job_rank read_rank(std::uint32_t rank, fs::path const& file) {
     result.rank = rank;
     result.source = file.string();
     result.problem = failure.what();
+    result.is_read = false;
     std::string const prefix = result.source + ": ";  // of most messages
     if (result.problem.rfind(prefix, 0) == 0) result.problem.erase(0, prefix.size());
     return result;
@@ -159,10 +160,9 @@ std::vector<std::pair<std::uint32_t, fs::path>> rank_files(std::vector<std::stri
 
 std::string ranks_report(std::vector<std::pair<std::uint32_t, fs::path>> const& files, ranks_output const& wanted) {
   profkit::detail::own_vector<profkit::job_rank> ranks = read_ranks(files);
-  bool const is_any_usable = std::any_of(ranks.begin(), ranks.end(), [](profkit::job_rank const& each) { return each.problem.empty(); });
-  if (!is_any_usable)
-    throw profkit::error{
-        fmt::format("none of the ranks can be used. Rank {}: {}: {}", ranks.front().rank, ranks.front().source, ranks.front().problem)};
+  if (std::none_of(ranks.begin(), ranks.end(), [](profkit::job_rank const& each) { return each.is_read; }))
+    throw profkit::error{fmt::format("none of the files of the ranks can be read. Rank {}: {}: {}", ranks.front().rank,
+                                     ranks.front().source, ranks.front().problem)};
   if (!wanted.trace.empty()) profkit::detail::write_file(wanted.trace, profkit::ranks_trace(ranks));
   profkit::job_summary const job = profkit::summarize_job(std::move(ranks));
   profkit::detail::document made = profkit::detail::ranks_document(job);

@@ -17,6 +17,7 @@ struct job_rank {
   std::uint32_t rank = 0;                               ///< rank number in the job, from 0
   std::string source;                                   ///< name of the file
   std::string problem;                                  ///< why the rank cannot be used; empty if it can
+  bool is_read = true;                                  ///< false: its file could not be read
   environment_record environment;                       ///< its machine and process
   detail::own_vector<clock_summary> clocks;             ///< by device
   detail::own_vector<utilization_summary> utilization;  ///< by device
