@@ -37,6 +37,8 @@ struct collector_status {
 ///   and `flush` may run at the same time as `prepare_step`, `before_step` and `after_step`, so pass data between them as `memory_source`
 ///   does, or guard it by a lock. The last `drain` and `stop` run while no other function of the collector runs.
 ///
+/// A child that `drain`, `flush` or `stop` forks on the session's thread ends when the function returns, without running `exit` handlers.
+///
 /// If the system provides no thread for the session, the step thread replaces it. A collector may add collectors in all functions.
 /// `session::report` and `session::snapshot` throw if a collector calls them. A session waits at most 10 seconds for a function that does
 /// not return; the report then states which collector it is.
