@@ -95,7 +95,7 @@ coverage() {
 
 need_packages python3=python3
 [[ " ${wanted[*]} " != *" release "* ]] || start_torch
-need_packages g++=g++ cmake=cmake ninja=ninja-build objdump=binutils valgrind=valgrind clang++=clang pkg-config=pkg-config fakeroot=fakeroot dpkg-shlibdeps=dpkg-dev libfmt-dev libcli11-dev libprotozero-dev zlib1g-dev nlohmann-json3-dev
+need_packages g++=g++ cmake=cmake ninja=ninja-build objdump=binutils valgrind=valgrind clang++=clang pkg-config=pkg-config fakeroot=fakeroot dpkg-shlibdeps=dpkg-dev file=file git=git libfmt-dev libcli11-dev libprotozero-dev zlib1g-dev nlohmann-json3-dev
 if [[ " ${wanted[*]} " == *" release "* ]]; then
   need_packages doxygen=doxygen clang-tidy=clang-tidy clang-format=clang-format shellcheck=shellcheck codespell=codespell libgloo-dev
   want_packages g++-11=g++-11 g++-12=g++-12 clang++-13=clang-13 clang++-14=clang-14 clang++-15=clang-15 clang++-16=clang-16 clang++-19=clang-19 clang++-22=clang-22

@@ -7,6 +7,7 @@ usage: outputs.py PROGRAM CASE      The environment variable PROFKIT_PROGRAM nam
 import os
 import pathlib
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -238,6 +239,7 @@ def as_journal(program, folder):
 def bad_places(program, folder):
     """A parent that is a file, a name that is too long, a folder without permission, a current folder that was removed."""
     (folder / "file").write_text("mine")
+    program = shutil.copy(program, folder / "program")  # the build folder may be closed to others
     os.chmod(folder, 0o755)
     before = state(folder)
 

@@ -104,6 +104,7 @@ int report_ranks(std::vector<std::pair<std::uint32_t, std::filesystem::path>> co
                          ": write a trace of each rank, and concatenate them; --trace is for ranks"};
   if (!given.nsys.empty()) throw profkit::error{"--nsys needs one process, not " + given.paths.front() + ": write the tables of each rank"};
   std::vector<std::filesystem::path> inputs;
+  inputs.reserve(files.size());
   for (auto const& each : files) inputs.push_back(each.second);
   check_outputs(inputs, {given.html, given.json, given.trace});
   ranks_output wanted{given.html, given.json, given.trace, ranks_output::format::text};
