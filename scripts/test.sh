@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs missing packages, builds everything and runs all tests. Takes about 50 minutes on two cores. The first run also downloads about 3 GiB.
+# Installs missing packages, builds everything and runs all tests. Takes about an hour on two cores. The first run also downloads about 3 GiB.
 #   usage: scripts/test.sh [STAGE]...      stages: release asan-ubsan tsan aarch64 (default: all)
 #   PROFKIT_VENV=DIR                       an existing virtual environment with torch
 set -euo pipefail
