@@ -246,9 +246,10 @@ namespace PROFKIT_NAMESPACE {
   // A file with such a path could not be read. The session adds the path of its own steps.
   if (path.is_step && (path.parent != path_record::no_parent || path.adopted_from != path_record::no_parent || path.name != "step"))
     throw error{"cannot add the path \"" + path.name + "\": only the session adds the path of steps"};
-  std::string const name = path.name.substr(0, 100);
-  if (!tables_->paths.fits_files(path))
+  if (!tables_->paths.fits_files(path)) {
+    std::string const name = path.name.substr(0, 100);
     throw error{"cannot add the path \"" + name + "\": it has more than 1024 names, or all paths take 256 MiB as text"};
+  }
   return tables_->paths.find_or_add(std::move(path), made_.paths);
 }
 
@@ -288,7 +289,7 @@ namespace PROFKIT_NAMESPACE {
 }
 
 [[gnu::used]] inline std::uint32_t profile_builder::position_of(communicator_record communicator) {
-  if (communicator.size != 0 && communicator.rank >= communicator.size) communicator.size = 0;  // unknown: a file would be damaged
+  if (!detail::is_possible(communicator)) communicator.size = 0;  // unknown: a file would be damaged
   std::string key = std::to_string(communicator.id) + ' ' + std::to_string(communicator.rank) + ' ' + communicator.name;
   return tables_->communicators.find_or_add(std::move(key), made_.communicators, [&] { return std::move(communicator); });
 }

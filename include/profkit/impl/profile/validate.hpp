@@ -99,6 +99,16 @@ inline void check_paths(own_vector<path_record> const& paths) {
   check_step_path(paths);
 }
 
+// Values that cannot be: no file contains them.
+
+[[nodiscard]] inline bool is_possible(rank_record const& rank) noexcept { return rank.rank < rank.size; }
+[[nodiscard]] inline bool is_possible(communicator_record const& group) noexcept { return group.size == 0 || group.rank < group.size; }
+[[nodiscard]] inline bool is_possible(sampling_record const& sampling) noexcept { return sampling.interval.count() > 0; }
+[[nodiscard]] inline bool is_possible(host_speed_record const& speed) noexcept {
+  bool const is_share = !speed.waiting || (*speed.waiting >= 0.0 && *speed.waiting <= 1.0);
+  return speed.before.count() >= 0 && speed.after.count() >= 0 && is_share;
+}
+
 /// Validates the records of a file, at once or in parts: every position is inside its list, a path follows its parent, no record ends
 /// before it begins, and differences and sums of times do not overflow.
 class record_check {
@@ -107,17 +117,12 @@ class record_check {
   /// @throws profkit::error that states what is wrong.
   void tables(profile const& profile) const {
     check_profile(is_in_order(profile.time), "the session ends before it begins");
-    if (auto const& speed = profile.environment.host_speed) {
-      bool const is_right = speed->before.count() >= 0 && speed->after.count() >= 0;
-      check_profile(is_right && !(speed->waiting && !(*speed->waiting >= 0.0 && *speed->waiting <= 1.0)), "the host's speed is impossible");
-    }
-    if (auto const& rank = profile.environment.rank)
-      check_profile(rank->rank < rank->size, "the rank of the process is not one of its run");
-    for (communicator_record const& each : profile.communicators) {
-      check_profile(each.size == 0 || each.rank < each.size, "a rank of a communicator is not one of its ranks");
-    }
+    if (auto const& speed = profile.environment.host_speed) check_profile(is_possible(*speed), "the host's speed is impossible");
+    if (auto const& rank = profile.environment.rank) check_profile(is_possible(*rank), "the rank of the process is not one of its run");
+    for (communicator_record const& each : profile.communicators)
+      check_profile(is_possible(each), "a rank of a communicator is not one of its ranks");
     check_paths(profile.paths);
-    if (profile.sampling) check_profile(profile.sampling->interval.count() > 0, "its samples have no interval");
+    if (profile.sampling) check_profile(is_possible(*profile.sampling), "its samples have no interval");
     time_sum sum = sum_;
     for (auto const time : {profile.time.duration(), profile.quality.cost_of_1000_scopes, profile.quality.bookkeeping}) add(sum, time);
   }

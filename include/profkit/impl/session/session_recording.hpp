@@ -22,6 +22,7 @@
 #include "../collect/host_probe.hpp"
 #include "../drain/log_drain.hpp"
 #include "../profile/own_memory.hpp"
+#include "../profile/validate.hpp"
 #include "../record/other_modules.hpp"
 #include "../record/recorder.hpp"
 #include "console.hpp"
@@ -478,13 +479,10 @@ class session_recording {
   /// Removes single values that a collector has set and that cannot be: a file with them could not be read.
   void remove_impossible_values() noexcept {
     environment_record& where = content_.environment();
-    if (where.rank && where.rank->rank >= where.rank->size) where.rank.reset();
-    if (auto const& speed = where.host_speed) {
-      bool const is_share = !speed->waiting || (*speed->waiting >= 0.0 && *speed->waiting <= 1.0);
-      if (speed->before.count() < 0 || speed->after.count() < 0 || !is_share) where.host_speed.reset();
-    }
+    if (where.rank && !is_possible(*where.rank)) where.rank.reset();
+    if (where.host_speed && !is_possible(*where.host_speed)) where.host_speed.reset();
     auto const& sampling = content_.so_far().sampling;
-    if (sampling && sampling->interval.count() <= 0) content_.set(&profile::sampling, std::nullopt);
+    if (sampling && !is_possible(*sampling)) content_.set(&profile::sampling, std::nullopt);
     std::chrono::nanoseconds const cost = content_.so_far().quality.cost_of_1000_scopes;
     if (cost.count() < 0 || cost > std::chrono::hours{1}) content_.set(&quality_record::cost_of_1000_scopes, std::chrono::nanoseconds{0});
   }
